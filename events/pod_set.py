@@ -2,7 +2,7 @@
 
 from events.amount import Requests
 from events.event import Value
-from events.selector import NodeTerm, Toleration
+from events.selector import NodeTerm, PreferredNodeTerm, Toleration
 from events.topology import TopologyRequest
 
 
@@ -30,6 +30,8 @@ class PodShape(Value, frozen=True, kw_only=True):
     node_selector: dict[str, str] = {}
     node_terms: tuple[NodeTerm, ...] = ()
     """Required node affinity: one of the terms must hold."""
+    preferred_terms: tuple[PreferredNodeTerm, ...] = ()
+    """Preferred node affinity."""
     tolerations: tuple[Toleration, ...] = ()
     scheduler_name: str = ""
     device_annotations: dict[str, str] = {}

@@ -37,6 +37,13 @@ class NodeTerm(Value, frozen=True, kw_only=True):
     expressions: tuple[Requirement, ...] = ()
 
 
+class PreferredNodeTerm(Value, frozen=True, kw_only=True):
+    """A term that pods would like their node to meet, and how much."""
+
+    weight: int
+    term: NodeTerm
+
+
 class Effect(StrEnum):
     """What a taint does to a pod that does not tolerate it."""
 

@@ -56,10 +56,18 @@ class NodeSelector(ApiStruct, frozen=True, kw_only=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
+class PreferredSchedulingTerm(ApiStruct, frozen=True, kw_only=True):
+    """A term that would be liked to match, and how much."""
+
+    weight: int
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
 class NodeAffinity(ApiStruct, frozen=True, kw_only=True):
-    """Node affinity; only the required part decides anything."""
+    """Node affinity; the preferred part decides only among places in a topology."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] | None = None
 
 
 class Affinity(ApiStruct, frozen=True, kw_only=True):

@@ -1,9 +1,10 @@
 """Admission checks as facts, and their states on a Workload."""
 
+from typing import Any
+
 from events.api.kueue import ApiAdmissionCheck
 from events.api.workload import ApiPodSetUpdate, ApiWorkload
 from events.catalogue import Fact
-from events.json_object import JsonMapping
 from events.quota import AdmissionCheckObserved, CheckParameters
 from events.timestamp import parse_timestamp
 from events.workload import CheckState, CheckStatus, PodSetUpdate
@@ -14,7 +15,7 @@ from services.watcher.pod_shapes import tolerations
 from services.watcher.problems import Refused, problem
 
 
-def admission_check(value: JsonMapping) -> Fact:
+def admission_check(value: dict[str, Any]) -> Fact:
     """An AdmissionCheck."""
     found = read(value, ApiAdmissionCheck)
     shows_active = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
@@ -34,7 +35,7 @@ def admission_check(value: JsonMapping) -> Fact:
     )
 
 
-def checks_of(value: JsonMapping, found: ApiWorkload) -> tuple[CheckStatus, ...]:
+def checks_of(value: dict[str, Any], found: ApiWorkload) -> tuple[CheckStatus, ...]:
     """The states of a Workload's admission checks, from its JSON and its typed form.
 
     Raises `Refused` for a `podSetUpdate` that the API would not accept, or whose pod set does not exist: no state is reported

@@ -30,7 +30,6 @@ from events.api.labels import (
 from events.api.meta import ObjectMeta
 from events.api.topology import ApiTopology
 from events.catalogue import Fact
-from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
     AdmissionMode,
@@ -69,7 +68,7 @@ from services.watcher.quantities import amounts, duration, units
 T = TypeVar("T")
 
 
-def read(value: JsonMapping, kind: type[T]) -> T:
+def read(value: dict[str, Any], kind: type[T]) -> T:
     """An object in its typed form. Raises `Refused` naming the field that does not fit."""
     try:
         return msgspec.convert(value, kind)
@@ -78,7 +77,7 @@ def read(value: JsonMapping, kind: type[T]) -> T:
         raise Refused([problem(where.rstrip("`").removeprefix("$.") or "the object", message)]) from bad
 
 
-def cluster_queue(value: JsonMapping) -> Fact:
+def cluster_queue(value: dict[str, Any]) -> Fact:
     """A ClusterQueue."""
     found = read(value, ApiClusterQueue)
     spec, meta = found.spec, found.metadata
@@ -119,7 +118,7 @@ def cluster_queue(value: JsonMapping) -> Fact:
     )
 
 
-def cohort(value: JsonMapping) -> Fact:
+def cohort(value: dict[str, Any]) -> Fact:
     """A Cohort."""
     found = read(value, ApiCohort)
     return CohortObserved(
@@ -131,7 +130,7 @@ def cohort(value: JsonMapping) -> Fact:
     )
 
 
-def local_queue(value: JsonMapping) -> Fact:
+def local_queue(value: dict[str, Any]) -> Fact:
     """A LocalQueue."""
     found = read(value, ApiLocalQueue)
     sharing = found.status.fair_sharing
@@ -149,7 +148,7 @@ def local_queue(value: JsonMapping) -> Fact:
     )
 
 
-def flavor(value: JsonMapping) -> Fact:
+def flavor(value: dict[str, Any]) -> Fact:
     """A ResourceFlavor."""
     found = read(value, ApiResourceFlavor)
     return FlavorObserved(
@@ -165,7 +164,7 @@ def flavor(value: JsonMapping) -> Fact:
     )
 
 
-def topology(value: JsonMapping) -> Fact:
+def topology(value: dict[str, Any]) -> Fact:
     """A Topology."""
     found = read(value, ApiTopology)
     return TopologyObserved(
@@ -177,7 +176,7 @@ def topology(value: JsonMapping) -> Fact:
     )
 
 
-def priority_class(value: JsonMapping) -> Fact:
+def priority_class(value: dict[str, Any]) -> Fact:
     """A PriorityClass, or a WorkloadPriorityClass."""
     found = read(value, ApiPriorityClass)
     return PriorityClassObserved(
@@ -188,7 +187,7 @@ def priority_class(value: JsonMapping) -> Fact:
     )
 
 
-def namespace(value: JsonMapping) -> Fact:
+def namespace(value: dict[str, Any]) -> Fact:
     """A Namespace."""
     found = read(value, ApiNamespace)
     labels = {**(found.metadata.labels or {}), "kubernetes.io/metadata.name": found.metadata.name}
@@ -199,7 +198,7 @@ def namespace(value: JsonMapping) -> Fact:
     )
 
 
-def limit_range(value: JsonMapping) -> Fact:
+def limit_range(value: dict[str, Any]) -> Fact:
     """A LimitRange."""
     found = read(value, ApiLimitRange)
     return LimitRangeObserved(
@@ -218,7 +217,7 @@ def limit_range(value: JsonMapping) -> Fact:
     )
 
 
-def runtime_class(value: JsonMapping) -> Fact:
+def runtime_class(value: dict[str, Any]) -> Fact:
     """A RuntimeClass."""
     found = read(value, ApiRuntimeClass)
     fixed = found.overhead.pod_fixed if found.overhead else None

@@ -5,9 +5,9 @@ import hashlib
 import msgspec
 
 from events.api.meta import MatchExpression, Selector
-from events.api.pods import ApiContainer, ApiTaint, ApiToleration, PodSpec, PodTemplate
+from events.api.pods import ApiContainer, ApiTaint, ApiToleration, NodeSelectorTerm, PodSpec, PodTemplate
 from events.pod_set import ContainerShape, PodShape
-from events.selector import Effect, LabelSelector, NodeTerm, Operator, Requirement, Taint, Toleration
+from events.selector import Effect, LabelSelector, NodeTerm, Operator, PreferredNodeTerm, Requirement, Taint, Toleration
 from projections.devices.vendors import VENDORS
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts
@@ -32,6 +32,7 @@ def pod_shape(template: PodTemplate, field: str) -> PodShape:
         runtime_class=spec.runtime_class_name or "",
         node_selector=dict(sorted((spec.node_selector or {}).items())),
         node_terms=_node_terms(spec),
+        preferred_terms=_preferred_terms(spec),
         tolerations=tolerations(spec.tolerations or ()),
         scheduler_name=spec.scheduler_name,
         device_annotations={name: annotations[name] for name in sorted(annotations) if name.startswith(_STEERING)},
@@ -96,7 +97,14 @@ def _containers(found: tuple[ApiContainer, ...], field: str) -> tuple[ContainerS
 def _node_terms(spec: PodSpec) -> tuple[NodeTerm, ...]:
     node = spec.affinity.node_affinity if spec.affinity else None
     required = node.required_during_scheduling_ignored_during_execution if node else None
-    return tuple(
-        NodeTerm(expressions=tuple(requirement(one, "affinity") for one in term.match_expressions or ()))
-        for term in (required.node_selector_terms if required else ())
-    )
+    return tuple(_node_term(term) for term in (required.node_selector_terms if required else ()))
+
+
+def _preferred_terms(spec: PodSpec) -> tuple[PreferredNodeTerm, ...]:
+    node = spec.affinity.node_affinity if spec.affinity else None
+    preferred = node.preferred_during_scheduling_ignored_during_execution if node else None
+    return tuple(PreferredNodeTerm(weight=one.weight, term=_node_term(one.preference)) for one in preferred or ())
+
+
+def _node_term(term: NodeSelectorTerm) -> NodeTerm:
+    return NodeTerm(expressions=tuple(requirement(one, "affinity") for one in term.match_expressions or ()))

@@ -1,0 +1,89 @@
+"""Where the pods of one pod set, or of a leader and its workers, are placed on one flavor.
+
+Rule: docs/rules/topology.md#placement
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from projections.topology.balanced import balanced_shares
+from projections.topology.counts import Demand, LevelCounts, count_domains, count_leaves, demand
+from projections.topology.distribution import Share, distribute
+from projections.topology.failure_text import exclusions, shortage
+from projections.topology.gates import TopologyGates
+from projections.topology.node_filters import UpdateConflict, node_filters
+from projections.topology.parameters import BadRequest, SearchShape, search_shape
+from projections.topology.request import FlavorRoom, PlacementRequest
+from projections.topology.room import LeafRoom
+from projections.topology.search import NoDomains, NoFit, search
+from projections.topology.tree import TopologyTree
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that are placed together: what their topology and nodes are is said by the workers for both."""
+
+    workers: PlacementRequest
+    leader: PlacementRequest | None = None
+
+
+class GroupPlaces(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods each leaf gets."""
+
+    workers: dict[int, int]
+    leader: dict[int, int]
+
+
+class Unplaced(msgspec.Struct, frozen=True):
+    """Why the pods find no place."""
+
+    failure: str
+
+
+def place_group(
+    flavor: FlavorRoom, group: Group, gates: TopologyGates, within: range | None = None
+) -> GroupPlaces | Unplaced:
+    """Places for all pods of a group, on the leaves of a range where one is given; or why there are none."""
+    workers, leader = group.workers, group.leader
+    tree = flavor.room.tree
+    filters = node_filters(workers, flavor)
+    if isinstance(filters, UpdateConflict):
+        return Unplaced(filters.failure)
+    shape = search_shape(tree, workers.topology, workers.count, 0 if leader is None else 1, gates)
+    if isinstance(shape, BadRequest):
+        return Unplaced(shape.failure)
+    asked = demand(filters, workers.requests, None if leader is None else leader.requests)
+    shares = _leaf_shares(flavor.room, shape, msgspec.structs.replace(asked, within=within), gates)
+    if isinstance(shares, Unplaced):
+        return shares
+    return GroupPlaces(
+        workers={share.domain: share.pods for share in shares if share.pods},
+        leader={share.domain: share.leaders for share in shares if share.leaders},
+    )
+
+
+def _leaf_shares(room: LeafRoom, shape: SearchShape, asked: Demand, gates: TopologyGates) -> list[Share] | Unplaced:
+    tree = room.tree
+    leaves = count_leaves(room, shape, asked)
+    levels = count_domains(tree, shape, leaves.counts)
+    if gates.balanced and not shape.required and not shape.unconstrained:
+        balanced = balanced_shares(tree, levels, shape)
+        if balanced is not None:
+            return _complete(tree, levels, shape, balanced)
+    found = search(tree, levels, shape)
+    if isinstance(found, NoDomains):
+        return Unplaced(f"no topology domains at level: {tree.levels[found.level]}")
+    if isinstance(found, NoFit):
+        return Unplaced(shortage(tree, levels, shape, found) + exclusions(tree, leaves, asked.pod))
+    return _complete(tree, levels, shape, distribute(tree, levels, shape, found))
+
+
+def _complete(
+    tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape, shares: list[Share]
+) -> list[Share] | Unplaced:
+    """The shares if they are all that was asked for: pods without a place are never admitted."""
+    placed = sum(share.pods for share in shares)
+    if placed == shape.slices * shape.slice_size and sum(share.leaders for share in shares) == shape.leaders:
+        return shares
+    failed = NoFit(level=shape.level, fit=placed // shape.slice_size)
+    return Unplaced(shortage(tree, levels, shape, failed))

@@ -1,0 +1,66 @@
+"""Places for a workload that replaces another of more or fewer pods: what stays keeps its place.
+
+Rule: docs/rules/topology.md#elastic
+"""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from events.amount import Requests
+from projections.topology.assigned_leaves import leaves_of, merged
+from projections.topology.gates import TopologyGates
+from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
+from projections.topology.request import FlavorRoom, PlacementRequest
+from projections.topology.room import held_by, take
+from projections.topology.tree import TopologyTree
+
+
+def resized(flavor: FlavorRoom, group: Group, gates: TopologyGates) -> GroupPlaces | Unplaced | None:
+    """The places that pods had, with more or fewer of them; None where they can't be kept and all are placed anew."""
+    workers, leader = group.workers, group.leader
+    tree = flavor.room.tree
+    kept = _kept(tree, workers)
+    led = None if leader is None else _kept(tree, leader)
+    if kept is None or (leader is not None and led is None and leader.previous is not None):
+        return None
+    more = workers.count - sum(kept.values())
+    if more <= 0:
+        if leader is not None and led is None:
+            return None
+        return GroupPlaces(workers=_first(kept, workers.count), leader=led or {})
+    beside = {key: dict(held) for key, held in flavor.room.assumed.items()}
+    _charge(tree, beside, workers, kept)
+    if leader is not None and led is not None:
+        _charge(tree, beside, leader, led)
+    room = replace(flavor, room=replace(flavor.room, assumed=beside))
+    added = place_group(
+        room, Group(workers=replace(workers, count=more), leader=leader if led is None else None), gates
+    )
+    if isinstance(added, Unplaced):
+        return added
+    return GroupPlaces(workers=merged(kept, added.workers), leader=added.leader if led is None else led)
+
+
+def _kept(tree: TopologyTree, request: PlacementRequest) -> dict[int, int] | None:
+    """Where the pods are, by leaf; None if that is nowhere, or on a leaf that is gone."""
+    if request.previous is None:
+        return None
+    found = leaves_of(tree, request.previous.domains)
+    return found if isinstance(found, dict) else None
+
+
+def _first(kept: Mapping[int, int], count: int) -> dict[int, int]:
+    """The places of the first so many pods."""
+    found: dict[int, int] = {}
+    for leaf, pods in kept.items():
+        found[leaf] = min(pods, count)
+        count -= found[leaf]
+    return found
+
+
+def _charge(
+    tree: TopologyTree, held: dict[str, Requests], request: PlacementRequest, leaves: Mapping[int, int]
+) -> None:
+    for leaf, pods in leaves.items():
+        take(held, tree.leaves[leaf].key, held_by(request.requests), pods)

@@ -1,0 +1,130 @@
+"""Where the pods of a workload are placed: all its pod sets, flavor by flavor, group by group.
+
+Rule: docs/rules/topology.md#placement
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from events.amount import Requests
+from projections.topology.assigned_leaves import assignment_of
+from projections.topology.gates import TopologyGates
+from projections.topology.group_placement import Group, Unplaced, place_group
+from projections.topology.replacement import NodeLoss, replace_in_pod_set
+from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
+from projections.topology.resized import resized
+from projections.topology.room import held_by, take
+
+_GROUP = 2
+"""How many pod sets a group has: workers, and their leader."""
+
+
+class _Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """The pod sets of one flavor, and what pods of the workload are assumed to hold on its leaves so far."""
+
+    flavor: FlavorRoom
+    requests: Sequence[PlacementRequest]
+    assumed: dict[str, Requests]
+    """Grows from group to group; the flavor's room looks at it."""
+
+
+def place_pod_sets(
+    flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], gates: TopologyGates
+) -> tuple[PodSetPlacement, ...]:
+    """Places for the pod sets of a workload, in the order in which they are asked for.
+
+    Pod sets behind the first that fails on a flavor have no result.
+    """
+    placed: dict[str, PodSetPlacement] = {}
+    for turn in _turns(flavors, requests, gates):
+        for members in _groups(turn.requests):
+            results = _place(turn.flavor, members, turn.assumed, gates)
+            placed.update((one.pod_set, one) for one in results)
+            if any(one.failure for one in results):
+                break
+    return tuple(placed[one.pod_set] for one in requests if one.pod_set in placed)
+
+
+def replace_node(
+    flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], lost: NodeLoss, gates: TopologyGates
+) -> tuple[PodSetPlacement, ...]:
+    """New places for the pods of pod sets that lie on a failed node; the others keep theirs.
+
+    `previous` of each request is where its pods are; pod sets without are left out.
+    """
+    placed: dict[str, PodSetPlacement] = {}
+    for turn in _turns(flavors, requests, gates):
+        leaves = turn.flavor.room.tree.leaves
+        for request in turn.requests:
+            if request.previous is None:
+                continue
+            result = replace_in_pod_set(turn.flavor, request, lost, gates)
+            for leaf, pods in result.added.items():
+                take(turn.assumed, leaves[leaf].key, held_by(request.requests), pods)
+            placed[request.pod_set] = result.placement
+            if result.placement.failure:
+                break
+    return tuple(placed[one.pod_set] for one in requests if one.pod_set in placed)
+
+
+def _place(
+    flavor: FlavorRoom, members: Sequence[PlacementRequest], assumed: dict[str, Requests], gates: TopologyGates
+) -> list[PodSetPlacement]:
+    """Places for the pod sets of one group; what they hold of a leaf is added to what is assumed."""
+    if len(members) > _GROUP:
+        told = f"can only define groups of exactly {_GROUP} pod sets, got: {len(members)} pod set(s)"
+        return [PodSetPlacement(pod_set=one.pod_set, failure=told) for one in members]
+    group = _group(members)
+    places = resized(flavor, group, gates) if gates.elastic else None
+    if isinstance(places, Unplaced):
+        return [PodSetPlacement(pod_set=group.workers.pod_set, failure=places.failure)]
+    if places is None:
+        places = place_group(flavor, group, gates)
+    if isinstance(places, Unplaced):
+        return [PodSetPlacement(pod_set=one.pod_set, failure=places.failure) for one in members]
+    tree = flavor.room.tree
+    found: list[PodSetPlacement] = []
+    for one in members:
+        pods = places.leader if one is group.leader else places.workers
+        for leaf, count in pods.items():
+            take(assumed, tree.leaves[leaf].key, held_by(one.requests), count)
+        found.append(PodSetPlacement(pod_set=one.pod_set, assignment=assignment_of(tree, pods)))
+    return found
+
+
+def _group(members: Sequence[PlacementRequest]) -> Group:
+    """Who leads and who works: the leader is the one of fewer pods, of equals the second."""
+    if len(members) == 1:
+        return Group(workers=members[0])
+    first, second = members
+    return Group(workers=second, leader=first) if second.count > first.count else Group(workers=first, leader=second)
+
+
+def _groups(requests: Iterable[PlacementRequest]) -> list[list[PlacementRequest]]:
+    """Pod sets that are placed together, in the order in which the first of each is asked for."""
+    found: dict[str, list[PlacementRequest]] = {}
+    for one in requests:
+        name = one.topology.pod_set_group
+        found.setdefault(f"group {name}" if name else f"alone {one.pod_set}", []).append(one)
+    return list(found.values())
+
+
+def _turns(
+    flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], gates: TopologyGates
+) -> list[_Turn]:
+    """The flavors that are asked for, by name, each with what pods of the workload are assumed to hold on its leaves."""
+    shared: dict[str, Requests] = {}
+    turns: list[_Turn] = []
+    for name in sorted({one.flavor for one in requests}):
+        flavor = flavors[name]
+        assumed = shared if gates.shared_hosts and flavor.room.tree.by_host else {}
+        room = msgspec.structs.replace(flavor.room, assumed=assumed)
+        asked = [one for one in requests if one.flavor == name]
+        turns.append(_Turn(flavor=msgspec.structs.replace(flavor, room=room), requests=asked, assumed=assumed))
+    return turns
+
+
+def first_failure(placements: Iterable[PodSetPlacement]) -> PodSetPlacement | None:
+    """The first pod set that found no place."""
+    return next((one for one in placements if one.failure), None)

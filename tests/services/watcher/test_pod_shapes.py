@@ -1,0 +1,18 @@
+from msgspec import convert
+
+from events.api.pods import PodTemplate
+from events.selector import NodeTerm, Operator, PreferredNodeTerm, Requirement
+from services.watcher.pod_shapes import pod_shape
+
+
+def test_terms_that_nodes_should_meet_are_read_with_their_weights() -> None:
+    expression = {"key": "zone", "operator": "In", "values": ["east"]}
+    preferred = [{"weight": 10, "preference": {"matchExpressions": [expression]}}, {"weight": 1, "preference": {}}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    shape = pod_shape(convert({"spec": {"affinity": affinity}}, PodTemplate), "pod")
+    east = Requirement(key="zone", operator=Operator.IN, values=("east",))
+    assert shape.preferred_terms == (
+        PreferredNodeTerm(weight=10, term=NodeTerm(expressions=(east,))),
+        PreferredNodeTerm(weight=1, term=NodeTerm()),
+    )
+    assert shape.node_terms == ()
