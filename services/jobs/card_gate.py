@@ -3,14 +3,14 @@
 from typing import Any
 
 from events.api.labels import CARDS_GATE
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject
 from services.jobs.paths import Location, get, put
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _GATES = "schedulingGates"
 
 
-def waits_for_cards(pod: JsonObject) -> bool:
+def waits_for_cards(pod: JsonMapping) -> bool:
     """Whether a pod waits at the gate."""
     return {"name": CARDS_GATE} in _gates(pod, ("spec",))
 
@@ -32,7 +32,7 @@ def with_own_cards(pod: JsonObject, pins: dict[str, str]) -> JsonObject:
     return gate_open(pod, ("spec",))
 
 
-def _gates(value: JsonObject, at: Location) -> list[Any]:
+def _gates(value: JsonMapping, at: Location) -> list[Any]:
     found = get(value, (*at, _GATES))
     return found if isinstance(found, list) else []
 

@@ -1,6 +1,6 @@
 """The one entry point to all checks of a single object: its shape, its CRD's rules, its webhook's rules."""
 
-from events.json_object import JsonMapping, JsonObject, is_object, object_at
+from events.json_object import JsonMapping, is_object, object_at
 from events.settings import SettingsObserved
 from services.validation import cluster_queue, cohort, flavor, provisioning, workload, workload_update
 from services.validation.flavor import topology_update_problems
@@ -10,7 +10,7 @@ from services.validation.schema_rules import schema_rule_problems
 from services.validation.shape import shape_problems
 
 
-def validate(value: JsonObject, settings: SettingsObserved) -> list[Problem]:
+def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """What is wrong with a new object of v1beta2; rules are only asked of objects of the right shape."""
     misshapen = shape_problems(value)
     if misshapen:
@@ -37,7 +37,7 @@ def validate(value: JsonObject, settings: SettingsObserved) -> list[Problem]:
     return found
 
 
-def validate_update(old: JsonMapping, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
+def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """What is wrong with a changed object of v1beta2."""
     misshapen = shape_problems(new)
     if misshapen:
@@ -46,7 +46,7 @@ def validate_update(old: JsonMapping, new: JsonObject, settings: SettingsObserve
     found = schema_rule_problems(new)
     match new.get("kind"):
         case "ClusterQueue":
-            found.extend(cluster_queue.validate_update(with_defaults(dict(old)), new, settings))
+            found.extend(cluster_queue.validate_update(with_defaults(old), new, settings))
         case "Cohort":
             found.extend(cohort.validate(new))
         case "ResourceFlavor":
@@ -65,7 +65,7 @@ def validate_update(old: JsonMapping, new: JsonObject, settings: SettingsObserve
     return found
 
 
-def with_defaults(value: JsonObject) -> JsonObject:
+def with_defaults(value: JsonMapping) -> JsonMapping:
     """The object with the defaults that decide about its rules."""
     spec = value.get("spec")
     if value.get("kind") != "ClusterQueue" or not is_object(spec):

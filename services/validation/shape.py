@@ -19,7 +19,7 @@ from events.api.pods import ApiNode, ApiPod
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
 from events.api.workload import ApiWorkload
-from events.json_object import JsonObject, object_at
+from events.json_object import JsonMapping, object_at
 from services.validation.problem import Problem
 
 STRUCTS: dict[str, type[ApiStruct]] = {
@@ -51,7 +51,7 @@ class _AnyObject(ApiStruct, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-def shape_problems(value: JsonObject) -> list[Problem]:
+def shape_problems(value: JsonMapping) -> list[Problem]:
     """The first place where the object is not what its kind asks for."""
     struct = STRUCTS.get(str(value.get("kind")), _AnyObject)
     try:

@@ -1,10 +1,9 @@
 """Admission checks as facts, and their states on a Workload."""
 
-from typing import Any
-
 from events.api.kueue import ApiAdmissionCheck
 from events.api.workload import ApiPodSetUpdate, ApiWorkload
 from events.catalogue import Fact
+from events.json_object import JsonMapping
 from events.quota import AdmissionCheckObserved, CheckParameters
 from events.timestamp import parse_timestamp
 from events.workload import CheckState, CheckStatus, PodSetUpdate
@@ -15,7 +14,7 @@ from services.watcher.pod_shapes import tolerations
 from services.watcher.problems import Refused, problem
 
 
-def admission_check(value: dict[str, Any]) -> Fact:
+def admission_check(value: JsonMapping) -> Fact:
     """An AdmissionCheck."""
     found = read(value, ApiAdmissionCheck)
     shows_active = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
@@ -35,7 +34,7 @@ def admission_check(value: dict[str, Any]) -> Fact:
     )
 
 
-def checks_of(value: dict[str, Any], found: ApiWorkload) -> tuple[CheckStatus, ...]:
+def checks_of(value: JsonMapping, found: ApiWorkload) -> tuple[CheckStatus, ...]:
     """The states of a Workload's admission checks, from its JSON and its typed form.
 
     Raises `Refused` for a `podSetUpdate` that the API would not accept, or whose pod set does not exist: no state is reported

@@ -30,6 +30,7 @@ from events.api.labels import (
 from events.api.meta import ObjectMeta
 from events.api.topology import ApiTopology
 from events.catalogue import Fact
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
     AdmissionMode,
@@ -68,7 +69,7 @@ from services.watcher.quantities import amounts, duration, units
 T = TypeVar("T")
 
 
-def read(value: dict[str, Any], kind: type[T]) -> T:
+def read(value: JsonMapping, kind: type[T]) -> T:
     """An object in its typed form. Raises `Refused` naming the field that does not fit."""
     try:
         return msgspec.convert(value, kind)
@@ -77,7 +78,7 @@ def read(value: dict[str, Any], kind: type[T]) -> T:
         raise Refused([problem(where.rstrip("`").removeprefix("$.") or "the object", message)]) from bad
 
 
-def cluster_queue(value: dict[str, Any]) -> Fact:
+def cluster_queue(value: JsonMapping) -> Fact:
     """A ClusterQueue."""
     found = read(value, ApiClusterQueue)
     spec, meta = found.spec, found.metadata
@@ -118,7 +119,7 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
     )
 
 
-def cohort(value: dict[str, Any]) -> Fact:
+def cohort(value: JsonMapping) -> Fact:
     """A Cohort."""
     found = read(value, ApiCohort)
     return CohortObserved(
@@ -130,7 +131,7 @@ def cohort(value: dict[str, Any]) -> Fact:
     )
 
 
-def local_queue(value: dict[str, Any]) -> Fact:
+def local_queue(value: JsonMapping) -> Fact:
     """A LocalQueue."""
     found = read(value, ApiLocalQueue)
     sharing = found.status.fair_sharing
@@ -148,7 +149,7 @@ def local_queue(value: dict[str, Any]) -> Fact:
     )
 
 
-def flavor(value: dict[str, Any]) -> Fact:
+def flavor(value: JsonMapping) -> Fact:
     """A ResourceFlavor."""
     found = read(value, ApiResourceFlavor)
     return FlavorObserved(
@@ -164,7 +165,7 @@ def flavor(value: dict[str, Any]) -> Fact:
     )
 
 
-def topology(value: dict[str, Any]) -> Fact:
+def topology(value: JsonMapping) -> Fact:
     """A Topology."""
     found = read(value, ApiTopology)
     return TopologyObserved(
@@ -176,7 +177,7 @@ def topology(value: dict[str, Any]) -> Fact:
     )
 
 
-def priority_class(value: dict[str, Any]) -> Fact:
+def priority_class(value: JsonMapping) -> Fact:
     """A PriorityClass, or a WorkloadPriorityClass."""
     found = read(value, ApiPriorityClass)
     return PriorityClassObserved(
@@ -187,7 +188,7 @@ def priority_class(value: dict[str, Any]) -> Fact:
     )
 
 
-def namespace(value: dict[str, Any]) -> Fact:
+def namespace(value: JsonMapping) -> Fact:
     """A Namespace."""
     found = read(value, ApiNamespace)
     labels = {**(found.metadata.labels or {}), "kubernetes.io/metadata.name": found.metadata.name}
@@ -198,7 +199,7 @@ def namespace(value: dict[str, Any]) -> Fact:
     )
 
 
-def limit_range(value: dict[str, Any]) -> Fact:
+def limit_range(value: JsonMapping) -> Fact:
     """A LimitRange."""
     found = read(value, ApiLimitRange)
     return LimitRangeObserved(
@@ -217,7 +218,7 @@ def limit_range(value: dict[str, Any]) -> Fact:
     )
 
 
-def runtime_class(value: dict[str, Any]) -> Fact:
+def runtime_class(value: JsonMapping) -> Fact:
     """A RuntimeClass."""
     found = read(value, ApiRuntimeClass)
     fixed = found.overhead.pod_fixed if found.overhead else None

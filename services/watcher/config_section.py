@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from events.control import ObjectProblem
+from events.json_object import JsonMapping, is_array, is_object
 from events.whole_number import whole_number
 from services.watcher.problems import Refused, problem, shown
 
@@ -17,7 +18,7 @@ _YES, _NO = ("true", "yes", "on"), ("", "false", "no", "off")
 class Section:
     """Values by name, the field path of the section, and the problems of the whole file."""
 
-    def __init__(self, values: dict[str, Any], field: str, problems: list[ObjectProblem]) -> None:
+    def __init__(self, values: JsonMapping, field: str, problems: list[ObjectProblem]) -> None:
         self.values, self.field, self.problems = values, field, problems
 
     def refuse_if_any(self) -> None:
@@ -30,7 +31,7 @@ class Section:
         found = self.values.get(name)
         if found is None or found == "":
             return None
-        if not isinstance(found, dict):
+        if not is_object(found):
             self._wrong(name, found, "fields with names")
             return None
         return Section(found, f"{self.field}.{name}", self.problems)
@@ -38,13 +39,13 @@ class Section:
     def listed(self, name: str) -> "list[Section]":
         """The sections of a list; none where there is no list."""
         found = self._list(name)
-        wrong = [one for one in found if not isinstance(one, dict)]
+        wrong = [one for one in found if not is_object(one)]
         if wrong:
             self._wrong(name, wrong[0], "a list of sections")
         return [
             Section(one, f"{self.field}.{name}[{index}]", self.problems)
             for index, one in enumerate(found)
-            if isinstance(one, dict)
+            if is_object(one)
         ]
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -114,11 +115,11 @@ class Section:
             self._wrong(name, wrong[0], "a list of whole numbers")
         return [number for _, number in found if number is not None]
 
-    def _list(self, name: str) -> list[Any]:
+    def _list(self, name: str) -> Sequence[Any]:
         found = self.values.get(name)
         if found is None or found == "":
             return []
-        if not isinstance(found, list):
+        if not is_array(found):
             self._wrong(name, found, "a list")
             return []
         return found

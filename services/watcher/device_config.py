@@ -5,7 +5,6 @@ was last understood of it is kept. Unknown sections and fields are ignored, as H
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from events.api.jobs import ApiConfigMap
 from events.catalogue import Fact
@@ -17,6 +16,7 @@ from events.device_config import (
     NodeDeviceConfig,
     VendorConfig,
 )
+from events.json_object import JsonMapping, is_object, object_at
 from projections.bounded_yaml import Unreadable, yaml_as_written
 from projections.devices.vendors import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
 from services.watcher.cluster_objects import read
@@ -48,7 +48,7 @@ _CORE_POLICIES = ("default", "force", "disable")
 _MIG_STRATEGIES, _MODES = ("none", "single", "mixed"), ("hami-core", "mig", "mps")
 
 
-def hami_config(value: dict[str, Any]) -> list[Fact]:
+def hami_config(value: JsonMapping) -> list[Fact]:
     """The configuration in a ConfigMap of HAMi. Raises `Refused`, also when it has neither of HAMi's files."""
     found = read(value, ApiConfigMap)
     data, meta = found.data or {}, found.metadata
@@ -63,10 +63,10 @@ def hami_config(value: dict[str, Any]) -> list[Fact]:
     raise Refused([problem("data", message, "what HAMi's chart writes")])
 
 
-def is_hami_config(value: dict[str, Any]) -> bool:
+def is_hami_config(value: JsonMapping) -> bool:
     """Whether an object is meant to be one of these."""
-    data = value.get("data")
-    named = isinstance(data, dict) and (DEVICE_CONFIG in data or "nodeconfig" in str(data.get(NODE_CONFIG, "")))
+    data = object_at(value, "data")
+    named = DEVICE_CONFIG in data or "nodeconfig" in str(data.get(NODE_CONFIG, ""))
     return value.get("kind") == "ConfigMap" and named
 
 
@@ -76,7 +76,7 @@ def _section(data: dict[str, str], key: str) -> Section:
         found = yaml_as_written(data[key])
     except Unreadable as bad:
         raise Refused([problem(field, f"it can't be read: {bad.what}", "what HAMi's chart writes")]) from bad
-    if not isinstance(found, dict) or not found:
+    if not is_object(found) or not found:
         raise Refused([problem(field, "it says nothing, and HAMi does not start with it", "a section for each vendor")])
     return Section(found, field, [])
 
@@ -132,7 +132,7 @@ def _vendor(section: Section, word: str, names: tuple[str, str, str, str]) -> Ve
 
 def _ascend(file: Section) -> tuple[list[VendorConfig], bool]:
     """The chips of Ascend, in the older form or in the newer, and whether every node splits by software."""
-    if isinstance(file.values.get("vnpus"), dict):
+    if is_object(file.values.get("vnpus")):
         section = file.part("vnpus") or file
         return [_npu(one) for one in section.listed("configs")], section.yes("hamiVnpuCore")
     return [_npu(one) for one in file.listed("vnpus")], False

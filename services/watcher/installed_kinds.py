@@ -1,11 +1,11 @@
 """Which optional kinds are installed, by the cluster's CustomResourceDefinitions as they are added and deleted."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
 from events.job_kind import JobKind
+from events.json_object import JsonMapping
 from services.jobs.kinds import resource_of
 from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
 
@@ -62,7 +62,7 @@ class InstalledKinds:
             fresh.append(resource)
         return KindsChanged(fresh, left)
 
-    def _found(self, objects: Sequence[dict[str, Any]]) -> dict[str, Resource]:
+    def _found(self, objects: Sequence[JsonMapping]) -> dict[str, Resource]:
         found: dict[str, Resource] = {}
         for one in objects:
             versions = self._wanted.get(one["metadata"]["name"])

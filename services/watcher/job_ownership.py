@@ -1,12 +1,11 @@
 """Jobs that belong to other jobs: whose they are, and what a parent learns from its child."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from events.api.meta import ObjectMeta, OwnerReference
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject
 from services.jobs.kinds import Kinds
 from services.jobs.train_job import CHILD
 
@@ -25,8 +24,8 @@ class JobOwnership:
     def __init__(self, kinds: Kinds, managed: Mapping[str, str]) -> None:
         self._kinds, self._managed = kinds, managed
         """By place, the workload of each job that was reported."""
-        self._children: dict[str, dict[str, Any]] = {}
-        self._parents: dict[str, dict[str, Any]] = {}
+        self._children: dict[str, JsonObject] = {}
+        self._parents: dict[str, JsonObject] = {}
         """Jobs that say only through their child what they ask for, and those children; by the parent's place."""
 
     def goes_with_owner(self, meta: ObjectMeta) -> bool:
@@ -42,7 +41,7 @@ class JobOwnership:
         owner = _controller(meta)
         return owner is not None and self._kinds.owns_jobs(owner.api_version, owner.kind)
 
-    def with_child(self, place: str, value: dict[str, Any]) -> dict[str, Any]:
+    def with_child(self, place: str, value: JsonObject) -> JsonObject:
         """A job with its child beside it, if its kind is one that needs it."""
         kind = self._kinds.by_place[place.partition("/")[0]]
         if kind.reader != "train job":
@@ -51,9 +50,9 @@ class JobOwnership:
         child = self._children.get(place)
         return value if child is None else {**value, CHILD: child}
 
-    def parent_of(self, value: dict[str, Any]) -> ParentJob | None:
+    def parent_of(self, value: JsonObject) -> ParentJob | None:
         """The job that has to be looked at again because this one is its child."""
-        meta = value.get("metadata") or {}
+        meta: JsonMapping = value.get("metadata") or {}
         for owner in meta.get("ownerReferences") or ():
             kind = self._kinds.of(str(owner.get("apiVersion", "")), str(owner.get("kind", "")))
             if kind is not None and kind.reader == "train job" and owner.get("controller"):

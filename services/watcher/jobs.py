@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -17,6 +17,7 @@ from events.api.labels import (
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.whole_number import whole_number
@@ -96,7 +97,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """It replaces another object that was reported under its name before."""
 
 
-def job_state(value: dict[str, Any], around: Surroundings, kind: JobKind = JOB) -> JobState | None:
+def job_state(value: JsonObject, around: Surroundings, kind: JobKind = JOB) -> JobState | None:
     """The state of a job of any kind; None when no queue manages it, or when its pods are not known yet.
 
     Raises `Refused`.
@@ -120,7 +121,7 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 
 
 def _state(
-    value: dict[str, Any], meta: ObjectMeta, queue: str, around: Surroundings, kind: JobKind, pods: Sequence[Pods]
+    value: JsonObject, meta: ObjectMeta, queue: str, around: Surroundings, kind: JobKind, pods: Sequence[Pods]
 ) -> JobState:
     labels, annotations = meta.labels or {}, meta.annotations or {}
     templates = [read(one.template, PodTemplate) for one in pods]
@@ -167,7 +168,7 @@ def _state(
     )
 
 
-def _runs(kind: JobKind, value: dict[str, Any]) -> bool:
+def _runs(kind: JobKind, value: JsonObject) -> bool:
     return kind.reader != POD.reader and not is_suspended(kind, value) and finished_of(kind, value) is None
 
 

@@ -1,7 +1,6 @@
 """Nodes and pods as facts: where cards are, and who holds them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from events.api.jobs import ApiResourceQuota
 from events.api.labels import CARD_CORDON, POD_SET, WORKLOAD
@@ -10,6 +9,7 @@ from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, to_units
 from events.timestamp import parse_timestamp
 from events.whole_number import whole_number
@@ -32,7 +32,7 @@ from services.watcher.problems import Refused, problem
 BIND_PHASE = "hami.io/bind-phase"
 
 
-def node_facts(value: dict[str, Any], config: CardConfig = HAMI) -> list[Fact]:
+def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
     """A Node: what it is, and the cards of every vendor that it registers.
 
     A registration that can't be read is reported as refused; the node itself is reported all the same, and its cards stay
@@ -68,7 +68,7 @@ def node_facts(value: dict[str, Any], config: CardConfig = HAMI) -> list[Fact]:
     return facts
 
 
-def pod_fact(value: dict[str, Any], config: CardConfig = HAMI) -> Fact | None:
+def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
     """A Pod that holds cards or asks for some; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
@@ -102,7 +102,7 @@ def pod_fact(value: dict[str, Any], config: CardConfig = HAMI) -> Fact | None:
     )
 
 
-def card_quota(value: dict[str, Any]) -> Fact:
+def card_quota(value: JsonMapping) -> Fact:
     """What a ResourceQuota says of what may be cards: limits of resources that are not Kubernetes' own."""
     found = read(value, ApiResourceQuota)
     hard = {name: text for name, text in (found.spec.hard or {}).items() if name.startswith("limits.") and "/" in name}

@@ -1,11 +1,12 @@
 """Objects that can't be translated into facts: which field is wrong, why, and what to write instead."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from events.catalogue import Fact
 from events.codec import decode_event, encode
 from events.control import ObjectProblem, ObjectRefused
+from events.json_object import JsonMapping, is_array, is_object, object_at
 from events.quantity import BadQuantity
 from events.settings import SettingsObserved
 from events.timestamp import BadTimestamp
@@ -21,7 +22,7 @@ class Refused(Exception):
         self.problems = tuple(problems)
 
 
-def refuse_invalid(value: dict[str, Any]) -> None:
+def refuse_invalid(value: JsonMapping) -> None:
     """Refuse an object that breaks a rule of its kind, as the API does where our webhook stands before it."""
     broken = [one for one in validate(value, _SETTINGS) if one.severity is Severity.ERROR]
     if broken:
@@ -36,10 +37,9 @@ def problem(field: str, message: str, instead: str = "") -> ObjectProblem:
     return ObjectProblem(field=field, message=message, instead=instead)
 
 
-def refusal(kind: str, value: dict[str, Any], refused: Refused, **who: str) -> ObjectRefused:
+def refusal(kind: str, value: JsonMapping, refused: Refused, **who: str) -> ObjectRefused:
     """The fact that an object is refused; namespace, name and UID are empty where they are not text."""
-    found = value.get("metadata")
-    meta: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    meta = object_at(value, "metadata")
     identity = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
     return ObjectRefused(**{"kind": kind, **identity, **who}, problems=refused.problems)
 
@@ -65,21 +65,20 @@ def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[F
 
 def _field_of(text: str, value: object, path: str = "") -> str:
     """The first field that holds a text; empty when none does."""
-    if isinstance(value, dict | list):
-        steps = value.items() if isinstance(value, dict) else enumerate(value)
-        for step, inner in steps:
-            here = f"{path}[{step}]" if isinstance(value, list) else f"{path}.{step}".lstrip(".")
-            found = _field_of(text, inner, here)
-            if found:
-                return found
-        return ""
-    return path if value == text else ""
+    parts: list[tuple[str, Any]] = []
+    if is_object(value):
+        parts = [(f"{path}.{name}".lstrip("."), inner) for name, inner in value.items()]
+    elif is_array(value):
+        parts = [(f"{path}[{index}]", inner) for index, inner in enumerate(value)]
+    elif value == text:
+        return path
+    return next((found for here, inner in parts if (found := _field_of(text, inner, here))), "")
 
 
-def well_formed(value: dict[str, Any]) -> None:
+def well_formed(value: JsonMapping) -> None:
     """Check the metadata that every object has, so that its readers may rely on it. Raises `Refused`, naming the field."""
     meta = value.get("metadata")
-    if not isinstance(meta, dict):
+    if not is_object(meta):
         raise Refused([problem("metadata", f"{shown(meta)} is no object", "name and namespace")])
     found: list[ObjectProblem] = []
     for name in _TEXTS:
@@ -91,13 +90,13 @@ def well_formed(value: dict[str, Any]) -> None:
     for name in ("labels", "annotations"):
         found.extend(_texts(f"metadata.{name}", meta.get(name)))
     owners = meta.get("ownerReferences")
-    if owners is not None and not (isinstance(owners, list) and all(_is_owner(one) for one in owners)):
+    if owners is not None and not (is_array(owners) and all(_is_owner(one) for one in owners)):
         found.append(
             problem("metadata.ownerReferences", "it is no list of owners", "apiVersion, kind, name and uid each")
         )
     for name in ("spec", "status"):
         part = value.get(name)
-        if part is not None and not isinstance(part, dict):
+        if part is not None and not is_object(part):
             found.append(problem(name, f"{shown(part)} is no object", "fields with names"))
     if found:
         raise Refused(found)
@@ -105,13 +104,13 @@ def well_formed(value: dict[str, Any]) -> None:
 
 def is_named(value: object) -> bool:
     """Whether an object has a name (and namespace): without that nothing can be reported about it."""
-    meta = value.get("metadata") if isinstance(value, dict) else None
-    if not isinstance(meta, dict) or not meta.get("name") or not isinstance(meta["name"], str):
+    meta = value.get("metadata") if is_object(value) else None
+    if not is_object(meta) or not meta.get("name") or not isinstance(meta["name"], str):
         return False
     return isinstance(meta.get("namespace", ""), str) and "/" not in f"{meta.get('namespace', '')}"
 
 
-def _texts(field: str, found: object) -> Iterator[ObjectProblem]:
+def _texts(field: str, found: Mapping[Any, Any] | None) -> Iterator[ObjectProblem]:
     if found is None:
         return
     if not isinstance(found, dict):
@@ -123,7 +122,7 @@ def _texts(field: str, found: object) -> Iterator[ObjectProblem]:
 
 
 def _is_owner(one: object) -> bool:
-    return isinstance(one, dict) and all(isinstance(one.get(name, ""), str) for name in _OWNER)
+    return is_object(one) and all(isinstance(one.get(name, ""), str) for name in _OWNER)
 
 
 def shown(value: object) -> str:

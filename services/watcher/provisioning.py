@@ -1,11 +1,10 @@
 """ProvisioningRequestConfigs, and the ProvisioningRequests that a cluster autoscaler answers, as facts."""
 
-from typing import Any
-
 from events.api.labels import DECISION, MANAGED
 from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, OwnerReference
 from events.api.provisioning import ApiProvisioningRequestConfig, RetryStrategy
 from events.catalogue import Fact
+from events.json_object import JsonMapping
 from events.provisioning import (
     Answer,
     MergePolicy,
@@ -32,7 +31,7 @@ class _Request(ApiStruct, frozen=True, kw_only=True):
     status: _Status = _Status()
 
 
-def provisioning_config(value: dict[str, Any]) -> Fact:
+def provisioning_config(value: JsonMapping) -> Fact:
     """A ProvisioningRequestConfig. Raises `Refused`."""
     found = read(value, ApiProvisioningRequestConfig)
     spec = found.spec
@@ -53,7 +52,7 @@ def provisioning_config(value: dict[str, Any]) -> Fact:
     )
 
 
-def provisioning_request(value: dict[str, Any]) -> list[Fact]:
+def provisioning_request(value: JsonMapping) -> list[Fact]:
     """A ProvisioningRequest, if it was made for a workload; anybody may make others. Raises `Refused`."""
     found = read(value, _Request)
     meta = found.metadata

@@ -1,8 +1,8 @@
 """How far a watcher has seen the cluster: the version of each object, and of each kind."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from events.json_object import JsonMapping
 from events.object_version import ObjectVersion, version_number
 from projections.object_versions import Known
 from services.runtime.cluster_port import Listed
@@ -22,14 +22,14 @@ class SeenVersions:
         self.context = 0
         """How far the kinds were seen that others depend on."""
 
-    def note(self, kind: str, value: dict[str, Any]) -> None:
+    def note(self, kind: str, value: JsonMapping) -> None:
         """An object was seen."""
         meta = value["metadata"]
         version = version_number(meta.get("resourceVersion"))
         self._objects[place_in(kind, value)] = str(meta.get("uid", "")), version
         self.reach(kind, version)
 
-    def forget(self, kind: str, value: dict[str, Any]) -> None:
+    def forget(self, kind: str, value: JsonMapping) -> None:
         """An object is gone."""
         self._objects.pop(place_in(kind, value), None)
         self.reach(kind, version_number(value["metadata"].get("resourceVersion")))
@@ -64,7 +64,7 @@ class SeenVersions:
         )
 
 
-def place_in(kind: str, value: dict[str, Any]) -> str:
+def place_in(kind: str, value: JsonMapping) -> str:
     """Where an object is, as `kind/namespace/name`."""
     meta = value["metadata"]
     return f"{kind}/{meta.get('namespace', '')}/{meta['name']}"

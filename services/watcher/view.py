@@ -5,11 +5,11 @@ twice (docs/rules/log.md#differences).
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device_config import DeviceConfigObserved
+from events.json_object import JsonObject
 from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
@@ -69,7 +69,7 @@ class View:
         self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
-        self._orphans: dict[str, dict[str, Any]] = {}
+        self._orphans: dict[str, JsonObject] = {}
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
         """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
@@ -93,7 +93,7 @@ class View:
         found = self.facts.get(f"Namespace//{place.split('/', 2)[1]}")
         return isinstance(found, NamespaceObserved) and selects(self._managed, found.labels)
 
-    def see(self, kind: str, value: dict[str, Any]) -> list[Fact]:
+    def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
         try:
             well_formed(value)
@@ -211,7 +211,7 @@ class View:
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
 
-    def _translate(self, kind: str, place: str, value: dict[str, Any]) -> list[Fact]:
+    def _translate(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
         if kind in SIMPLE:
             fact = SIMPLE[kind](value)
             if self._validates:
@@ -234,7 +234,7 @@ class View:
             case _:
                 return []
 
-    def expect(self, kind: str, objects: Sequence[dict[str, Any]]) -> None:
+    def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
         self._pods.expect(kind, objects)
 
@@ -253,7 +253,7 @@ class View:
         kind = self.kinds.of(fact.owner.api_version, fact.owner.kind)
         return f"{fact.owner.kind if kind is None else kind.place}/{namespace}/{fact.owner.name}"
 
-    def _workload_object(self, place: str, value: dict[str, Any]) -> list[Fact]:
+    def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
         reported = self.workloads.get(key)
         beside_job = reported is not None and reported.source != place

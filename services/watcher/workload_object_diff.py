@@ -1,12 +1,11 @@
 """What a job's Workload object says that the job itself does not: whether it is active, and the states of its checks."""
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from events.api.labels import DECISION, RESOURCE_IN_USE
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
+from events.json_object import JsonMapping
 from events.workload import CheckReported, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
 from services.watcher.check_states import checks_of
@@ -14,9 +13,7 @@ from services.watcher.cluster_objects import read
 from services.watcher.jobs import JobState
 
 
-def companion_facts(
-    workload: str, value: dict[str, Any], *, active: bool, checks: dict[str, CheckReported]
-) -> list[Fact]:
+def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: dict[str, CheckReported]) -> list[Fact]:
     """The facts in which the object differs from what was reported. Raises `Refused`."""
     found = read(value, ApiWorkload)
     decision = (found.metadata.annotations or {}).get(DECISION, "")
@@ -30,7 +27,7 @@ def companion_facts(
     return facts
 
 
-def terminating(value: dict[str, Any]) -> list[Fact]:
+def terminating(value: JsonMapping) -> list[Fact]:
     """The fact that the object is being deleted and bears our finalizer; nothing otherwise. Raises `Refused`."""
     meta = read(value, ApiWorkload).metadata
     if meta.deletion_timestamp is None or RESOURCE_IN_USE not in (meta.finalizers or ()):

@@ -1,7 +1,5 @@
 """Workload objects as facts: what they request, and their status."""
 
-from typing import Any
-
 from events.api.labels import (
     ADMISSION_GATED_BY,
     DECISION,
@@ -12,6 +10,7 @@ from events.api.labels import (
 )
 from events.api.meta import ObjectMeta
 from events.api.workload import ApiPodSet, ApiTopologyRequest, ApiWorkload, ApiWorkloadStatus
+from events.json_object import JsonMapping, object_at
 from events.pod_set import PodSet
 from events.timestamp import parse_timestamp
 from events.topology import SliceConstraint, TopologyRequest
@@ -34,12 +33,12 @@ from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
 
 
-def belongs_to_job(value: dict[str, Any]) -> bool:
+def belongs_to_job(value: JsonMapping) -> bool:
     """Whether a Workload object belongs to a job: then the job is what is watched."""
-    return bool((value.get("metadata") or {}).get("ownerReferences"))
+    return bool(object_at(value, "metadata").get("ownerReferences"))
 
 
-def workload_state(value: dict[str, Any]) -> JobState:
+def workload_state(value: JsonMapping) -> JobState:
     """The requests and status of a Workload object. Raises `Refused`."""
     found = read(value, ApiWorkload)
     meta, spec = found.metadata, found.spec
@@ -142,7 +141,7 @@ def _owner(meta: ObjectMeta) -> Owner | None:
     return None if controller is None else Owner(kind=controller.kind, name=controller.name, uid=controller.uid)
 
 
-def _adopted(value: dict[str, Any], found: ApiWorkload) -> AdoptedStatus | None:
+def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
     status = found.status
     if status == ApiWorkloadStatus():
         return None
