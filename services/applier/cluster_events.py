@@ -1,12 +1,12 @@
 """Kubernetes Events on Workloads, jobs, pods and refused objects: what each says and under which name; pure."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 
 from events.control import ObjectRefused
 from events.event import Millis
+from events.json_object import JsonObject
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
 from events.timestamp import format_timestamp
@@ -45,7 +45,7 @@ class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
     warning: bool = False
 
 
-def event_of(notice: ClusterEvent) -> dict[str, Any]:
+def event_of(notice: ClusterEvent) -> JsonObject:
     """The Event object (core/v1), in the namespace of the object it is about."""
     about = {
         "apiVersion": notice.api_version,

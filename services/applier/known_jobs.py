@@ -1,12 +1,14 @@
 """A cache of jobs as the API server last returned them: a job is read again only when it may have changed."""
 
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from events.json_object import JsonObject
 from events.object_version import version_number
 from services.applier.plan import Application
+
+T = TypeVar("T")
 
 _MOST = 50_000
 _MOST_WHOLE = 1_000
@@ -74,7 +76,7 @@ def _versioned(job: JsonObject) -> tuple[str, int]:
     return str(meta.get("uid", "")), version_number(meta.get("resourceVersion"))
 
 
-def _keep(table: dict[str, Any], key: str, value: Any, most: int) -> None:
+def _keep(table: dict[str, T], key: str, value: T, most: int) -> None:
     table.pop(key, None)
     table[key] = value
     if len(table) > most:

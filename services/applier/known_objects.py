@@ -1,9 +1,8 @@
 """A cache of Workload objects from the responses to our own writes: their version, and a digest of the decided status."""
 
-from typing import Any
-
 import msgspec
 
+from events.json_object import JsonObject
 from services.applier.status_parts import print_of
 from services.runtime.cluster_port import Resource
 
@@ -29,7 +28,7 @@ class KnownObjects:
         """The object as last returned; None when it is not cached."""
         return self._known.get(workload)
 
-    def note(self, workload: str, found: dict[str, Any]) -> Known:
+    def note(self, workload: str, found: JsonObject) -> Known:
         """Cache a response."""
         self._known.pop(workload, None)
         known = Known(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))

@@ -1,11 +1,10 @@
 """The patches that bring a job and a Workload object to where a decision wants them; pure."""
 
-from typing import Any
-
 import msgspec
 
 from events.api.labels import DECISION, POD_SETS
 from events.job_kind import JobKind
+from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from projections.workloads.lifecycle import Workload
 from services.applier.plan import Application
 from services.applier.workload_manifest import pod_sets_digest, workload_object, workload_spec
@@ -17,19 +16,19 @@ from services.jobs.start_stop import holds_injection, injected, restored, with_s
 class JobWrite(msgspec.Struct, frozen=True, kw_only=True):
     """One merge patch on a job."""
 
-    patch: dict[str, Any]
+    patch: JsonObject
     subresource: str = ""
     optional: bool = False
     """If the API refuses it, the job is where it has to be all the same."""
 
 
-def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
+def job_write(job: JsonObject, application: Application) -> JobWrite | None:
     """The next patch that brings the job to the decided state; None when it is there. Raises `FieldBroken`."""
     kind = application.kind
     if kind is None:
         return None
     meta = job["metadata"]
-    mark = (meta.get("annotations") or {}).get(DECISION, "")
+    mark = object_at(meta, "annotations").get(DECISION, "")
     suspended = is_suspended(kind, job)
     if application.since(mark) > application.sequence or finished_of(kind, job) is not None:
         return None
@@ -41,13 +40,13 @@ def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
     return _unstarted(kind, job, wanted) or _marked(kind, wanted, application, run=True, before=job)
 
 
-def is_another(job: dict[str, Any], application: Application) -> bool:
+def is_another(job: JsonObject, application: Application) -> bool:
     """Whether this is a later job under the same name (another UID), not the one that was decided about."""
     owner = application.of.owner
     return owner is not None and bool(owner.uid) and job["metadata"].get("uid") != owner.uid
 
 
-def _stop(kind: JobKind, job: dict[str, Any], application: Application, mark: str) -> JobWrite | None:
+def _stop(kind: JobKind, job: JsonObject, application: Application, mark: str) -> JobWrite | None:
     """Suspend the job and mark it with the decision, so that the end of its pods can be matched; then restore its template."""
     meta = job["metadata"]
     if application.stopping and mark != application.decision:
@@ -62,11 +61,11 @@ def _stop(kind: JobKind, job: dict[str, Any], application: Application, mark: st
     return reset or JobWrite(patch=_patch(job, wanted), optional=True)
 
 
-def _unstarted(kind: JobKind, job: dict[str, Any], wanted: dict[str, Any]) -> JobWrite | None:
+def _unstarted(kind: JobKind, job: JsonObject, wanted: JsonObject) -> JobWrite | None:
     """The pod template of a Job can be changed only while it has no start time, which stays after a suspension."""
     if kind.group != "batch" or job["spec"].get("template") == wanted["spec"].get("template"):
         return None
-    if not (job.get("status") or {}).get("startTime"):
+    if not object_at(job, "status").get("startTime"):
         return None
     version = {"resourceVersion": job["metadata"]["resourceVersion"]}
     return JobWrite(patch={"metadata": version, "status": {"startTime": None}}, subresource="status")
@@ -74,18 +73,18 @@ def _unstarted(kind: JobKind, job: dict[str, Any], wanted: dict[str, Any]) -> Jo
 
 def _marked(
     kind: JobKind,
-    job: dict[str, Any],
+    job: JsonObject,
     application: Application,
     *,
     run: bool,
-    before: dict[str, Any] | None = None,
+    before: JsonObject | None = None,
 ) -> JobWrite:
     wanted = put(job, ("metadata", "annotations", DECISION), application.decision)
     wanted = with_suspend(kind, wanted, suspend=not run)
     return JobWrite(patch=_patch(before or job, wanted))
 
 
-def _patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+def _patch(before: JsonObject, after: JsonObject) -> JsonObject:
     patch = difference(before, after)
     return {
         **patch,
@@ -93,28 +92,28 @@ def _patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_checks(status: dict[str, Any], found: dict[str, Any], application: Application) -> dict[str, Any]:
+def with_checks(status: JsonObject, found: JsonObject, application: Application) -> JsonObject:
     """The status with the checks as the object has them, but for those that were set since it was written last.
 
     The states of checks belong to their controllers; the object must not have changed when it is written.
     """
     shown = _shown(found, application)
-    theirs = {one["name"]: one for one in (found.get("status") or {}).get("admissionChecks") or ()}
+    theirs = {one["name"]: one for one in objects_at(found, "status", "admissionChecks")}
     checks = [
         theirs[one["name"]]
         if one["name"] in theirs and shown >= application.checks[one["name"]]
         else _set_anew(one, theirs.get(one["name"], {}))
-        for one in status.get("admissionChecks") or ()
+        for one in objects_at(status, "admissionChecks")
     ]
     return {**status, "admissionChecks": checks}
 
 
-def _set_anew(check: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+def _set_anew(check: JsonMapping, before: JsonMapping) -> JsonObject:
     """A check with the fields of its controller set to nothing: an apply removes only what it names."""
     return {**({"podSetUpdates": []} if before.get("podSetUpdates") else {}), **check}
 
 
-def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any] | None:
+def mark_patch(found: JsonObject, application: Application) -> JsonObject | None:
     """The patch by which an object says up to which decision it was written, where that matters to anybody.
 
     A deactivated workload is set inactive once: if somebody has set it active since, it stays active.
@@ -123,24 +122,24 @@ def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any
     if shown >= application.sequence or not (application.checks or application.deactivated):
         return None
     version = found["metadata"]["resourceVersion"]
-    patch: dict[str, Any] = {"metadata": {"resourceVersion": version, "annotations": {DECISION: application.decision}}}
+    patch: JsonObject = {"metadata": {"resourceVersion": version, "annotations": {DECISION: application.decision}}}
     return {**patch, "spec": {"active": False}} if shown < application.deactivated else patch
 
 
-def spec_differs(found: dict[str, Any], workload: Workload) -> bool:
+def spec_differs(found: JsonObject, workload: Workload) -> bool:
     """Whether an object asks for something else than its job does by now.
 
     While it holds quota what it asks for is what it was given for, but for the priority. Pod sets that somebody else has
     written are known by their names and counts alone.
     """
-    spec, meta = found.get("spec") or {}, found["metadata"]
+    spec, meta = object_at(found, "spec"), found["metadata"]
     if spec.get("priority", 0) != workload.spec.priority:
         return True
     if workload.reserved or workload.finished:
         return False
-    digest = (meta.get("annotations") or {}).get(POD_SETS, pod_sets_digest(workload))
+    digest = object_at(meta, "annotations").get(POD_SETS, pod_sets_digest(workload))
     asked = [(one.name, one.count) for one in workload.spec.pod_sets]
-    shown = [(one.get("name", "main"), one.get("count", 1)) for one in spec.get("podSets") or ()]
+    shown = [(one.get("name", "main"), one.get("count", 1)) for one in objects_at(spec, "podSets")]
     return (
         digest != pod_sets_digest(workload)
         or asked != shown
@@ -148,10 +147,10 @@ def spec_differs(found: dict[str, Any], workload: Workload) -> bool:
     )
 
 
-def spec_patch(found: dict[str, Any], workload: Workload, templates: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonObject]) -> JsonObject:
     """The patch that brings what an object asks for to what its job does."""
     wanted = workload_spec(workload, templates)
-    meta: dict[str, Any] = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    meta: JsonObject = {"resourceVersion": found["metadata"]["resourceVersion"]}
     if workload.reserved or workload.finished:
         return {"metadata": meta, "spec": {"priority": wanted["priority"]}}
     meta["annotations"] = {POD_SETS: pod_sets_digest(workload)}
@@ -160,10 +159,10 @@ def spec_patch(found: dict[str, Any], workload: Workload, templates: dict[str, d
     return {"metadata": meta, "spec": kept}
 
 
-def owners_patch(found: dict[str, Any], application: Application) -> dict[str, Any] | None:
+def owners_patch(found: JsonObject, application: Application) -> JsonObject | None:
     """The patch by which the pods that replaced others own the object as well: it goes with the last that owns it."""
-    wanted: list[dict[str, Any]] = workload_object(application.of)["metadata"].get("ownerReferences") or []
-    there: list[dict[str, Any]] = found["metadata"].get("ownerReferences") or []
+    wanted: list[JsonObject] = workload_object(application.of)["metadata"].get("ownerReferences") or []
+    there: list[JsonObject] = found["metadata"].get("ownerReferences") or []
     uids = {one.get("uid") for one in there}
     fresh = [one for one in wanted if one["uid"] not in uids]
     if not application.group or not fresh:
@@ -173,5 +172,5 @@ def owners_patch(found: dict[str, Any], application: Application) -> dict[str, A
     return {"metadata": {"resourceVersion": version, "ownerReferences": [*kept, *fresh]}}
 
 
-def _shown(found: dict[str, Any], application: Application) -> int:
-    return application.since((found["metadata"].get("annotations") or {}).get(DECISION, ""))
+def _shown(found: JsonObject, application: Application) -> int:
+    return application.since(object_at(found, "metadata", "annotations").get(DECISION, ""))

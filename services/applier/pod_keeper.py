@@ -3,9 +3,8 @@
 These are writes of low priority.
 """
 
-from typing import Any
-
 from events.api.labels import MANAGED
+from events.json_object import JsonObject
 from events.pod import PodAccounted
 from projections.world import World
 from services.applier.cluster_events import pod_event
@@ -40,7 +39,7 @@ class PodKeeper:
 
     async def _let_go(self, _: str, event: PodAccounted) -> None:
         pod = await self._writer.get(PODS, event.namespace, event.name)
-        meta: dict[str, Any] = pod["metadata"]
+        meta: JsonObject = pod["metadata"]
         if meta.get("uid") != event.uid:
             return
         if event.doomed and not rules.is_leaving(pod):
@@ -48,5 +47,5 @@ class PodKeeper:
             self._notices.record(pod_event(event, self._notices.now, _WHY[event.doomed]))
         if rules.is_held(pod):
             left = [one for one in meta["finalizers"] if one != MANAGED]
-            patch: dict[str, Any] = {"metadata": {"uid": event.uid, "finalizers": left or None}}
+            patch: JsonObject = {"metadata": {"uid": event.uid, "finalizers": left or None}}
             await self._writer.merge(PODS, event.namespace, event.name, patch)

@@ -1,10 +1,9 @@
 """Pods that no job starts and stops: their scheduling gate is removed, or they are marked as terminating and deleted."""
 
-from typing import Any
-
 import msgspec
 
 from events.api.labels import DECISION
+from events.json_object import JsonObject
 from events.workload import Member, MemberState
 from services.applier.plan import Application
 from services.jobs import pods as rules
@@ -49,7 +48,7 @@ async def _steer(writer: Writer, application: Application, member: Member) -> bo
     raise ObjectConflict(f"pod {member.name} keeps changing")
 
 
-async def _let_through(writer: Writer, application: Application, member: Member, pod: dict[str, Any]) -> bool:
+async def _let_through(writer: Writer, application: Application, member: Member, pod: JsonObject) -> bool:
     injection = next((one for one in application.injections if one.original.name == member.pod_set), None)
     held_since = application.since(rules.annotations_of(pod).get(DECISION, ""))
     # Nothing is decided yet about what another manager has let in: a pod that takes a place in it is not held back.
@@ -62,7 +61,7 @@ async def _let_through(writer: Writer, application: Application, member: Member,
     return False
 
 
-def _in_its_group(application: Application, member: Member, pod: dict[str, Any]) -> dict[str, Any]:
+def _in_its_group(application: Application, member: Member, pod: JsonObject) -> JsonObject:
     """The pod of a LeaderWorkerSet with the names by which Kueue's manager finds its Workload; any other as it is."""
     if application.kind is not LEADER_WORKER_SET:
         return pod
@@ -71,7 +70,7 @@ def _in_its_group(application: Application, member: Member, pod: dict[str, Any])
     return rules.in_its_group(pod, name, spec.queue, member.pod_set, total)
 
 
-async def _end(writer: Writer, application: Application, pod: dict[str, Any]) -> bool:
+async def _end(writer: Writer, application: Application, pod: JsonObject) -> bool:
     """End a pod that runs. A gated pod stays gated, and is marked so that no older decision ungates it."""
     if rules.is_gated(pod):
         marked = put(pod, ("metadata", "annotations", DECISION), application.decision)
@@ -82,7 +81,7 @@ async def _end(writer: Writer, application: Application, pod: dict[str, Any]) ->
     return True
 
 
-async def end_pods(writer: Writer, pod: dict[str, Any], reason: str, message: str) -> None:
+async def end_pods(writer: Writer, pod: JsonObject, reason: str, message: str) -> None:
     """Mark a pod with the reason why it has to end (a condition), and delete it."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     # The whole list is written: what the kubelet has written since is not to be undone.
@@ -92,7 +91,7 @@ async def end_pods(writer: Writer, pod: dict[str, Any], reason: str, message: st
     await writer.delete(PODS, namespace, name, uid=pod["metadata"].get("uid", ""))
 
 
-async def _write(writer: Writer, application: Application, pod: dict[str, Any], wanted: dict[str, Any]) -> None:
+async def _write(writer: Writer, application: Application, pod: JsonObject, wanted: JsonObject) -> None:
     patch = difference(pod, wanted)
     if patch:
         meta = {**patch.get("metadata", {}), "resourceVersion": pod["metadata"]["resourceVersion"]}

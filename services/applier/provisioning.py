@@ -7,7 +7,7 @@ import msgspec
 
 from events.api.labels import DECISION, MANAGED, WORKLOAD
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at, objects_at
 from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
 from events.workload import CheckState, Member
 from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
@@ -93,8 +93,8 @@ def owned_by(workload: JsonObject) -> list[JsonObject]:
 
 def templates_of(request: JsonObject) -> list[str]:
     """The PodTemplates that a ProvisioningRequest names."""
-    pod_sets = (request.get("spec") or {}).get("podSets") or ()
-    return [name for one in pod_sets if (name := (one.get("podTemplateRef") or {}).get("name"))]
+    pod_sets = objects_at(request, "spec", "podSets")
+    return [name for one in pod_sets if (name := object_at(one, "podTemplateRef").get("name"))]
 
 
 class ProvisionedPodSet(msgspec.Struct, frozen=True):
@@ -162,13 +162,13 @@ def request_objects(
 
 def template_of(template: JsonObject, injection: Injection | None) -> JsonObject:
     """A pod template as the autoscaler has to see it: with its flavors, without gates and what is left of earlier starts."""
-    old: JsonObject = template.get("metadata") or {}
-    annotations = {name: value for name, value in (old.get("annotations") or {}).items() if name not in _STALE}
-    meta = {"labels": old.get("labels") or {}, "annotations": annotations}
-    spec = {name: value for name, value in (template.get("spec") or {}).items() if name not in _NOT_ASKED}
+    old = object_at(template, "metadata")
+    annotations = {name: value for name, value in object_at(old, "annotations").items() if name not in _STALE}
+    meta = {"labels": object_at(old, "labels"), "annotations": annotations}
+    spec = {name: value for name, value in object_at(template, "spec").items() if name not in _NOT_ASKED}
     if injection is not None:
-        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **injection.node_selector}
-        own: list[JsonObject] = list(spec.get("tolerations") or ())
+        spec["nodeSelector"] = {**object_at(spec, "nodeSelector"), **injection.node_selector}
+        own = objects_at(spec, "tolerations")
         spec["tolerations"] = [*own, *(one for one in injection.tolerations if one not in own)]
     for field in ("containers", "initContainers"):
         if spec.get(field):
@@ -183,8 +183,8 @@ def _complete(container: JsonObject, index: int) -> JsonObject:
     A kind that describes its pods otherwise may say no image where the template has it; the autoscaler looks at none.
     """
     named = {**container, "name": container.get("name") or f"c{index}", "image": container.get("image") or _NO_IMAGE}
-    resources: JsonObject = container.get("resources") or {}
-    requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    resources = object_at(container, "resources")
+    requests = {**object_at(resources, "limits"), **object_at(resources, "requests")}
     return {**named, "resources": {**resources, "requests": requests}} if requests else named
 
 
@@ -199,9 +199,9 @@ def _same(one: JsonObject, other: JsonObject, policy: MergePolicy | None) -> boo
 
 
 def _requirements(template: JsonObject) -> list[Any]:
-    spec: JsonObject = template.get("spec") or {}
+    spec = object_at(template, "spec")
     asked = [
-        [(one.get("resources") or {}).get("requests") or {} for one in spec.get(field) or ()]
+        [object_at(one, "resources", "requests") for one in objects_at(spec, field)]
         for field in ("containers", "initContainers")
     ]
     return [*asked, *(spec.get(field) for field in _REQUIREMENTS)]

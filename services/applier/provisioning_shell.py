@@ -14,7 +14,7 @@ from events.api.labels import DECISION
 from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from events.provisioning import ProvisioningRejected
 from events.subjects import fact_subject
 from projections.world import World
@@ -187,7 +187,7 @@ class ProvisioningWriter:
             raise _NotTaken(request, uid, _NO_KIND if resource is REQUESTS else str(problem)) from problem
         except ObjectConflict:
             found = await self._writer.get(resource, namespace, name)
-            if (found["metadata"].get("annotations") or {}).get(DECISION) != request.decision:
+            if object_at(found, "metadata", "annotations").get(DECISION) != request.decision:
                 await self._writer.delete(resource, namespace, name, uid=found["metadata"]["uid"])
                 raise
 

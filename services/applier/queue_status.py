@@ -4,11 +4,11 @@ A queue's status is computed only when one of its workloads was touched, or when
 or its own object have changed; a status that comes out the same is not written again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from events.event import Millis
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quantity import from_units
 from events.timestamp import format_timestamp
 from projections.explanation.set_aside import queue_left_alone
@@ -139,9 +139,9 @@ def status_patch(place: Place, status: Status, found: JsonObject, at: Millis) ->
     Conditions of other types stay, and the time since when Active is what it is.
     """
     wanted = _plain(place[0], status)
-    there = found.get("status") or {}
+    there = object_at(found, "status")
     if isinstance(status, QueueStatus | CheckStatus):
-        conditions: list[JsonObject] = list(there.get("conditions") or ())
+        conditions = objects_at(there, "conditions")
         ours = [_condition(ACTIVE, status.standing, status.generation, conditions, at)]
         aside = _aside(status, conditions)
         if aside is not None:
@@ -191,7 +191,7 @@ def _flavor(one: FlavorUse, *, borrows: bool) -> JsonObject:
     }
 
 
-def _aside(status: QueueStatus | CheckStatus, conditions: list[JsonObject]) -> ActiveCondition | None:
+def _aside(status: QueueStatus | CheckStatus, conditions: Sequence[JsonMapping]) -> ActiveCondition | None:
     """The condition that a service has failed on the queue's tree; None when it never has."""
     if isinstance(status, QueueStatus) and status.set_aside:
         return ActiveCondition(True, "DecisionFailed", status.set_aside)
@@ -200,9 +200,9 @@ def _aside(status: QueueStatus | CheckStatus, conditions: list[JsonObject]) -> A
 
 
 def _condition(
-    kind: str, condition: ActiveCondition, generation: int, conditions: list[JsonObject], at: Millis
+    kind: str, condition: ActiveCondition, generation: int, conditions: Sequence[JsonMapping], at: Millis
 ) -> JsonObject:
-    before = next((one for one in conditions if one.get("type") == kind), {})
+    before = object_at(next((one for one in conditions if one.get("type") == kind), None))
     status = "True" if condition.active else "False"
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     return {

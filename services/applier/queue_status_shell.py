@@ -7,12 +7,13 @@ much else is to be written. A write that failed is retried later.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
+from events.json_object import JsonObject
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status
 from projections.world import World
@@ -64,7 +65,7 @@ class QueueStatusWriter:
         self._holds: dict[Place, FinalizerWanted] = {}
         self._asked_for: dict[Place, FinalizerWanted] = {}
         """The finalizers written, until the watcher reports them on the log."""
-        self._shown: dict[Place, dict[str, Any]] = {}
+        self._shown: dict[Place, JsonObject] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
         self._asked: Millis = 0

@@ -1,13 +1,12 @@
 """The pod templates of a workload, read where they are described: in its job, in its pods or in its own object."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at, objects_at
 from events.workload import Member
 from services.jobs.kinds import resource_of
-from services.jobs.paths import get
 from services.jobs.pod_set import Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection, restored
@@ -64,7 +63,7 @@ class Templates:
         if asked.members:
             return await self._of_members(asked)
         if asked.kind is None:
-            pod_sets = get(workload, ("spec", "podSets")) or []
+            pod_sets = objects_at(workload, "spec", "podSets")
             return {str(one.get("name", "main")): one.get("template") or {} for one in pod_sets}
         return await self.in_job(asked, asked.kind, await self.job_of(asked, asked.kind))
 
@@ -88,18 +87,18 @@ class Templates:
             if member.pod_set not in found:
                 pod = await self._writer.get(resource_of(POD), asked.namespace, member.name)
                 meta = {name: pod["metadata"].get(name) for name in ("labels", "annotations")}
-                found[member.pod_set] = {"metadata": meta, "spec": pod.get("spec") or {}}
+                found[member.pod_set] = {"metadata": meta, "spec": object_at(pod, "spec")}
         return found
 
 
 def as_written(template: JsonObject) -> JsonObject:
     """A template as it is written in a Workload object: of its metadata only what is the pods' own."""
-    meta: Mapping[str, object] = template.get("metadata") or {}
+    meta = object_at(template, "metadata")
     kept = {name: meta[name] for name in ("labels", "annotations") if meta.get(name)}
-    return {"metadata": kept, "spec": template.get("spec") or {}}
+    return {"metadata": kept, "spec": object_at(template, "spec")}
 
 
 def _own(template: JsonObject) -> JsonObject:
-    meta: JsonObject = template.get("metadata") or {}
-    labels = {name: value for name, value in (meta.get("labels") or {}).items() if name not in _OF_ITS_JOB}
+    meta = object_at(template, "metadata")
+    labels = {name: value for name, value in object_at(meta, "labels").items() if name not in _OF_ITS_JOB}
     return {**template, "metadata": {**meta, "labels": labels}}

@@ -1,9 +1,10 @@
 """One application, written to Kubernetes. Every write may be done twice and changes nothing then."""
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import structlog
 
+from events.json_object import JsonObject, object_at
 from services.applier.cluster_events import workload_event
 from services.applier.discarding import delete_job
 from services.applier.event_recorder import EventRecorder
@@ -40,7 +41,7 @@ _MOST_WRITES = 10
 """Of one job until it is where a decision wants it, conflicts included."""
 
 
-def _status_of(found: dict[str, Any] | None) -> dict[str, Any] | None:
+def _status_of(found: JsonObject | None) -> JsonObject | None:
     return None if found is None else found.get("status") or {}
 
 
@@ -91,7 +92,7 @@ class ApplicationWriter:
             self._keeper.free(application.workload, found["metadata"])
         return ()
 
-    async def _show(self, application: Application, made: dict[str, Any] | None) -> dict[str, Any] | None:
+    async def _show(self, application: Application, made: JsonObject | None) -> JsonObject | None:
         """Each part of the status that may have changed; the object as it is then, if it was answered.
 
         An object that was made just now shows what nobody has considered yet.
@@ -109,7 +110,7 @@ class ApplicationWriter:
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
         return found
 
-    async def _show_decided(self, application: Application, status: dict[str, Any]) -> dict[str, Any]:
+    async def _show_decided(self, application: Application, status: JsonObject) -> JsonObject:
         """What was decided, on the object as it was when it was last written from here.
 
         On a conflict the object is read: if others have changed only what is not decided here, that is kept and this is
@@ -137,9 +138,9 @@ class ApplicationWriter:
             return found if behind is None else await self._merge(application, {"status": behind}, "status")
         raise ObjectConflict(f"workload {application.workload} keeps changing")
 
-    async def _apply(self, application: Application, part: Part, version: str = "") -> dict[str, Any]:
+    async def _apply(self, application: Application, part: Part, version: str = "") -> JsonObject:
         meta = {"name": application.name, "namespace": application.namespace}
-        value: dict[str, Any] = {
+        value: JsonObject = {
             "apiVersion": f"{WORKLOADS.group}/{WORKLOADS.version}",
             "kind": WORKLOADS.kind,
             "metadata": {**meta, "resourceVersion": version} if version else meta,
@@ -151,7 +152,7 @@ class ApplicationWriter:
         self._known.note(application.workload, found)
         return found
 
-    async def _merge(self, application: Application, patch: dict[str, Any], subresource: str = "") -> dict[str, Any]:
+    async def _merge(self, application: Application, patch: JsonObject, subresource: str = "") -> JsonObject:
         place = (WORKLOADS, application.namespace, application.name)
         found = await self._writer.merge(*place, patch, subresource=subresource)
         self._known.note(application.workload, found)
@@ -189,7 +190,7 @@ class ApplicationWriter:
             self._record_turn(application)
         return ()
 
-    def _next_write(self, job: dict[str, Any], application: Application) -> JobWrite | None:
+    def _next_write(self, job: JsonObject, application: Application) -> JobWrite | None:
         try:
             write = job_write(job, application)
         except FieldBroken as broken:
@@ -198,7 +199,7 @@ class ApplicationWriter:
             self._jobs.note_still(application, job)
         return write
 
-    async def _job(self, application: Application) -> dict[str, Any]:
+    async def _job(self, application: Application) -> JsonObject:
         """The job, at least as new as the log has it; a later change by others shows as a conflict when it is written."""
         job = self._jobs.of(application)
         if job is None:
@@ -214,13 +215,13 @@ class ApplicationWriter:
             self._record_turn(application)
         return ended
 
-    async def _write_job(self, application: Application, write: JobWrite) -> dict[str, Any]:
+    async def _write_job(self, application: Application, write: JobWrite) -> JsonObject:
         place = (application.job_resource, application.namespace, application.job)
         job = await self._writer.merge(*place, write.patch, subresource=write.subresource)
         self._jobs.note(application, job)
         return job
 
-    async def _create(self, application: Application) -> dict[str, Any] | None:
+    async def _create(self, application: Application) -> JsonObject | None:
         """The object as it was made; None when it is there already."""
         value = workload_object(application.of, await self._described(application))
         try:
@@ -232,7 +233,7 @@ class ApplicationWriter:
             return None
         return made
 
-    async def _described(self, application: Application) -> dict[str, dict[str, Any]]:
+    async def _described(self, application: Application) -> dict[str, JsonObject]:
         """The templates of its pods; none where nobody describes them any more."""
         try:
             found = await self._templates_of(application)
@@ -241,7 +242,7 @@ class ApplicationWriter:
             return {}
         return {name: as_written(template) for name, template in found.items()}
 
-    async def _templates_of(self, application: Application) -> dict[str, dict[str, Any]]:
+    async def _templates_of(self, application: Application) -> dict[str, JsonObject]:
         kind = application.kind
         if application.made_of_pods or kind is None:
             return await self._templates.of(application, {}) if application.members else {}
@@ -251,7 +252,7 @@ class ApplicationWriter:
             self._jobs.note(application, job)
         return await self._templates.in_job(application, kind, job)
 
-    async def _refresh(self, application: Application, found: dict[str, Any]) -> None:
+    async def _refresh(self, application: Application, found: JsonObject) -> None:
         """Bring what is asked for in the object to where the job has it, while it holds no quota."""
         if application.of.owner is None or not spec_differs(found, application.of):
             return
@@ -273,15 +274,15 @@ class ApplicationWriter:
         except ObjectMissing:
             log.debug("gone already", workload=application.workload)
 
-    async def _release(self, application: Application, meta: dict[str, Any]) -> None:
+    async def _release(self, application: Application, meta: JsonObject) -> None:
         """Remove our finalizer from the object with these metadata."""
         left = finalizers_left(meta)
         if left is not None:
             patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
             await self._writer.merge(WORKLOADS, application.namespace, application.name, patch)
 
-    def _record_news(self, application: Application, found: dict[str, Any]) -> None:
-        uid = (found.get("metadata") or {}).get("uid", "")
+    def _record_news(self, application: Application, found: JsonObject) -> None:
+        uid = object_at(found, "metadata").get("uid", "")
         fresh = () if application.discard else workload_events(application.of)
         self._notices.record_all(
             workload_event(application.workload, uid, application.partition, news)

@@ -1,9 +1,8 @@
 """Defaults set on a job at its creation, so that it waits until it is admitted."""
 
-from typing import Any
-
 from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from services.jobs.kinds import Kinds, kinds_of
 from services.jobs.pods import annotations_of, gated, labels_of, waits_for_its_group
@@ -15,7 +14,7 @@ PLAIN = kinds_of(SettingsObserved())
 """The kinds that are managed when nothing is configured."""
 
 
-def waiting(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str, Any]:
+def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
     """A new job of a managed kind suspended, if it names a queue or all jobs are managed; any other object as it is."""
     api = str(value.get("apiVersion") or "")
     group = api.rpartition("/")[0]
@@ -37,25 +36,25 @@ def waiting(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str,
     return with_suspend(kind, value, suspend=True)
 
 
-def queued_later(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str, Any]:
+def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
     """A serving object with its current queue name on its pod template; any other object as it is."""
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
     return queued_pods(group, word, value, takes_all=kinds.takes_all) if kinds.serves(group, word) else value
 
 
-def _is_managed(pod: dict[str, Any], kinds: Kinds) -> bool:
+def _is_managed(pod: JsonObject, kinds: Kinds) -> bool:
     """Whether the object is to be suspended or gated: a pod of a serving kind if that is managed, any other if pods are."""
     made_by = annotations_of(pod).get(POD_SUSPENDING_PARENT)
     return kinds.maker_named(made_by) is not None if made_by else POD.place in kinds.by_place
 
 
-def named_queue(value: dict[str, Any]) -> str:
+def named_queue(value: JsonObject) -> str:
     """The queue that an object names, by label or by the old annotation."""
     meta = value.get("metadata") or {}
     return str((meta.get("labels") or {}).get(QUEUE_NAME) or (meta.get("annotations") or {}).get(QUEUE_NAME) or "")
 
 
-def _goes_with_owner(value: dict[str, Any], kinds: Kinds) -> bool:
+def _goes_with_owner(value: JsonObject, kinds: Kinds) -> bool:
     owners = (value.get("metadata") or {}).get("ownerReferences") or ()
     return any(
         one.get("controller") and kinds.owns_jobs(str(one.get("apiVersion", "")), str(one.get("kind", "")))
@@ -63,6 +62,6 @@ def _goes_with_owner(value: dict[str, Any], kinds: Kinds) -> bool:
     )
 
 
-def _has_cluster(kind: JobKind, value: dict[str, Any]) -> bool:
+def _has_cluster(kind: JobKind, value: JsonObject) -> bool:
     """A RayJob on a cluster that is there can't be suspended, and takes no room of its own."""
     return kind.reader == "ray job" and bool((value.get("spec") or {}).get("clusterSelector"))

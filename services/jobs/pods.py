@@ -1,7 +1,6 @@
 """Pods without a job, alone or as a group: gated at creation, and ungated with what is injected when they are admitted."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 
@@ -183,7 +182,7 @@ def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonObject]:
 def _digest(pod: JsonObject) -> str:
     """Kueue's own digest of a pod (kueue 0.15, role-hash), byte for byte: one that replaces another may meet its webhook."""
     spec = pod.get("spec") or {}
-    shape: dict[str, Any] = {field: spec.get(field) for field in _READ}
+    shape: JsonObject = {field: spec.get(field) for field in _READ}
     for field in ("containers", "initContainers"):
         shape[field] = [_asked(one) for one in spec.get(field) or ()] or None
     for field in ("nodeSelector", "overhead"):

@@ -1,7 +1,5 @@
 """Serving kinds (Deployment, StatefulSet, LeaderWorkerSet): their pods are admitted, so the pod templates name the queue."""
 
-from typing import Any
-
 from events.api.labels import (
     MANAGED,
     POD_GROUP_FAST_ADMISSION,
@@ -37,7 +35,7 @@ _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
 
 def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = False) -> JsonObject:
     """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet."""
-    labels: dict[str, Any] = (value.get("metadata") or {}).get("labels") or {}
+    labels: JsonObject = (value.get("metadata") or {}).get("labels") or {}
     if not labels.get(QUEUE_NAME) and not takes_all:
         return value
     for at in _TEMPLATES.get((group, kind), ()):

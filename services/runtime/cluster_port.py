@@ -1,9 +1,11 @@
 """The port to Kubernetes: watching a kind of object, and writing objects."""
 
 from collections.abc import AsyncIterator
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
+
+from events.json_object import JsonObject
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +25,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 class Listed(msgspec.Struct, frozen=True):
     """All objects that there are now: after a start, a lost connection, or 410 Gone."""
 
-    objects: list[dict[str, Any]]
+    objects: list[JsonObject]
     version: str = ""
     """The resourceVersion of the list: what is not in it was gone by then."""
 
@@ -31,13 +33,13 @@ class Listed(msgspec.Struct, frozen=True):
 class Changed(msgspec.Struct, frozen=True):
     """One object was added or modified."""
 
-    object: dict[str, Any]
+    object: JsonObject
 
 
 class Vanished(msgspec.Struct, frozen=True):
     """One object was deleted."""
 
-    object: dict[str, Any]
+    object: JsonObject
 
 
 Sight: TypeAlias = Listed | Changed | Vanished
@@ -88,23 +90,23 @@ class Reader(Protocol):
 class Writer(Protocol):
     """Writes objects. Every call may raise `ObjectConflict`, `ObjectMissing`, `ObjectInvalid`, `ClusterUnavailable`."""
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """One object."""
         ...
 
-    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+    async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         """A new object; one that is there already is an `ObjectConflict`."""
         ...
 
     async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
         """A merge patch; with metadata.resourceVersion it holds only for that version."""
         ...
 
     async def apply(
-        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, value: JsonObject, *, manager: str, subresource: str = ""
+    ) -> JsonObject:
         """A server-side apply with force: every field that is named belongs to the manager from then on.
 
         Fields that the manager named before and does not name now are removed, unless another manager owns them, too. With
