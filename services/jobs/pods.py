@@ -25,7 +25,7 @@ from services.jobs.pod_set import Form, Injection, Pods
 
 LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
 """Kueue's name for the kind LeaderWorkerSet, which its pods bear as the kind that has made them."""
-_LEADER_WORKER = "leaderworkerset.sh/"
+_LEADER_WORKER = "leaderworkerset.sigs.k8s.io/"
 _READ = (
     *("affinity", "containers", "initContainers", "nodeSelector", "overhead", "priority"),
     *("resourceClaims", "runtimeClassName", "tolerations", "topologySpreadConstraints"),

@@ -21,8 +21,8 @@ MAIN = "main"
 _NAME_LIMIT = 63
 _LABELLED = ("Deployment", "StatefulSet")
 """Kinds whose templates say, as under Kueue, that their pods are managed."""
-SET_LABEL = "leaderworkerset.sh/name"
-_LEADER_NAME = "leaderworkerset.sh/leader-name"
+SET_LABEL = "leaderworkerset.sigs.k8s.io/name"
+_LEADER_NAME = "leaderworkerset.sigs.k8s.io/leader-name"
 _TEMPLATE: Location = ("spec", "template")
 _LEADER: Location = ("spec", "leaderWorkerTemplate", "leaderTemplate")
 _WORKER: Location = ("spec", "leaderWorkerTemplate", "workerTemplate")

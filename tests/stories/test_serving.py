@@ -325,10 +325,10 @@ def handed_over(pod: JsonObject) -> dict[str, str]:
 
 async def grouped(found: Serving, index: int, role: str) -> None:
     """A pod as the controller of LeaderWorkerSets makes it."""
-    labels = {"leaderworkerset.sh/name": "l", "leaderworkerset.sh/group-index": str(index)}
+    labels = {"leaderworkerset.sigs.k8s.io/name": "l", "leaderworkerset.sigs.k8s.io/group-index": str(index)}
     at = ("spec", "leaderWorkerTemplate", f"{role}Template")
     if role == "worker":
-        await found.pod(f"l-{index}-1", at, labels, {"leaderworkerset.sh/leader-name": f"l-{index}"})
+        await found.pod(f"l-{index}-1", at, labels, {"leaderworkerset.sigs.k8s.io/leader-name": f"l-{index}"})
     else:
         await found.pod(f"l-{index}", at, labels)
 
