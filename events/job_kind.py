@@ -23,6 +23,12 @@ class PodsAt(Value, frozen=True, kw_only=True):
     name: str = ""
     name_at: str = ""
     count: tuple[Factor, ...] = ()
+    pod_index_label: str = ""
+    """The label in which a pod bears its rank; empty where pods have none."""
+    sub_group_index_label: str = ""
+    """The label that says which of several equal parts a pod belongs to, with its rank among those of that part alone.
+
+    There are as many parts as the first number of `count` says."""
 
 
 class Sign(Value, frozen=True, kw_only=True):

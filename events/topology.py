@@ -34,6 +34,8 @@ class TopologyRequest(Value, frozen=True, kw_only=True):
     pod_set_group: str = ""
     slices: tuple[SliceConstraint, ...] = ()
     """The layers of slices, outermost first; the size is 0 where only the level is given."""
+    layered: bool = False
+    """The slices stand in the list of layers, which also takes a single one."""
     pod_index_label: str = ""
     """The label in which a pod of this kind of job bears its rank."""
     sub_group_index_label: str = ""

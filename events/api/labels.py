@@ -20,6 +20,15 @@ RETRIABLE_IN_GROUP = "kueue.x-k8s.io/retriable-in-group"
 POD_SUSPENDING_PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 PREBUILT_WORKLOAD_NAME = "kueue.x-k8s.io/prebuilt-workload-name"
 ROLE_HASH = "kueue.x-k8s.io/role-hash"
+POD_GROUP_POD_INDEX = "kueue.x-k8s.io/pod-group-pod-index"
+POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
+PODSET_REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
+PODSET_PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
+PODSET_UNCONSTRAINED_TOPOLOGY = "kueue.x-k8s.io/podset-unconstrained-topology"
+PODSET_SLICE_REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-slice-required-topology"
+PODSET_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
+PODSET_SLICE_LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+PODSET_GROUP_NAME = "kueue.x-k8s.io/podset-group-name"
 MANAGED = "kueue.x-k8s.io/managed"
 """A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
@@ -90,6 +99,8 @@ class Known(msgspec.Struct, frozen=True):
 
 _L, _A, _E, _F, _G = Form.LABEL, Form.ANNOTATION, Form.EITHER, Form.FINALIZER, Form.GATE
 _YOU, _OURS, _BOTH = Writer.PEOPLE, Writer.KUELOG, Writer.BOTH
+_TEMPLATES = ("pods, pod templates", _YOU)
+_LATER = "; refused with a condition: placement by topology is not done yet"
 
 KNOWN = (
     Known(
@@ -136,6 +147,42 @@ KNOWN = (
         POD_GROUP_SERVING, _A, "pods", _BOTH, "pods of the group that end or fail are made again: they are not its end"
     ),
     Known(POD_GROUP_POD_INDEX_LABEL, _A, "pods", _BOTH, "which label says the place of a pod in its group"),
+    Known(
+        POD_GROUP_POD_INDEX,
+        _L,
+        "pods",
+        _BOTH,
+        "the place of a pod in its group; kuelog copies it from the label so named",
+    ),
+    Known(
+        POD_INDEX_OFFSET,
+        _A,
+        "pods, pod templates",
+        _BOTH,
+        "with what index the pods of a pod set begin; kuelog writes 1 where a leader takes the first",
+    ),
+    Known(PODSET_REQUIRED_TOPOLOGY, _A, *_TEMPLATES, f"the level whose one domain takes all pods{_LATER}"),
+    Known(PODSET_PREFERRED_TOPOLOGY, _A, *_TEMPLATES, f"the level whose one domain takes all pods, if one can{_LATER}"),
+    Known(PODSET_UNCONSTRAINED_TOPOLOGY, _A, *_TEMPLATES, f"its pods are placed, anywhere there is room{_LATER}"),
+    Known(
+        PODSET_SLICE_REQUIRED_TOPOLOGY,
+        _A,
+        *_TEMPLATES,
+        f"the level of which each slice, so many pods in succession, gets one domain{_LATER}",
+    ),
+    Known(PODSET_SLICE_SIZE, _A, *_TEMPLATES, "how many pods are a slice"),
+    Known(
+        PODSET_SLICE_LAYERS,
+        _A,
+        *_TEMPLATES,
+        f"up to three layers of slices, the widest first: a JSON list of level (`topology`) and `size`{_LATER}",
+    ),
+    Known(
+        PODSET_GROUP_NAME,
+        _A,
+        *_TEMPLATES,
+        "two pod sets that share one placement and one flavor, as a leader and its workers",
+    ),
     Known(RETRIABLE_IN_GROUP, _A, "pods", _YOU, "`false` on any pod: the group fails with the next pod that fails"),
     Known(POD_SUSPENDING_PARENT, _A, "pods", _BOTH, "the kind that made the pod and makes another when it is gone"),
     Known(

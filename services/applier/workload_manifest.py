@@ -16,6 +16,7 @@ from events.api.labels import (
 )
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
+from events.topology import TopologyRequest
 from events.workload import Owner
 from projections.workloads.lifecycle import Workload
 from projections.workloads.pods import made_of_pods
@@ -92,7 +93,28 @@ def _about(workload: Workload, owner: Owner) -> dict[str, str]:
 
 def _pod_set(pod_set: PodSet, template: JsonObject | None) -> JsonObject:
     least = {} if pod_set.minimum is None else {"minCount": pod_set.minimum}
-    return {"name": pod_set.name, "count": pod_set.count, **least, "template": template or _outline(pod_set.shape)}
+    asked = {} if pod_set.topology is None else {"topologyRequest": topology_request_object(pod_set.topology)}
+    template = template or _outline(pod_set.shape)
+    return {"name": pod_set.name, "count": pod_set.count, **least, "template": template, **asked}
+
+
+def topology_request_object(asked: TopologyRequest) -> JsonObject:
+    """A request for a topology as a pod set of a Workload has it, with the fields that are set."""
+    layers = [{"topology": one.topology, "size": one.size} for one in asked.slices]
+    alone = layers[0] if layers and not asked.layered else {}
+    fields: JsonObject = {
+        "required": asked.required,
+        "preferred": asked.preferred,
+        "podIndexLabel": asked.pod_index_label,
+        "subGroupIndexLabel": asked.sub_group_index_label,
+        "subGroupCount": asked.sub_group_count,
+        "podSetGroupName": asked.pod_set_group,
+        "podSetSliceRequiredTopology": alone.get("topology"),
+        "podSetSliceSize": alone.get("size"),
+        "podsetSliceRequiredTopologyConstraints": layers if asked.layered else None,
+    }
+    chosen = {} if asked.unconstrained is None else {"unconstrained": asked.unconstrained}
+    return {**{name: value for name, value in fields.items() if value}, **chosen}
 
 
 def _outline(shape: PodShape) -> JsonObject:

@@ -3,15 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.whole_number import whole_number
 from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
-from services.jobs.pod_set import Form, Pods
+from services.jobs.pod_set import Form, PodIndex, Pods
 from services.jobs.table import KINDS
 
 Read = Callable[[JobKind, JsonObject], list[Pods]]
 _BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template", "ReplicaSet": "spec.template"}
 """Where the pods of kinds are that are no jobs."""
+_INDEX = "workload.codeflare.dev.appwrapper/tas-"
+"""How the annotations of declared pods begin that say which labels bear their ranks."""
 
 
 def component_pods(plain: Read) -> Read:
@@ -24,11 +29,9 @@ def component_pods(plain: Read) -> Read:
         components = get(job, ("spec", "components")) or []
         for index, component in enumerate(components):
             at = ("spec", "components", index)
-            for number, (template, count) in enumerate(_of_component(component, at, plain)):
+            for number, one in enumerate(_of_component(component, at, plain)):
                 place = (*at, "podSetInfos", number)
-                found.append(
-                    Pods(name=f"{name}-{index}-{number}", count=count, template=template, at=place, form=Form.INFO)
-                )
+                found.append(msgspec.structs.replace(one, name=f"{name}-{index}-{number}", at=place, form=Form.INFO))
         if not found:
             raise FieldBroken("spec.components", "it wraps no pods", "at least one component with pods")
         return found
@@ -36,7 +39,8 @@ def component_pods(plain: Read) -> Read:
     return read
 
 
-def _of_component(component: Any, at: Location, plain: Read) -> list[tuple[JsonObject, int]]:
+def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:
+    """The pods of a component, each still to be named."""
     if not isinstance(component, dict) or not isinstance(component.get("template") or {}, dict):
         raise FieldBroken(dotted(at), "it is no object that wraps a job", "a component with a template")
     wrapped: Any = component.get("template") or {}
@@ -46,17 +50,24 @@ def _of_component(component: Any, at: Location, plain: Read) -> list[tuple[JsonO
     word, api = str(wrapped.get("kind", "")), str(wrapped.get("apiVersion", ""))
     if word in _BARE and ("/" not in api or api.startswith("apps/")):
         template = get(wrapped, tuple(_BARE[word].split("."))) if _BARE[word] else wrapped
-        return [(template or {}, whole(wrapped, "spec.replicas", 1) if _BARE[word] else 1)]
+        count = whole(wrapped, "spec.replicas", 1) if _BARE[word] else 1
+        return [Pods(name="", count=count, template=template or {}, at=at)]
     known = next((one for one in KINDS if (one.kind, one.group) == (word, api.rpartition("/")[0])), None)
     if known is None or (known.reader and known.reader != "job"):
         return []
-    return [(one.template, one.count) for one in plain(known, wrapped)]
+    return plain(known, wrapped)
 
 
-def _declared(wrapped: JsonObject, one: JsonObject, at: Location) -> tuple[JsonObject, int]:
+def _declared(wrapped: JsonObject, one: JsonObject, at: Location) -> Pods:
     path = str(one.get("path", ""))
     places = locate(wrapped, path.removeprefix("template.").replace("[", ".").replace("]", ""))
     template = get(wrapped, places[0]) if places else None
     if not isinstance(template, dict):
         raise FieldBroken(f"{dotted(at)}.path", f"{path!r} leads to no pod template", "e.g. template.spec.template")
-    return template, whole({"one": one}, "one.replicas", 1)
+    notes: JsonObject = one.get("annotations") or {}
+    index = PodIndex(
+        label=str(notes.get(f"{_INDEX}pod-index-label", "")),
+        sub_group_label=str(notes.get(f"{_INDEX}sub-group-index-label", "")),
+        sub_group_count=whole_number(str(notes.get(f"{_INDEX}sub-group-count", ""))) or 0,
+    )
+    return Pods(name="", count=whole({"one": one}, "one.replicas", 1), template=template, at=at, index=index)

@@ -6,7 +6,6 @@ from events.api.labels import CARDS_GATE
 from events.json_object import JsonMapping, JsonObject
 from services.jobs.paths import Location, get, put
 
-INDEX = "batch.kubernetes.io/job-completion-index"
 _GATES = "schedulingGates"
 
 

@@ -4,12 +4,14 @@ from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
+from services.jobs.index_offset import behind_launcher
 from services.jobs.kinds import Kinds, kinds_of
 from services.jobs.pods import annotations_of, gated, labels_of, waits_for_its_group
 from services.jobs.serving import queued_pods
 from services.jobs.start_stop import with_suspend
 from services.jobs.table import POD
 
+_MPI_JOB = "kubeflow.org/mpijob"
 PLAIN = kinds_of(SettingsObserved())
 """The kinds that are managed when nothing is configured."""
 
@@ -19,7 +21,7 @@ def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
     api = str(value.get("apiVersion") or "")
     group = api.rpartition("/")[0]
     if kinds.serves(group, word):
-        return queued_pods(group, word, value, takes_all=kinds.takes_all)
+        return _queued(group, word, value, kinds)
     if word == POD.kind and not group:
         named = labels_of(value).get(QUEUE_NAME) or kinds.takes_all or waits_for_its_group(value)
         waits = named and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
@@ -33,13 +35,19 @@ def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
         or _has_cluster(kind, value)
     ):
         return value
+    if kinds.by_topology and kind.name == _MPI_JOB:
+        value = behind_launcher(value)
     return with_suspend(kind, value, suspend=True)
 
 
 def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
     """A serving object with its current queue name on its pod template; any other object as it is."""
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
-    return queued_pods(group, word, value, takes_all=kinds.takes_all) if kinds.serves(group, word) else value
+    return _queued(group, word, value, kinds) if kinds.serves(group, word) else value
+
+
+def _queued(group: str, word: str, value: dict[str, Any], kinds: Kinds) -> dict[str, Any]:
+    return queued_pods(group, word, value, takes_all=kinds.takes_all, by_topology=kinds.by_topology)
 
 
 def _is_managed(pod: JsonObject, kinds: Kinds) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from events.workload import Owner
+from projections.feature_gates import enabled
 from services.jobs.table import DEPLOYMENT, KINDS, POD, POD_GROUP, SERVING
 from services.runtime.cluster_port import Resource
 
@@ -21,9 +22,12 @@ class Kinds:
         serving: tuple[JobKind, ...] = (),
         *,
         takes_all: bool = False,
+        by_topology: bool = True,
     ) -> None:
         self.takes_all = takes_all
         """Whether jobs without a queue name are managed, too (`manageJobsWithoutQueueName`)."""
+        self.by_topology = by_topology
+        """Whether pods are placed by topology at all (the gate `TopologyAwareScheduling`)."""
         self.by_place = {one.place: one for one in managed}
         self.parents = {one.place: one for one in serving if one is not DEPLOYMENT}
         """Serving kinds that declare their number of pods (StatefulSet, LeaderWorkerSet); pods of a Deployment are single."""
@@ -59,7 +63,10 @@ class Kinds:
 
 def kinds_of(settings: SettingsObserved) -> Kinds:
     """The kinds under a configuration."""
-    return _kinds(settings.frameworks, settings.external_frameworks, settings.job_kinds, settings.without_queue)
+    by_topology = enabled(settings, "TopologyAwareScheduling")
+    return _kinds(
+        settings.frameworks, settings.external_frameworks, settings.job_kinds, settings.without_queue, by_topology
+    )
 
 
 def resource_of(kind: JobKind, api_version: str = "") -> Resource:
@@ -74,13 +81,14 @@ def _kinds(
     external: tuple[str, ...],
     more: tuple[JobKind, ...],
     takes_all: bool,  # noqa: FBT001 - a cache knows its arguments by their place
+    by_topology: bool,  # noqa: FBT001 - as above
 ) -> Kinds:
     # Two groups may call a kind alike: only ours go by the bare word.
     known = {one.place for one in KINDS}
     named = [msgspec.structs.replace(one, key=f"{one.kind}.{one.group}") if one.kind in known else one for one in more]
     chosen = [one for one in KINDS if not frameworks or (POD if one is POD_GROUP else one).name in frameworks]
     serving = tuple(one for name, one in SERVING.items() if not frameworks or name in frameworks)
-    return Kinds((*chosen, *named), external, serving, takes_all=takes_all)
+    return Kinds((*chosen, *named), external, serving, takes_all=takes_all, by_topology=by_topology)
 
 
 def _group(api_version: str) -> str:

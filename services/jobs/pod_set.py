@@ -20,6 +20,15 @@ class Form(StrEnum):
     """The same, made for what is injected and for nothing else."""
 
 
+class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """The labels in which the pods of a pod set bear their ranks; empty where they have none."""
+
+    label: str = ""
+    sub_group_label: str = ""
+    """Which of several equal parts a pod belongs to; its index counts within that part."""
+    sub_group_count: int = 0
+
+
 class Pods(msgspec.Struct, frozen=True, kw_only=True):
     """Pods of one shape in a job."""
 
@@ -34,6 +43,7 @@ class Pods(msgspec.Struct, frozen=True, kw_only=True):
     form: Form = Form.TEMPLATE
     implied: JsonObject | None = None
     """The default template, for a job that has none."""
+    index: PodIndex = PodIndex()
 
 
 class Original(msgspec.Struct, frozen=True, kw_only=True):

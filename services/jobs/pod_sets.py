@@ -11,7 +11,7 @@ from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs.app_wrapper import component_pods
 from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
-from services.jobs.pod_set import Pods
+from services.jobs.pod_set import PodIndex, Pods
 from services.jobs.ray import cluster_pods, job_pods, service_pods
 from services.jobs.spark import spark_pods
 from services.jobs.train_job import train_pods
@@ -76,7 +76,13 @@ def _pods(rule: PodsAt, job: JsonObject, place: Location) -> Pods:
         replicas=numbers[0] if numbers else 1,
         template=template,
         at=at,
+        index=_index(rule, numbers),
     )
+
+
+def _index(rule: PodsAt, numbers: list[int]) -> PodIndex:
+    parts = numbers[0] if rule.sub_group_index_label and numbers else 0
+    return PodIndex(label=rule.pod_index_label, sub_group_label=rule.sub_group_index_label, sub_group_count=parts)
 
 
 def _number(factor: Factor, job: JsonObject, place: Location) -> int:

@@ -13,9 +13,11 @@ from events.api.labels import (
     ROLE_HASH,
 )
 from events.json_object import JsonObject
+from services.jobs.index_offset import behind_leader
 from services.jobs.paths import Location, get, put, whole
-from services.jobs.pod_set import Pods
+from services.jobs.pod_set import PodIndex, Pods
 from services.jobs.pods import LEADER_WORKER_SETS, annotations_of, labels_of
+from services.jobs.table import STATEFUL_SET_INDEX, WORKER_INDEX
 
 MAIN = "main"
 _NAME_LIMIT = 63
@@ -33,8 +35,13 @@ _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
 }
 
 
-def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = False) -> JsonObject:
-    """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet."""
+def queued_pods(
+    group: str, kind: str, value: JsonObject, *, takes_all: bool = False, by_topology: bool = True
+) -> JsonObject:
+    """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet.
+
+    `by_topology` says whether pods are placed by topology at all.
+    """
     labels: JsonObject = (value.get("metadata") or {}).get("labels") or {}
     if not labels.get(QUEUE_NAME) and not takes_all:
         return value
@@ -55,6 +62,8 @@ def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = F
         if new and kind == "LeaderWorkerSet":
             value = put(value, (*at, "metadata", "annotations", ROLE_HASH), _part(value, at))
             value = put(value, (*at, "metadata", "annotations", POD_GROUP_SERVING), "true")
+            if by_topology and at == _WORKER:
+                value = behind_leader(value, _WORKER, _LEADER)
     return value
 
 
@@ -79,13 +88,16 @@ def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     if kind == "StatefulSet":
         template = get(value, _TEMPLATE) or {}
         name = str(annotations_of(template).get(ROLE_HASH) or MAIN)
-        return [Pods(name=name, count=replicas_of(value), template=template, at=_TEMPLATE)]
+        index = PodIndex(label=STATEFUL_SET_INDEX)
+        return [Pods(name=name, count=replicas_of(value), template=template, at=_TEMPLATE, index=index)]
     size = whole(value, "spec.leaderWorkerTemplate.size", 1)
     leader, worker = get(value, _LEADER), get(value, _WORKER) or {}
+    index = PodIndex(label=WORKER_INDEX)
     if leader is None:
-        return [Pods(name=MAIN, count=size, template=worker, at=_WORKER)]
+        return [Pods(name=MAIN, count=size, template=worker, at=_WORKER, index=index)]
     first = Pods(name="leader", count=1, template=leader, at=_LEADER)
-    return [first, Pods(name="worker", count=size - 1, template=worker, at=_WORKER)] if size > 1 else [first]
+    workers = Pods(name="worker", count=size - 1, template=worker, at=_WORKER, index=index)
+    return [first, workers] if size > 1 else [first]
 
 
 def _part(value: JsonObject, at: Location) -> str:
@@ -112,7 +124,7 @@ def _grouped(value: JsonObject, at: Location, *, new: bool) -> JsonObject:
     }
     if new:
         # Kueue finds the pod set of a pod by its role, and would write the other one at the next change of a template.
-        notes |= {ROLE_HASH: MAIN, POD_GROUP_POD_INDEX_LABEL: "apps.kubernetes.io/pod-index"}
+        notes |= {ROLE_HASH: MAIN, POD_GROUP_POD_INDEX_LABEL: STATEFUL_SET_INDEX}
     for note, text in notes.items():
         # A template that changes makes all pods anew: what it says of their number stays as it was at first.
         if get(value, (*at, "metadata", "annotations", note)) is None:

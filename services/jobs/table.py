@@ -4,6 +4,12 @@ from events.job_kind import Ending, Factor, JobKind, PodsAt, Sign
 
 _CONDITION = "status.conditions[{}].status"
 _MESSAGE = "status.conditions[{}].message"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+"""The label, and annotation, in which a pod of an Indexed Job bears its index."""
+JOB_INDEX = "jobset.sigs.k8s.io/job-index"
+REPLICA_INDEX = "training.kubeflow.org/replica-index"
+WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+STATEFUL_SET_INDEX = "apps.kubernetes.io/pod-index"
 
 
 def _ending(condition: str, *, succeeded: bool = False) -> Ending:
@@ -21,7 +27,10 @@ def _training(kind: str, plural: str, specs: str, *roles: str, version: str = "v
         versions=(version,),
         kind=kind,
         plural=plural,
-        pods=tuple(PodsAt(at=f"spec.{specs}.{role}", count=(Factor(path="replicas"),)) for role in roles),
+        pods=tuple(
+            PodsAt(at=f"spec.{specs}.{role}", count=(Factor(path="replicas"),), pod_index_label=REPLICA_INDEX)
+            for role in roles
+        ),
         suspend="spec.runPolicy.suspend",
         priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
         endings=(_ending("Succeeded", succeeded=True), _ending("Failed")),
@@ -36,7 +45,14 @@ JOB = JobKind(
     versions=("v1",),
     kind="Job",
     plural="jobs",
-    pods=(PodsAt(at="spec", name="main", count=(Factor(path="parallelism", cap="completions"),)),),
+    pods=(
+        PodsAt(
+            at="spec",
+            name="main",
+            count=(Factor(path="parallelism", cap="completions"),),
+            pod_index_label=COMPLETION_INDEX,
+        ),
+    ),
     reader="job",
     endings=(_ending("Complete", succeeded=True), _ending("Failed")),
     stopped=_is("Suspended"),
@@ -57,6 +73,8 @@ JOB_SET = JobKind(
                 Factor(path="replicas"),
                 Factor(path="template.spec.parallelism", cap="template.spec.completions"),
             ),
+            pod_index_label=COMPLETION_INDEX,
+            sub_group_index_label=JOB_INDEX,
         ),
     ),
     endings=(_ending("Completed", succeeded=True), _ending("Failed")),

@@ -6,7 +6,8 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject
 from services.jobs.card_gate import gate_closed
 from services.jobs.paths import get, put, whole
-from services.jobs.pod_set import Injection, Pods
+from services.jobs.pod_set import Injection, PodIndex, Pods
+from services.jobs.table import COMPLETION_INDEX, JOB_INDEX
 from services.jobs.updates import PodFields, with_updates
 
 CHILD = "kuelog.io/child"
@@ -28,7 +29,9 @@ def train_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
         replicas = whole(child, "replicas", 1, one)
         at = (*one, *_TEMPLATE)
         name = str(get(child, (*one, "name")) or "")
-        found.append(Pods(name=name, count=replicas * pods, replicas=replicas, template=get(child, at) or {}, at=at))
+        index = PodIndex(label=COMPLETION_INDEX, sub_group_label=JOB_INDEX, sub_group_count=replicas)
+        template = get(child, at) or {}
+        found.append(Pods(name=name, count=replicas * pods, replicas=replicas, template=template, at=at, index=index))
     return found
 
 

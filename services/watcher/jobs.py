@@ -20,6 +20,7 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
+from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
@@ -29,6 +30,7 @@ from services.jobs.pod_set import Pods
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection
 from services.jobs.table import JOB, POD
+from services.jobs.topology_request import topology_request
 from services.provisioning_kinds import PARAMETERS
 from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
@@ -44,6 +46,11 @@ class Surroundings(Protocol):
     @property
     def priority_classes(self) -> Mapping[str, PriorityClassObserved]:
         """The classes of both kinds, by `kind/name`."""
+        ...
+
+    @property
+    def settings(self) -> SettingsObserved:
+        """The configuration."""
         ...
 
     @property
@@ -128,10 +135,7 @@ def _state(
     named = look(value, kind.priority_class) if kind.priority_class else None
     classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
     priority, reference = priority_of(meta, next((one for one in classes if one), None), around)
-    pod_sets = tuple(
-        PodSet(name=one.name, count=one.count, minimum=one.minimum, shape=pod_shape(template, dotted(one.at)))
-        for one, template in zip(pods, templates, strict=True)
-    )
+    pod_sets = tuple(pod_set(one, template, around) for one, template in zip(pods, templates, strict=True))
     seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
     decision = annotations.get(DECISION, "")
     return JobState(
@@ -165,6 +169,18 @@ def _state(
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),
+    )
+
+
+def pod_set(pods: Pods, template: PodTemplate, around: Surroundings) -> PodSet:
+    """A pod set as a job describes it. Raises `Refused` and `FieldBroken`."""
+    at = dotted(pods.at)
+    return PodSet(
+        name=pods.name,
+        count=pods.count,
+        minimum=pods.minimum,
+        shape=pod_shape(template, at),
+        topology=topology_request(pods.template, pods.index, around.settings, f"{at}.metadata"),
     )
 
 

@@ -24,7 +24,8 @@ from projections.devices.registration import CORDON, PAIR_SCORES, decode_pair_sc
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
-from services.jobs.card_gate import INDEX, waits_for_cards
+from services.jobs.card_gate import waits_for_cards
+from services.jobs.table import COMPLETION_INDEX
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.problems import Refused, problem
@@ -98,7 +99,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         bind_failed=not bound and bool(shares) and annotations.get(BIND_PHASE) == "failed",
         gated=gated,
         created_at=created_at(meta) if gated else 0,
-        completion_index=whole_number(annotations.get(INDEX, "")) if gated else None,
+        completion_index=whole_number(annotations.get(COMPLETION_INDEX, "")) if gated else None,
     )
 
 

@@ -8,6 +8,7 @@ from events.api.labels import (
     ADMISSION_GATED_BY,
     MAX_EXEC_TIME_SECONDS,
     NEVER_PREEMPT,
+    POD_GROUP_POD_INDEX,
     POD_GROUP_TOTAL_COUNT,
     QUEUE_NAME,
     RETRIABLE_IN_GROUP,
@@ -19,6 +20,8 @@ from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, get
+from services.jobs.pod_set import PodIndex
+from services.jobs.topology_request import topology_request
 from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import (
@@ -53,7 +56,7 @@ def pod_state(found: Sequence[JsonObject], around: Surroundings, reported: Repor
     group = _gathered(found)
     if not group.kept:
         return None
-    pod_sets = _pod_sets(group)
+    pod_sets = _pod_sets(group, around)
     return msgspec.structs.replace(_state(group, pod_sets, around, None), anew=reported is not None)
 
 
@@ -159,7 +162,7 @@ def _copied(pods: Sequence[JsonObject], around: Surroundings) -> dict[str, str]:
     return found
 
 
-def _pod_sets(group: GroupMembers) -> tuple[PodSet, ...]:
+def _pod_sets(group: GroupMembers, around: Surroundings) -> tuple[PodSet, ...]:
     """One pod set for each shape, in the order of their names; those that are still to come are like the first."""
     shapes: dict[str, JsonObject] = {}
     counts: dict[str, int] = {}
@@ -169,9 +172,15 @@ def _pod_sets(group: GroupMembers) -> tuple[PodSet, ...]:
     if len(shapes) > _MOST_SHAPES:
         raise FieldBroken("spec", f"a pod group can't have more than {_MOST_SHAPES} shapes of pods", "fewer shapes")
     counts[_role(group.kept[0])] += group.missing
-    return tuple(
-        PodSet(name=role, count=counts[role], shape=pod_shape(read(shapes[role], PodTemplate), "pod"))
-        for role in sorted(shapes)
+    return tuple(_pod_set(role, counts[role], shapes[role], around) for role in sorted(shapes))
+
+
+def _pod_set(role: str, count: int, pod: JsonObject, around: Surroundings) -> PodSet:
+    return PodSet(
+        name=role,
+        count=count,
+        shape=pod_shape(read(pod, PodTemplate), "pod"),
+        topology=topology_request(pod, PodIndex(label=POD_GROUP_POD_INDEX), around.settings),
     )
 
 

@@ -17,6 +17,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from projections.flavors.suitability import asks_for_topology
 from services.watcher.jobs import JobState
 
 
@@ -47,11 +48,7 @@ class ReportedState(msgspec.Struct):
 def changes(reported: ReportedState, state: JobState) -> list[Fact]:
     """The facts in which a job differs from what was reported."""
     facts: list[Fact] = []
-    spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
-    kept = state.started or reported.injected or (state.marked and _same_pods(spec, reported.spec))
-    if kept and state.owner is not None:
-        # The template holds what was injected at the start: the requests are those reported before.
-        spec = msgspec.structs.replace(spec, pod_sets=reported.spec.pod_sets)
+    spec = _asked(reported, state)
     if spec != reported.spec:
         facts.append(WorkloadChanged(workload=state.workload, spec=spec))
     if state.ready is not None and state.ready != (reported.ready or False):
@@ -136,6 +133,32 @@ def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
     """Whether a job runs that was not started by us: it bears no decision, or the one by which it was suspended."""
     let_run = state.mark not in (reported.gone, reported.suspended_by) if state.mark else reported.injected
     return not let_run and not reported.finished and state.running > reported.unsuspended
+
+
+def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
+    """What is asked for, with what is kept of what was reported before."""
+    spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
+    kept = state.started or reported.injected or (state.marked and _same_pods(spec, reported.spec))
+    if kept and state.owner is not None:
+        # The template holds what was injected at the start: the requests are those reported before.
+        return msgspec.structs.replace(spec, pod_sets=reported.spec.pod_sets)
+    if spec.pod_sets == reported.spec.pod_sets:
+        return spec
+    return msgspec.structs.replace(spec, pod_sets=_as_reported(spec.pod_sets, reported.spec.pod_sets))
+
+
+def _as_reported(pod_sets: tuple[PodSet, ...], before: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
+    """The pod sets as reported before, if nothing is new but in which labels their pods bear their ranks.
+
+    Older versions did not say that; a job that only waits on is not to be decided about anew because of it.
+    """
+    if len(pod_sets) != len(before):
+        return pod_sets
+    same = all(
+        msgspec.structs.replace(one, topology=None) == other and not asks_for_topology(one.topology)
+        for one, other in zip(pod_sets, before, strict=True)
+    )
+    return before if same else pod_sets
 
 
 def _same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:

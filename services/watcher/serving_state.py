@@ -12,15 +12,14 @@ from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
 from services.jobs import pods as rules
-from services.jobs.paths import FieldBroken, dotted, get
+from services.jobs.paths import FieldBroken, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import JobState, Surroundings, copied_labels, names_in, own_parameters, priority_of
+from services.watcher.jobs import JobState, Surroundings, copied_labels, names_in, own_parameters, pod_set, priority_of
 from services.watcher.pod_group_owners import index_of
 from services.watcher.pod_members import group_members, members_of
-from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
 from services.watcher.reported_state import ReportedState
 
@@ -61,7 +60,7 @@ def _state(
     over = groups and index >= replicas and not pods
     if not (labels.get(QUEUE_NAME) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
         return None
-    asked = _pod_sets(kind, parent, pods, reported)
+    asked = _pod_sets(kind, parent, pods, around, reported)
     held = reported.spec.pod_sets if reported is not None else asked
 
     def role(pod: JsonObject) -> str:
@@ -108,12 +107,13 @@ def _state(
 
 
 def _pod_sets(
-    kind: JobKind, parent: JsonObject, pods: Sequence[JsonObject], reported: ReportedState | None
+    kind: JobKind,
+    parent: JsonObject,
+    pods: Sequence[JsonObject],
+    around: Surroundings,
+    reported: ReportedState | None,
 ) -> tuple[PodSet, ...]:
-    found = tuple(
-        PodSet(name=one.name, count=one.count, shape=pod_shape(read(one.template, PodTemplate), dotted(one.at)))
-        for one in pods_of_parent(kind.place, parent)
-    )
+    found = tuple(pod_set(one, read(one.template, PodTemplate), around) for one in pods_of_parent(kind.place, parent))
     if kind is LEADER_WORKER_SET:
         return found
     # Kueue's webhook gives the pods of a StatefulSet a role that its template does not name.

@@ -58,7 +58,7 @@ class View:
         self.workloads: dict[str, ReportedState] = {}
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
-        settings = settings or SettingsObserved()
+        self.settings = settings = settings or SettingsObserved()
         self.kinds, self.copied_labels = kinds_of(settings), settings.copied_labels
         self._managed = settings.managed_namespaces
         self._hami = settings.hami

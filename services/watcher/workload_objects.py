@@ -118,6 +118,7 @@ def _topology(pod_set: ApiPodSet) -> TopologyRequest | None:
         unconstrained=unconstrained,
         pod_set_group=asked.pod_set_group_name,
         slices=slices,
+        layered=bool(asked.podset_slice_required_topology_constraints),
         pod_index_label=asked.pod_index_label,
         sub_group_index_label=asked.sub_group_index_label,
         sub_group_count=asked.sub_group_count or 0,

@@ -155,7 +155,10 @@ async def test_a_leader_and_its_workers_are_one_workload_of_two_shapes(stage: St
     pods = Pods(stage)
     for name, limits in (("l-0", {}), ("l-0-1", {"nvidia.com/gpumem": "12000"})):
         made = pod(name, **limits)
-        made["metadata"]["labels"] |= {"leaderworkerset.sigs.k8s.io/name": "l", "leaderworkerset.sigs.k8s.io/group-index": "0"}
+        made["metadata"]["labels"] |= {
+            "leaderworkerset.sigs.k8s.io/name": "l",
+            "leaderworkerset.sigs.k8s.io/group-index": "0",
+        }
         made["metadata"]["annotations"] |= {"leaderworkerset.sigs.k8s.io/size": "2"}
         await stage.client.create(PODS, "default", made)
     await pods.until(lambda: pods.phase("l-0") == pods.phase("l-0-1") == "Running")

@@ -36,6 +36,8 @@ class PodsPart(_Part, frozen=True, kw_only=True):
     name: str = ""
     name_at: str = ""
     count: tuple[CountPart, ...] = ()
+    pod_index_label: str = ""
+    sub_group_index_label: str = ""
 
 
 class SignPart(_Part, frozen=True, kw_only=True):
@@ -103,6 +105,8 @@ def _kind(part: KindPart) -> JobKind:
                 name=one.name,
                 name_at=one.name_at,
                 count=tuple(Factor(path=n.path, default=n.default, cap=n.cap) for n in one.count),
+                pod_index_label=one.pod_index_label,
+                sub_group_index_label=one.sub_group_index_label,
             )
             for one in part.pods
         ),
