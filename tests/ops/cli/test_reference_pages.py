@@ -8,7 +8,7 @@ from ops.cli.reference_pages import COMMANDS, LABELS, commands_page, labels_page
 
 ROOT = Path(__file__).parents[3]
 FLOORS = ("events", "projections", "services", "ops")
-CONTROLLERS = {"kueue.x-k8s.io/provisioning-request", "kuelog.io/budget"}
+CONTROLLERS = {"kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue", "kuelog.io/budget"}
 """Names of check controllers, which have the form of labels."""
 NOT_READ = {"kueue.x-k8s.io/manager", "kueue.x-k8s.io/workloadpriorityclass", "kuelog.io/child"}
 """An entry in a TrainJob's patches, a class's source, and a field that only code sees."""
