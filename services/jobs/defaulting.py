@@ -46,7 +46,7 @@ def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObje
     return _queued(group, word, value, kinds) if kinds.serves(group, word) else value
 
 
-def _queued(group: str, word: str, value: dict[str, Any], kinds: Kinds) -> dict[str, Any]:
+def _queued(group: str, word: str, value: JsonObject, kinds: Kinds) -> JsonObject:
     return queued_pods(group, word, value, takes_all=kinds.takes_all, by_topology=kinds.by_topology)
 
 
