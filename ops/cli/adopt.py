@@ -13,13 +13,15 @@ from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of
-from ops.cli.terminal import terminal
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.memory import MemoryStream
 from ops.production.migration import Difference, Found, differences, running
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import PARTITION
+from ops.terminal.console import terminal
+from ops.terminal.endings import complain
+from ops.terminal.form import Form, Output, print_answer
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World
@@ -40,7 +42,7 @@ def adopt(
     ] = "nats://127.0.0.1:4222",
     config: Annotated[Path | None, typer.Option(help="Kueue's Configuration file, if it had one.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Only say what differs; no bus is needed.")] = False,
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Record what a cluster of Kueue's holds as facts, and say what differs; what runs goes on.
 
@@ -48,18 +50,15 @@ def adopt(
 
     Example: kuelog adopt --kubeconfig ~/.kube/config --dry-run
     """
-    if output not in ("text", "json"):
-        raise typer.BadParameter(f"{output}: text or json", param_hint="-o")
     messages = terminal(stderr=True, soft_wrap=True)
-    with known_failures(messages) as outcome:
+    with known_failures() as outcome:
         settings = settings_of(config, messages)
         try:
             answer = asyncio.run(adopted(kubeconfig, context, "" if dry_run else nats, settings))
         except LogInUse as problem:
-            messages.print(f"[red]error:[/red] {problem}", highlight=False)
-            raise typer.Exit(2) from problem
-        if output == "json":
-            print(msgspec.json.encode(answer).decode())  # noqa: T201 - bytes for programs, not for people
+            raise typer.Exit(complain(problem)) from problem
+        if output is not Form.TEXT:
+            print_answer(answer, output)
         else:
             _print(answer)
         outcome.code = 1 if answer.blocked else 0

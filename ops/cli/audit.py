@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
@@ -27,6 +26,8 @@ from ops.production.log.paged_history import PastGaps, open_stored
 from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import Column, FittingTable, number
 
 _SHOWN = 50
 
@@ -59,18 +60,18 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_verify(
-    source: Source, trust: Iterable[str], checkpoints: Iterable[str], *, output: str, console: Console
+    source: Source, trust: Iterable[str], checkpoints: Iterable[str], *, output: Form, console: Console
 ) -> int:
     """Audit everything; 0 when nothing is wrong, 1 when something is."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         evidence = load_evidence(source.beside)
         statements = [load_statement(one) for one in checkpoints]
         begun = time.perf_counter()
         with found_of(source) as found, console.status("reading"):
             report = examined(found, evidence, trust, statements)
         took = time.perf_counter() - begun
-        if output == "json":
-            console.print_json(msgspec.json.encode(report).decode())
+        if output is not Form.TEXT:
+            print_answer(report, output)
         else:
             show(report, took, console)
         outcome.code = 1 if report.findings else 0
@@ -79,7 +80,7 @@ def run_verify(
 
 def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
     """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         folder = Path(source.beside)
         if (folder / HEADS).exists():
             # The evidence first: of a log that grows, what is read afterwards is never less than what was signed.
@@ -105,7 +106,7 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
 
 def run_prove(source: Source, stream: str, sequence: int, file: str, *, console: Console) -> int:
     """Write the proof of one message."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         evidence = load_evidence(source.beside)
         with found_of(source) as found, console.status("reading"):
             proof = prove(found.entries.get(stream, ()), evidence, stream, sequence)
@@ -116,7 +117,7 @@ def run_prove(source: Source, stream: str, sequence: int, file: str, *, console:
 
 def run_prove_consistency(source: Source, stream: str, old: str, new: str, file: str, *, console: Console) -> int:
     """Write the proof that a stream only grew between two checkpoints that were handed out; the log itself is not read."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         before, after = load_statement(old), load_statement(new)
         proof = prove_consistency(load_evidence(source.beside), stream, before, after)
         subject = f"{stream} from {before.heads[stream].sequence} to {after.heads[stream].sequence}"
@@ -127,7 +128,7 @@ def run_prove_consistency(source: Source, stream: str, old: str, new: str, file:
 
 def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
     """Sign with a new key from now on; with `lost` (a reason) one that no older key endorses."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         if not (witness / HEADS).exists():
             raise FolderUnreadable(str(witness), f"holds no {HEADS}: it is no witness folder")
         if lost:
@@ -213,15 +214,15 @@ def _hand_out(evidence: Evidence, to: str) -> str:
 
 def show(report: Report, took: float, console: Console) -> None:
     """Print what an audit has found."""
-    table = Table()
-    for name in ("stream", "messages", "signed", "behind", "key", "root"):
-        table.add_column(name, justify="right" if name in {"messages", "signed", "behind"} else "left")
+    numbers = map(number, ("messages", "signed", "behind"))
+    table = FittingTable((Column("stream", whole=True), *numbers, Column("key", whole=True)))
     for one in report.streams:
         behind = one.messages - one.signed
-        table.add_row(
-            one.stream, f"{one.messages:,}", f"{one.signed:,}", f"{behind:,}" if behind else "", one.key, one.root[:16]
-        )
+        table.add(one.stream, f"{one.messages:,}", f"{one.signed:,}", f"{behind:,}" if behind else "", one.key)
     console.print(table)
+    for one in report.streams:
+        if one.root:
+            console.print(f"{one.stream} {one.signed} root {one.root}", style="dim", highlight=False, soft_wrap=True)
     count = sum(one.messages for one in report.streams)
     if took:
         console.print(f"{count:,} messages read and held against the record in {took:.2f} s", style="dim")

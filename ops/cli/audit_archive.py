@@ -19,7 +19,7 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
 
     Without the key nothing is signed, and what is therefore not archived is named on the console.
     """
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         source = msgspec.structs.replace(source, archive="")
         evidence = load_evidence(source.beside)
         with found_of(source) as found, console.status("reading"):

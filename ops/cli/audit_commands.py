@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 
 from ops.cli.log_options import DEMO, Archive, Bus, Data
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output
 
 audit_app = typer.Typer(
     name="audit",
@@ -17,7 +18,6 @@ audit_app = typer.Typer(
 )
 
 Witness = Annotated[str, typer.Option(help="Where keys, checkpoints and leaves are; else in the folder or archive.")]
-Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 
 
 @audit_app.command()
@@ -30,7 +30,7 @@ def verify(
     checkpoint: Annotated[
         list[str] | None, typer.Option(help="A file of checkpoints that was handed out earlier; repeatable.")
     ] = None,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Find everything that was changed, is missing, was added or stands elsewhere. 0: nothing; 1: something; 2: can't say.
 
@@ -125,7 +125,7 @@ def query(
         bool,
         typer.Option("--unchecked", help="Take the files of --archive as they lie, without checking hashes first."),
     ] = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Ask the log, an archive, or the two as one, in SQL. The files of an archive are held against their hashes first.
 

@@ -2,25 +2,26 @@
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 
 from ops.cli.audit import Source, found_of
 from ops.cli.failures import known_failures
-from ops.cli.terminal import terminal
 from ops.queries.audit.query import Rows, query_archive, query_log
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import Column, FittingTable
 
 
-def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console: Console) -> int:
+def run_query(source: Source, sql: str, *, unchecked: bool, output: Form, console: Console) -> int:
     """Print the answer to a query, and on standard error what was not checked."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         if source.archive_alone:
             answer = query_archive(source.archive, sql, unchecked=unchecked)
         else:
             with found_of(source) as found:
                 answer = query_log(found.entries, sql)
-        if output == "json":
+        if output is not Form.TEXT:
             plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-            print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
+            print_answer(msgspec.to_builtins(plain, enc_hook=str), output)
         else:
             _show_rows(answer, console)
         if unchecked:
@@ -31,9 +32,7 @@ def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console
 
 
 def _show_rows(answer: Rows, console: Console) -> None:
-    table = Table()
-    for name in answer.columns:
-        table.add_column(name, overflow="fold")
+    table = FittingTable([Column(name) for name in answer.columns])
     for row in answer.rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
+        table.add(*("" if value is None else str(value) for value in row))
     console.print(table)

@@ -10,7 +10,6 @@ from statistics import median, quantiles
 import msgspec
 import psutil
 from rich.console import Console
-from rich.table import Table
 
 from events.admission import WorkloadAdmitted
 from events.api.labels import QUEUE_NAME, RUN_SECONDS
@@ -27,6 +26,8 @@ from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes import plain_node
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.platform import Platform, platform
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import figures_table
 from services.runtime.cluster_port import Resource
 from services.runtime.log_port import Entry, Message
 
@@ -55,12 +56,12 @@ class Figures(msgspec.Struct, kw_only=True):
     peak_memory_mib: float = 0
 
 
-def run_bench(jobs: int, *, output: str, console: Console) -> int:
+def run_bench(jobs: int, *, output: Form, console: Console) -> int:
     """Measure everything; print it."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         figures = asyncio.run(_measure(jobs, console))
-        if output == "json":
-            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+        if output is not Form.TEXT:
+            print_answer(figures, output)
         else:
             _show(figures, console)
         outcome.code = 0
@@ -184,10 +185,7 @@ def _p99(values: Sequence[float]) -> float:
 
 
 def _show(figures: Figures, console: Console) -> None:
-    table = Table(title="kuelog bench")
-    table.add_column("measured")
-    table.add_column("figure", justify="right")
-    for name, text in (
+    rows = (
         (f"commits appended ({_PER_COMMIT} events each)", f"{figures.commits_per_s:,.0f} /s"),
         ("events appended", f"{figures.events_per_s:,.0f} /s"),
         ("append p50 / p99", f"{figures.append_p50_ms:.2f} / {figures.append_p99_ms:.2f} ms"),
@@ -201,9 +199,8 @@ def _show(figures: Figures, console: Console) -> None:
         ("… p50 / p99", f"{figures.job_p50_ms:.0f} / {figures.job_p99_ms:.0f} ms"),
         ("memory of this process, cluster and services in it", f"{figures.peak_memory_mib:.0f} MiB"),
         ("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}"),
-    ):
-        table.add_row(name, text)
-    console.print(table)
+    )
+    console.print(figures_table("kuelog bench", rows))
 
 
 def _job(name: str) -> dict[str, object]:

@@ -11,10 +11,8 @@ from typing import Protocol, TypeVar
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from ops.cli.failures import known_failures
-from ops.cli.terminal import terminal
 from ops.production.kubernetes.client import KubeClient, connect
 from ops.production.process.event_loop import run as run_loop
 from ops.production.process.gc_tuning import collect_seldom
@@ -24,6 +22,9 @@ from ops.sandbox.bench.load import divided, read_load
 from ops.sandbox.bench.readiness import active
 from ops.sandbox.bench.usage import Observed
 from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import FittingTable, figures_table
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,10 +72,10 @@ class Run(Protocol[_F_co]):
 
 
 def run_bench_cluster(
-    path: Path, where: Where, *, divide: int, seed: int, at_once: bool, output: str, console: Console
+    path: Path, where: Where, *, divide: int, seed: int, at_once: bool, output: Form, console: Console
 ) -> int:
     """Play a load of Workload objects and print what was measured."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         load = divided(read_load(path), divide)
         figures = _measured(where, lambda client: ClusterRun(client, load, seed=seed, at_once=at_once))
         _print(figures, output, console, lambda: _cluster_table(path, figures))
@@ -82,9 +83,9 @@ def run_bench_cluster(
     return outcome.code
 
 
-def run_bench_jobs(where: Where, *, count: int, rate: float, output: str, console: Console) -> int:
+def run_bench_jobs(where: Where, *, count: int, rate: float, output: Form, console: Console) -> int:
     """Create jobs and print how long it took until they could run."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         figures = _measured(where, lambda client: JobsRun(client, count, rate=rate))
         _print(figures, output, console, lambda: _jobs_table(rate, figures))
         outcome.code = 0
@@ -148,45 +149,38 @@ async def _services(where: Where) -> AsyncGenerator[Observed, None]:
             await process.wait()
 
 
-def _print(figures: Figures, output: str, console: Console, table: Callable[[], Table]) -> None:
-    if output == "json":
-        print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+def _print(figures: Figures, output: Form, console: Console, table: Callable[[], FittingTable]) -> None:
+    if output is not Form.TEXT:
+        print_answer(figures, output)
     else:
         console.print(table())
 
 
-def _table(title: str) -> Table:
-    table = Table(title=title)
-    table.add_column("measured")
-    table.add_column("figure", justify="right")
-    return table
-
-
-def _cluster_table(path: Path, figures: ClusterFigures) -> Table:
-    table = _table(f"kuelog bench cluster {path.name}")
-    table.add_row("workloads finished", f"{figures.finished:,} of {figures.workloads:,}")
-    table.add_row("wall time", f"{figures.wall_s:.1f} s ({figures.finished / figures.wall_s:,.0f} workloads/s)")
+def _cluster_table(path: Path, figures: ClusterFigures) -> FittingTable:
+    table = figures_table(f"kuelog bench cluster {path.name}")
+    table.add("workloads finished", f"{figures.finished:,} of {figures.workloads:,}")
+    table.add("wall time", f"{figures.wall_s:.1f} s ({figures.finished / figures.wall_s:,.0f} workloads/s)")
     for kind, waits in figures.time_to_admission.items():
         text = f"{waits.mean_s:.1f} s on average, p50 {waits.p50_s:.1f} s, p99 {waits.p99_s:.1f} s"
-        table.add_row(f"time to admission, {kind}", text)
-    table.add_row("admissions", f"{figures.admissions:,}")
-    table.add_row("evictions", f"{figures.evictions:,}")
-    table.add_row("average use of the queues", f"{figures.average_use:.1%}")
-    table.add_row("this load generator", f"{figures.driver_cpu_s:.0f} CPU-s")
+        table.add(f"time to admission, {kind}", text)
+    table.add("admissions", f"{figures.admissions:,}")
+    table.add("evictions", f"{figures.evictions:,}")
+    table.add("average use of the queues", f"{figures.average_use:.1%}")
+    table.add("this load generator", f"{figures.driver_cpu_s:.0f} CPU-s")
     _add_costs(table, figures, figures.load_before, figures.load_after)
     return table
 
 
-def _jobs_table(rate: float, figures: JobFigures) -> Table:
-    table = _table(f"kuelog bench jobs: {f'{rate:g} per second' if rate else 'all at once'}")
-    table.add_row("jobs", f"{figures.jobs:,} ({figures.per_s:.1f} /s)")
+def _jobs_table(rate: float, figures: JobFigures) -> FittingTable:
+    table = figures_table(f"kuelog bench jobs: {f'{rate:g} per second' if rate else 'all at once'}")
+    table.add("jobs", f"{figures.jobs:,} ({figures.per_s:.1f} /s)")
     text = f"p50 {figures.p50_s:.3f} s, p99 {figures.p99_s:.3f} s, at most {figures.longest_s:.3f} s"
-    table.add_row("from creation to unsuspended", text)
+    table.add("from creation to unsuspended", text)
     _add_costs(table, figures, figures.load_before, figures.load_after)
     return table
 
 
-def _add_costs(table: Table, figures: Figures, before: float, after: float) -> None:
+def _add_costs(table: FittingTable, figures: Figures, before: float, after: float) -> None:
     own = f"{figures.cpu_s:.0f} CPU-s, {figures.peak_memory_mib:.0f} MiB at most" if figures.cpu_s else "not measured"
-    table.add_row("kuelog's processes, the bus among them", own)
-    table.add_row("load of the machine before / after", f"{before:.2f} / {after:.2f}")
+    table.add("kuelog's processes, the bus among them", own)
+    table.add("load of the machine before / after", f"{before:.2f} / {after:.2f}")

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output
 
 bench_app = typer.Typer(
     name="bench",
@@ -14,14 +15,12 @@ bench_app = typer.Typer(
     invoke_without_command=True,
 )
 
-Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
-
 
 @bench_app.callback()
 def bench(
     context: typer.Context,
     jobs: Annotated[int, typer.Option(min=2, help="How many jobs are submitted.")] = 200,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Measure everything, unless a part of it is named."""
     if context.invoked_subcommand is not None:
@@ -37,7 +36,7 @@ def scheduler(
     seed: Annotated[int, typer.Option(help="Decides the order of workloads that arrive in the same moment.")] = 0,
     at_once: Annotated[bool, typer.Option("--at-once", help="All workloads are there from the beginning.")] = False,
     until: Annotated[float, typer.Option(min=0, help="Stop after so many seconds of virtual time; 0: at the end.")] = 0,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Run the decision core in virtual time: arrivals and run times as the file says, a decision costs its real time.
 
@@ -56,7 +55,7 @@ def day(
     seed: Annotated[int, typer.Option(help="Decides who arrives when and how long each runs.")] = 0,
     verify: Annotated[bool, typer.Option("--verify", help="Also decide every decision again.")] = False,
     whatif: Annotated[bool, typer.Option(help="Also fork the day with a change.")] = True,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Write a simulated day as a log, replay it, and fork it with a change.
 
@@ -82,7 +81,7 @@ def cluster(
     seed: Annotated[int, typer.Option(help="Decides the order of workloads that arrive in the same moment.")] = 0,
     at_once: Annotated[bool, typer.Option("--at-once", help="All workloads are created at the beginning.")] = False,
     running: Runs = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Drive a load on an API server: Workload objects are created as the file says and end their time after admission.
 
@@ -105,7 +104,7 @@ def jobs(
     count: Annotated[int, typer.Option(min=1, help="How many jobs are created.")] = 500,
     rate: Annotated[float, typer.Option(min=0, help="So many in a second; 0: all at once.")] = 0,
     running: Runs = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Create jobs that all have room, and measure how long each waits until it may run.
 
@@ -126,7 +125,7 @@ def life(
     data: Annotated[
         Path | None, typer.Option(help="Keep the log in this folder; a log that is there already is only measured.")
     ] = None,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Write the log of a long life, roll it into archives several times, and measure starts and queries on it.
 

@@ -7,12 +7,10 @@ import msgspec
 import psutil
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from events.codec import decode_commit
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
-from ops.cli.terminal import terminal
 from ops.production.wiring import PARTITION
 from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
@@ -20,6 +18,9 @@ from ops.queries.whatif.compare import compare
 from ops.queries.whatif.fork import Fork, Plan, play_all
 from ops.sandbox.bench.day import large_day, played
 from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import figures_table
 
 CHANGE = "clusterqueue/queue-0:spec.cohortName="
 """The change of the fork: a queue leaves its cohort, so that it neither borrows nor lends any more."""
@@ -45,9 +46,9 @@ class DayFigures(msgspec.Struct, kw_only=True):
     load_after: float = 0
 
 
-def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, output: str, console: Console) -> int:
+def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, output: Form, console: Console) -> int:
     """Make the day, measure, print; 1 when the replay decides anything differently."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         figures = DayFigures(workloads=workloads, load_before=psutil.getloadavg()[0])
         shown = terminal(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -55,8 +56,8 @@ def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, outp
             _measure(figures, seed, verify=verify, whatif=whatif, progress=progress)
         figures.peak_memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         figures.load_after = psutil.getloadavg()[0]
-        if output == "json":
-            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+        if output is not Form.TEXT:
+            print_answer(figures, output)
         else:
             _show(figures, console)
         outcome.code = 1 if figures.differences else 0
@@ -96,9 +97,6 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
 
 
 def _show(figures: DayFigures, console: Console) -> None:
-    table = Table(title="kuelog bench day")
-    table.add_column("measured")
-    table.add_column("figure", justify="right")
     rows = [
         ("workloads in 24 hours", f"{figures.workloads:,}"),
         ("facts, commits, events", f"{figures.facts:,}, {figures.commits:,}, {figures.events:,}"),
@@ -112,6 +110,4 @@ def _show(figures: DayFigures, console: Console) -> None:
         rows.append(("workloads that get in at another time", f"{figures.moved:,}"))
     rows.append(("peak memory", f"{figures.peak_memory_mib:.0f} MiB"))
     rows.append(("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}"))
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    console.print(figures_table("kuelog bench day", rows))

@@ -11,10 +11,8 @@ import psutil
 import structlog
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from ops.cli.failures import known_failures
-from ops.cli.terminal import terminal
 from ops.production.archive.archivist import ARCHIVE
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
@@ -24,6 +22,9 @@ from ops.production.process.gc_tuning import collect_seldom
 from ops.sandbox.bench.life import LifeWriter, Written
 from ops.sandbox.bench.life_measure import LifeCosts, measure
 from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import figures_table
 
 _MIB = 1 << 20
 
@@ -41,17 +42,17 @@ class LifeFigures(msgspec.Struct, kw_only=True):
 
 
 def run_bench_life(
-    workloads: int, roll_size: int, *, seed: int, data: Path | None, output: str, console: Console
+    workloads: int, roll_size: int, *, seed: int, data: Path | None, output: Form, console: Console
 ) -> int:
     """Write the log unless it is there, measure, print; 1 when something is wrong with it."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         # What services say while they work is not what this prints.
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         collect_seldom()
         with tempfile.TemporaryDirectory() if data is None else nullcontext(str(data)) as folder:
             figures = run(_measured(Path(folder).resolve(), workloads, roll_size, seed))
-        if output == "json":
-            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+        if output is not Form.TEXT:
+            print_answer(figures, output)
         else:
             _show(figures, console)
         outcome.code = 1 if figures.costs and any(one.code for one in figures.costs.asked) else 0
@@ -98,9 +99,6 @@ async def _bus(folder: Path) -> AsyncGenerator[NatsServer, None]:
 
 
 def _show(figures: LifeFigures, console: Console) -> None:
-    table = Table(title="kuelog bench life")
-    table.add_column("measured")
-    table.add_column("figure", justify="right")
     rows: list[tuple[str, str]] = []
     if (written := figures.written) is not None:
         total = sum(written.bytes.values())
@@ -125,6 +123,4 @@ def _show(figures: LifeFigures, console: Console) -> None:
             for one in figures.costs.asked
         ]
     rows.append(("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}"))
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    console.print(figures_table("kuelog bench life", rows))

@@ -2,25 +2,25 @@
 
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from ops.cli.failures import known_failures
-from ops.cli.terminal import terminal
 from ops.sandbox.bench.load import read_load
 from ops.sandbox.bench.scheduler import SchedulerFigures, SchedulerRun
 from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import figures_table
 
 
-def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, output: str, console: Console) -> int:
+def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, output: Form, console: Console) -> int:
     """Play the load and print what was measured; 1 when workloads are left that never ran."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         run = SchedulerRun(read_load(path), seed=seed, at_once=at_once)
         figures = _played(run, until, terminal(stderr=True))
-        if output == "json":
-            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+        if output is not Form.TEXT:
+            print_answer(figures, output)
         else:
             _show(path, figures, console)
         outcome.code = 0 if until or figures.finished == figures.workloads else 1
@@ -35,11 +35,8 @@ def _played(run: SchedulerRun, until: float, console: Console) -> SchedulerFigur
 
 
 def _show(path: Path, figures: SchedulerFigures, console: Console) -> None:
-    table = Table(title=f"kuelog bench scheduler {path.name}")
-    table.add_column("measured")
-    table.add_column("figure", justify="right")
     waits = ", ".join(f"{kind} {wait:.1f} s" for kind, wait in figures.time_to_admission_s.items())
-    for name, text in (
+    rows = (
         ("workloads finished", f"{figures.finished:,} of {figures.workloads:,}"),
         ("admissions", f"{figures.admissions:,}"),
         ("evictions", f"{figures.evictions:,} ({figures.evictions_per_finished:.3f} per finished workload)"),
@@ -55,6 +52,5 @@ def _show(path: Path, figures: SchedulerFigures, console: Console) -> None:
         ("… by work that was not thrown away", f"{figures.useful_use:.1%} (at most {figures.most_use:.1%})"),
         ("peak memory", f"{figures.peak_memory_mib:.0f} MiB"),
         ("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}"),
-    ):
-        table.add_row(name, text)
-    console.print(table)
+    )
+    console.print(figures_table(f"kuelog bench scheduler {path.name}", rows))

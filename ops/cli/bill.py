@@ -12,10 +12,10 @@ from rich.progress import Progress
 from events.billing import CorrectionEntered
 from events.event import Millis
 from events.subjects import CONTROL
+from ops.cli.bill_form import BillForm
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
-from ops.cli.terminal import terminal
 from ops.production.log.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
@@ -25,14 +25,14 @@ from ops.queries.billing.entering import check_correction, check_tenant, enter
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, ledger_of, seen
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, form_of, print_answer
 from projections.billing.entry import Entry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal
 from projections.billing.reconcile import Mismatch, reconcile
 from projections.billing.totals import Bill, bill
 from services.runtime.log_port import Entry as StoredEntry
-
-FORMS = ("table", "csv", "json", "parquet", "focus")
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +44,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str = ""
 
 
-def run_bill(asked: Asked, group_by: Sequence[str], *, output: str, out: Path | None, console: Console) -> int:
+def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Path | None, console: Console) -> int:
     """Print or write a bill; 1 when something in it has no price, or the books do not agree."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         groups = groups_of(group_by)
         _check_form(output, out, grouped=bool(group_by))
-        ledger, read, window = read_ledger(asked, quiet=output != "table")
+        ledger, read, window = read_ledger(asked, quiet=output is not BillForm.TABLE)
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
         found = bill(ledger, window, groups, asked.tenant)
@@ -59,10 +59,10 @@ def run_bill(asked: Asked, group_by: Sequence[str], *, output: str, out: Path | 
     return outcome.code
 
 
-def run_entries(asked: Asked, workload: str, *, output: str, console: Console) -> int:
+def run_entries(asked: Asked, workload: str, *, output: Form, console: Console) -> int:
     """List the entries of a period, each with its id; 1 when there are none."""
-    with known_failures(console) as outcome:
-        ledger, _, _ = read_ledger(asked, quiet=output == "json")
+    with known_failures() as outcome:
+        ledger, _, _ = read_ledger(asked, quiet=output is not Form.TEXT)
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
         found = [
@@ -71,23 +71,23 @@ def run_entries(asked: Asked, workload: str, *, output: str, console: Console) -
             if (not asked.tenant or entry.holder.tenant == asked.tenant)
             and (not workload or workload in {entry.holder.workload, entry.holder.job})
         ]
-        if output == "json":
-            console.print_json(msgspec.json.encode(found).decode())
+        if output is not Form.TEXT:
+            print_answer(found, output)
         else:
             _show_entries(found, console)
         outcome.code = 0 if found else 1
     return outcome.code
 
 
-def run_reconcile(asked: Asked, grain: Millis, *, output: str, console: Console) -> int:
+def run_reconcile(asked: Asked, grain: Millis, *, output: Form, console: Console) -> int:
     """Check both books against each other, card by card; 1 when they disagree."""
-    with known_failures(console) as outcome:
-        ledger, _, window = read_ledger(asked, grain=grain, quiet=output == "json")
+    with known_failures() as outcome:
+        ledger, _, window = read_ledger(asked, grain=grain, quiet=output is not Form.TEXT)
         wrong = reconcile(ledger.cards.book, ledger.entries)
         count = len(ledger.cards.book.sums)
-        if output == "json":
+        if output is not Form.TEXT:
             plain = {"since": window.since, "until": window.until, "checked": count, "mismatches": wrong}
-            console.print_json(msgspec.json.encode(plain).decode())
+            print_answer(plain, output)
         else:
             for one in wrong:
                 console.print(_describe(one), style="red", highlight=False)
@@ -100,7 +100,7 @@ def run_reconcile(asked: Asked, grain: Millis, *, output: str, console: Console)
 
 def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, *, console: Console) -> int:
     """Enter a correction."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
 
         async def correct() -> tuple[CorrectionEntered, int]:
             async with bus_of(asked.source) as bus:
@@ -169,20 +169,20 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
 
 
 def _write(
-    ledger: Ledger, found: Bill, read: Read, asked: Asked, *, output: str, out: Path | None, console: Console
+    ledger: Ledger, found: Bill, read: Read, asked: Asked, *, output: BillForm, out: Path | None, console: Console
 ) -> None:
     match output:
-        case "csv":
+        case BillForm.CSV:
             sys.stdout.write(flat.write_csv(out, flat.columns(found), flat.lines(found)))
-        case "json":
-            text = msgspec.json.format(msgspec.json.encode(bill_answer(ledger, found, read)), indent=2).decode() + "\n"
+        case BillForm.JSON | BillForm.YAML:
+            text = form_of(bill_answer(ledger, found, read), Form(output))
             if out is None:
                 sys.stdout.write(text)
             else:
                 out.write_text(text)
-        case "parquet" if out is not None:
+        case BillForm.PARQUET if out is not None:
             flat.write_flat_parquet(out, found)
-        case "focus":
+        case BillForm.FOCUS:
             rows = focus.rows(ledger, found.window, asked.tenant)
             if out is not None and out.suffix == ".parquet":
                 flat.write_focus_parquet(out, rows)
@@ -193,12 +193,10 @@ def _write(
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")
 
 
-def _check_form(output: str, out: Path | None, *, grouped: bool) -> None:
-    if output not in FORMS:
-        raise BillRefused(f"-o {output} is unknown: choose from {', '.join(FORMS)}")
-    if output == "parquet" and out is None:
+def _check_form(output: BillForm, out: Path | None, *, grouped: bool) -> None:
+    if output is BillForm.PARQUET and out is None:
         raise BillRefused("Parquet goes into a file: name it with --out")
-    if output == "focus" and grouped:
+    if output is BillForm.FOCUS and grouped:
         raise BillRefused("a FOCUS data set has a row per charge: leave --group-by away, and group when you read it")
 
 

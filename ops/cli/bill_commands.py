@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
+from ops.cli.bill_form import BillForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output
 
 Since = Annotated[str, typer.Option("--from", help="2026-11, 2026-11-01, 2026-11-01T12:00:00Z (UTC), or +90s.")]
 Until = Annotated[str, typer.Option("--to", help="The same; the end itself is not part of the period.")]
 Tenant = Annotated[str, typer.Option(help="Only this namespace.")]
-Text = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 Author = Annotated[str, typer.Option(help="Who enters it; the name of the user by default.")]
 
 bill_app = typer.Typer(invoke_without_command=True)
@@ -36,8 +37,8 @@ def bill(
     ] = None,
     tenant: Tenant = "",
     output: Annotated[
-        str, typer.Option("-o", "--output", help="table, csv, json, parquet, or focus (FOCUS 1.2).")
-    ] = "table",
+        BillForm, typer.Option("-o", "--output", help="table, csv, json, yaml, parquet, or focus (FOCUS 1.2).")
+    ] = BillForm.TABLE,
     out: Annotated[Path | None, typer.Option(help="A file to write to; with focus, .parquet chooses Parquet.")] = None,
 ) -> None:
     """What was held of which cards for how long, and what it costs; exit code 1 if something in it has no price.
@@ -65,7 +66,7 @@ def entries(
     until: Until = "",
     tenant: Tenant = "",
     workload: Annotated[str, typer.Option(help="Only this workload or job, as namespace/name.")] = "",
-    output: Text = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """The lines of the ledger, each with its id and its places on the log.
 
@@ -85,7 +86,7 @@ def reconcile(
     since: Since = "",
     until: Until = "",
     by: Annotated[int, typer.Option(help="The stretch that is checked, in seconds.")] = 3600,
-    output: Text = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Check that tenants are charged with what cards gave, card by card and hour by hour, to the last MiB-millisecond.
 
@@ -153,7 +154,7 @@ def set_prices(
 
 
 @price_app.command(name="list")
-def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output: Text = "text") -> None:
+def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = Form.TEXT) -> None:
     """All price lists, with when they are in force and where they stand on the log.
 
     Example: kuelog price list -o json

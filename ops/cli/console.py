@@ -15,7 +15,7 @@ from ops.production.process.event_loop import run
 
 def run_console(source: LogSource, *, address: str, port: int, scale: float, console: Console) -> int:
     """Serve it; 0 when it was stopped."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         check_address(address)
         run(_serve(source, address, port, scale, console))
         outcome.code = 0

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.terminal import terminal
 from ops.production.listeners.endpoint import LOOPBACK
+from ops.terminal.console import terminal
 
 terminal_console = terminal()
 

@@ -10,15 +10,17 @@ import typer
 
 from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject
-from ops.cli.terminal import terminal
 from ops.files.manifests import Document, ManifestBroken, manifest_files, read_manifests
 from ops.files.yaml_text import yaml_text
 from ops.lint.finding import LintFinding, finding
+from ops.terminal.console import terminal
+from ops.terminal.endings import complain
+from ops.terminal.form import Form, print_answer
 from services.validation.conversion import ALPHAS, GROUP, to_v1beta2
 from services.validation.problem import Problem, Severity
 from services.validation.shape import shape_problems
 
-_BROKEN, _INCONVERTIBLE = 2, 1
+_INCONVERTIBLE = 1
 
 
 def convert(
@@ -50,11 +52,10 @@ def run_convert(files: Sequence[Path], *, output: str) -> int:
     try:
         found = converted(_documents(files))
     except ManifestBroken as broken:
-        errors.print(f"[red]error:[/red] {broken}", highlight=False)
-        return _BROKEN
+        return complain(broken)
     failed = any(one.severity == Severity.ERROR for one in found.findings)
     if output == "json":
-        print(msgspec.json.encode(found).decode())  # noqa: T201 - bytes for programs, not for people
+        print_answer(found, Form.JSON)
         return _INCONVERTIBLE if failed else 0
     for one in found.findings:
         colour = "red" if one.severity == Severity.ERROR else "yellow"

@@ -22,7 +22,7 @@ from ops.sandbox.scenario.verdict import Verdict, judge
 
 def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
     """Play the scenario of a folder; 0 when everything that it expects was seen to happen."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         verdict = asyncio.run(_run(folder, data, loose=loose, console=console))
         outcome.code = 0 if verdict.held else 1
     return outcome.code

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.endings import complain
 
 deploy_app = typer.Typer(help="Install kuelog in a cluster.", no_args_is_help=True)
 console = terminal()
@@ -66,18 +67,15 @@ def manifests(
         own: Any = yaml_file(values) if values is not None else {}
         chosen = _over(CHOICES, own or {}, "")
     except Unreadable as problem:
-        console.print(f"[red]error:[/red] {problem}", highlight=False)
-        raise typer.Exit(2) from problem
+        raise typer.Exit(complain(problem)) from problem
     except ValueError as problem:
-        console.print(f"[red]error:[/red] {values}: {problem}", highlight=False)
-        raise typer.Exit(2) from problem
+        raise typer.Exit(complain(f"{values}: {problem}")) from problem
     try:
         if config is not None:
             chosen["configuration"] = document(config)
         found = made(chosen, namespace, bus=bus)
     except ConfigurationBroken as problem:
-        console.print(f"[red]error:[/red] {problem}", highlight=False)
-        raise typer.Exit(2) from problem
+        raise typer.Exit(complain(problem)) from problem
     print(yaml_text([one for part in found.values() for one in part]), end="")  # noqa: T201 - it is meant for kubectl
 
 
@@ -95,7 +93,7 @@ def streams(
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415
 
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         asyncio.run(_create(nats, replicas, max_bytes))
         outcome.code = 0
     raise typer.Exit(outcome.code)

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output
 
 At = Annotated[str, typer.Option("--at", help="As of a time: 2026-01-31T12:00:00Z, or +90s after the log began.")]
-Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 
 devices_app = typer.Typer(invoke_without_command=True)
 console = terminal()
@@ -24,7 +24,7 @@ def devices(
     at: At = "",
     node: Annotated[str, typer.Option(help="Only the cards of this node.")] = "",
     model: Annotated[str, typer.Option(help="Only models whose name holds this.")] = "",
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Every card with its slices; what is free in sum and in one piece; what flavors offer beside their quota.
 
@@ -48,7 +48,7 @@ def fit(
     archive: Archive = "",
     at: At = "",
     flavor: Annotated[str, typer.Option(help="Only this flavor; all that the log knows otherwise.")] = "",
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Would it fit, where, and if not, why, card by card, and who could make room. Nothing is changed by asking.
 
@@ -78,7 +78,7 @@ def drift(
     archive: Archive = "",
     at: At = "",
     notes: Annotated[bool, typer.Option("--notes", help="Also what may be so for a moment in a healthy run.")] = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Where the log, HAMi's annotations and the pods that exist disagree about cards; exit code 1 if they do.
 

@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-import msgspec
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from events.timestamp import format_timestamp
@@ -16,6 +13,8 @@ from ops.production.cards_view import CardView, card_views, flavor_offers, model
 from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
 from ops.queries.time_travel import Moment, cards_at
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import Column, FittingTable, number
 from projections.devices.capacity import ModelCapacity
 from projections.devices.node_lock import waited_for
 from projections.devices.offer import Offer
@@ -26,15 +25,15 @@ _COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_green", "brigh
 _FREE, _OUT = ".", "x"
 
 
-def run_devices(source: LogSource, *, at: str, node: str, model: str, output: str, console: Console) -> int:
+def run_devices(source: LogSource, *, at: str, node: str, model: str, output: Form, console: Console) -> int:
     """Print all of it; 0 when there are cards, 1 when there are none."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         moment = read_moment(source, at)
         cards = card_views(moment.world, node=node, model=model)
         locks = [waited_for(moment.world, name, moment.at) for name in sorted(moment.world.node_locks)]
         offers, models = flavor_offers(moment.world), model_capacities(moment.world)
-        if output == "json":
-            console.print_json(msgspec.json.encode(cards_answer(moment, node=node, model=model)).decode())
+        if output is not Form.TEXT:
+            print_answer(cards_answer(moment, node=node, model=model), output)
         elif not cards:
             console.print(f"no cards{_where(node, model)} as of {as_of(moment)}")
         else:
@@ -53,7 +52,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: st
 
 def run_metrics(source: LogSource, *, at: str, console: Console) -> int:
     """Print the metrics of all cards."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         world = read_moment(source, at).world
         console.print(exposition(lambda: world).decode(), end="", markup=False, highlight=False, soft_wrap=True)
         outcome.code = 0
@@ -79,14 +78,15 @@ def show_cards(cards: Sequence[CardView], console: Console) -> None:
     """A line per card with its memory as a bar, by node; then which sign stands for which holder."""
     holders = sorted({part.holder for card in cards for part in card.slices})
     signs = {holder: _SIGNS[index % len(_SIGNS)] for index, holder in enumerate(holders)}
-    name_width = max(len(short(card.card)) for card in cards)
+    names = {card.card: short(card.card) if console.is_terminal else card.card for card in cards}
+    name_width = max(map(len, names.values()))
     before = ""
     for card in cards:
         heading = f"{card.node}  {card.model}"
         if heading != before:
             console.print(Text(heading, style="bold"))
         before = heading
-        line = Text(f" {card.index:>2} {short(card.card):<{name_width}} [").append(picture(card, signs)).append("] ")
+        line = Text(f" {card.index:>2} {names[card.card]:<{name_width}} [").append(picture(card, signs)).append("] ")
         line.append(f"{card.memory_used:>6}/{card.memory} MiB  {card.cores_used:>3}/{card.cores} cores  ")
         line.append(f"{card.slots_used}/{card.slots}")
         if card.state != "ok":
@@ -99,7 +99,7 @@ def show_cards(cards: Sequence[CardView], console: Console) -> None:
 
 
 def short(uuid: str) -> str:
-    """A card's UUID, cut to the length of a column; JSON has all of it."""
+    """A card's UUID, cut to the length of a column; a pipe and JSON have all of it."""
     return uuid if len(uuid) <= _UUID else f"{uuid[: _UUID - 1]}…"
 
 
@@ -119,12 +119,11 @@ def picture(card: CardView, signs: dict[str, str], width: int = _WIDTH) -> Text:
 
 def show_models(models: Sequence[ModelCapacity], console: Console) -> None:
     """Free in sum beside the largest piece, by model; `together` are idle cards on one node, `cores` the most of one card."""
-    columns = ("model", "cards", "idle", "together", "free", "largest", "cores", "stranded")
-    table = _table("Free MiB, and the largest request that still fits", columns, left=1)
+    table = FittingTable(_MODEL_COLUMNS, "Free MiB, and the largest request that still fits")
     for one in models:
         numbers = (one.registered.cards, one.free.cards, one.idle_together, one.free.memory)
         largest = (one.largest_memory, one.largest_cores, one.stranded.memory)
-        table.add_row(one.model, *(str(number) for number in (*numbers, *largest)))
+        table.add(one.model, *(str(number) for number in (*numbers, *largest)))
     console.print(table)
 
 
@@ -132,11 +131,7 @@ def show_offers(offers: Sequence[Offer], console: Console) -> None:
     """What the cards of each flavor offer, beside its nominal quota."""
     if not offers:
         return
-    table = _table(
-        "What the cards of each flavor offer beside its quota",
-        ("flavor", "resource", "quota", "offered", "less"),
-        left=2,
-    )
+    table = FittingTable(_OFFER_COLUMNS, "What the cards of each flavor offer beside its quota")
     for one in offers:
         less = ", ".join(
             f"{amount} {what}"
@@ -149,15 +144,8 @@ def show_offers(offers: Sequence[Offer], console: Console) -> None:
             if amount
         )
         offered = Text(str(one.offered), style="red" if one.short else "")
-        table.add_row(one.flavor, one.resource, str(one.nominal), offered, less)
+        table.add(one.flavor, one.resource, str(one.nominal), offered, less)
     console.print(table)
-
-
-def _table(title: str, columns: Sequence[str], *, left: int) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place < left else "right", overflow="fold", no_wrap=place >= left)
-    return table
 
 
 def _colour(signs: dict[str, str], holder: str) -> str:
@@ -166,3 +154,22 @@ def _colour(signs: dict[str, str], holder: str) -> str:
 
 def _where(node: str, model: str) -> str:
     return (f" on node {node}" if node else "") + (f" of model {model}" if model else "")
+
+
+_MODEL_COLUMNS = (
+    Column("model"),
+    number("cards", 3),
+    number("idle", 1),
+    number("together", 4),
+    number("free"),
+    number("largest"),
+    number("cores", 2),
+    number("stranded", 5),
+)
+_OFFER_COLUMNS = (
+    Column("flavor"),
+    Column("resource"),
+    number("quota"),
+    number("offered"),
+    Column("less", 1, right=True),
+)

@@ -14,6 +14,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, ManifestBroken, read_manifests
 from ops.production.cards_view import job_of
+from ops.terminal.form import Form, print_answer
 from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fragmentation import Advice, make_room
@@ -35,9 +36,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     advice: Advice | None = None
 
 
-def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: str, console: Console) -> int:
+def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form, console: Console) -> int:
     """Answer for every manifest of a file; 0 when all of them fit, 1 when one does not."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         documents = read_manifests([file])
         moment = read_moment(source, at)
         gangs = [(document, pod_set(document, config_of(moment.world))) for document in documents]
@@ -48,10 +49,10 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: str,
             fits = any(answer.fits for answer in found)
             all_fit = all_fit and fits
             answers.append({"object": document.label, "fits": fits, "flavors": found})
-            if output != "json":
+            if output is Form.TEXT:
                 _show(document, pods, found, moment.world, console)
-        if output == "json":
-            console.print_json(msgspec.json.encode({**stamp(moment), "objects": answers}).decode())
+        if output is not Form.TEXT:
+            print_answer({**stamp(moment), "objects": answers}, output)
         else:
             console.print(f"as of {as_of(moment)}", style="dim")
         outcome.code = 0 if all_fit else 1

@@ -11,6 +11,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.production.cards_view import job_of
 from ops.queries.time_travel import Moment
+from ops.terminal.form import Form, print_answer
 from projections.devices.drift import NOTES, Drift, all_findings
 
 
@@ -26,9 +27,9 @@ class DriftRow(msgspec.Struct, frozen=True, kw_only=True):
     note: bool
 
 
-def run_drift(source: LogSource, *, at: str, notes: bool, output: str, console: Console) -> int:
+def run_drift(source: LogSource, *, at: str, notes: bool, output: Form, console: Console) -> int:
     """Print every difference; 0 when there is none, 1 when there are some."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         moment = read_moment(source, at)
         cards = moment.world.cards
         found = all_findings(cards, moment.world.nodes, moment.world.pods)
@@ -38,8 +39,8 @@ def run_drift(source: LogSource, *, at: str, notes: bool, output: str, console: 
             "annotations": sum(stake.held.memory for row in cards.stakes.values() for stake in row.values()),
             "pods": sum(1 for hold in cards.pods.values() if hold.use),
         }
-        if output == "json":
-            console.print_json(msgspec.json.encode({**stamp(moment), "books": books, "findings": rows}).decode())
+        if output is not Form.TEXT:
+            print_answer({**stamp(moment), "books": books, "findings": rows}, output)
         else:
             _show(rows, console)
             console.print(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
@@ -13,18 +12,19 @@ from ops.cli.explain_queue import show_queue
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
-from ops.cli.terminal import terminal
 from ops.queries.answers import explained
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction
 from projections.world import World
 
 
-def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output: str, console: Console) -> int:
+def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output: Form, console: Console) -> int:
     """Explain one object; what the log does not know is a mistake."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         wanted = canonical(name)
         with _busy(console), opened_log(source) as entries:
             point = point_at(entries, at)
@@ -34,8 +34,8 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
         hidden = Redaction(namespace, _namespaces(world)) if namespace else None
         if hidden is not None:
             plain = hidden.of(plain)
-        if output == "json":
-            print(msgspec.json.encode({"at": point.at, "sequences": about[0], **plain}).decode())  # noqa: T201
+        if output is not Form.TEXT:
+            print_answer({"at": point.at, "sequences": about[0], **plain}, output)
         else:
             show(plain, console)
             console.print(f"as of {about[1]}", style="dim", highlight=False)

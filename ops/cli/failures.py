@@ -4,9 +4,6 @@ import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.markup import escape
-
 from ops.console.guard import ConsoleUnserved
 from ops.files.manifests import ManifestBroken
 from ops.files.reading import Unreadable
@@ -36,6 +33,8 @@ from ops.queries.point import NotOnTheLog
 from ops.queries.quarantine import QuarantineRefused
 from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime
+from ops.terminal.console import terminal
+from ops.terminal.endings import FAILED, STOPPED, complain
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
 from services.runtime.partition_errors import MessageHalts
@@ -83,28 +82,28 @@ KNOWN: tuple[type[Exception], ...] = (
 
 
 class Outcome:
-    """The exit code of a command."""
+    """The exit code of a command (docs/commands.md#exit-codes)."""
 
-    code = 2
+    code = FAILED
 
 
 @contextmanager
-def known_failures(console: Console, further: tuple[type[Exception], ...] = ()) -> Generator[Outcome, None, None]:
-    """Print a known failure, or one of the command's own, as one message with exit code 2; Ctrl-C ends with 130."""
+def known_failures(further: tuple[type[Exception], ...] = ()) -> Generator[Outcome, None, None]:
+    """Print a known failure, or one of the command's own, as one message on standard error with exit code 2; Ctrl-C ends with 130."""
     outcome, known = Outcome(), (*KNOWN, *further)
     try:
         yield outcome
     except known as failure:
-        console.print(f"[red]error:[/red] {escape(str(failure))}", highlight=False)
+        complain(failure)
     except ExceptionGroup as group:
         found, rest = group.split(known)
         if rest is not None or found is None:
             raise
         for failure in _leaves(found):
-            console.print(f"[red]error:[/red] {escape(str(failure))}", highlight=False)
+            complain(failure)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        console.print("stopped")
-        outcome.code = 130
+        terminal(stderr=True).print("stopped")
+        outcome.code = STOPPED
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:

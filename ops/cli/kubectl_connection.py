@@ -17,6 +17,7 @@ from kubernetes.aio.config.config_exception import ConfigException
 from events.json_object import JsonObject
 from ops.cli.kubectl_nouns import Noun
 from ops.production.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
+from ops.terminal.endings import FAILED
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_cluster(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
-    """Run something against a cluster; a failure is printed in one line, and ends the command with 1."""
+    """Run something against a cluster; a failure is printed in one line, and ends the command with 2."""
     try:
         return asyncio.run(_connected(where, work))
     except (ObjectMissing, ObjectConflict, ObjectInvalid) as problem:
@@ -87,7 +88,7 @@ def with_cluster(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
     except (ClusterUnavailable, KubeConfigMissing) as problem:
         message = f"error: {problem}"
     typer.echo(message, err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(FAILED)
 
 
 async def _connected(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
@@ -102,9 +103,9 @@ async def _connected(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -
 
 
 def refuse(problem: str) -> typer.Exit:
-    """Say what is wrong, and end with 1."""
+    """Say what is wrong, and end with 2."""
     typer.echo(f"error: {problem}", err=True)
-    return typer.Exit(1)
+    return typer.Exit(FAILED)
 
 
 async def listed(

@@ -1,5 +1,6 @@
 """The commands of `kuelog` without their code: it is imported when a command is called, so that help and completion are quick."""
 
+import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -192,3 +193,9 @@ class LazyGroup(TyperGroup):
         super().__init__(**settings)
         for place in COMMANDS:
             self.add_command(LazyCommand(place))
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run a command. What was asked wrongly is told in a box on a terminal, in plain lines elsewhere."""
+        if not sys.stderr.isatty():
+            self.rich_markup_mode = None
+        return super().main(*args, **settings)

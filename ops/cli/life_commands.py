@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.endings import complain
 
 if TYPE_CHECKING:
     from ops.production.log.jetstream import JetStreamBus
@@ -42,7 +43,7 @@ def backup(
             found = await make_backup(bus, folder, stored, to, lambda text: console.print(f"  {text}", style="dim"))
             return sum(one.last for one in found.streams.values())
 
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         console.print(f"{asyncio.run(make()):,} messages backed up to {to}", highlight=False)
         outcome.code = 0
     raise typer.Exit(outcome.code)
@@ -82,7 +83,7 @@ def restore(
             finally:
                 await bus.close()
 
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         asyncio.run(put_back())
         console.print(f"restored and read back: {source}", highlight=False)
         outcome.code = 0
@@ -133,10 +134,10 @@ def roll(
                 console.print(f"  {why}", style="dim", highlight=False)
             return archivist.problem
 
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         problem = asyncio.run(look())
         if problem:
-            console.print(f"[red]error:[/red] {problem}", highlight=False)
+            complain(problem)
         outcome.code = 1 if problem else 0
     raise typer.Exit(outcome.code)
 

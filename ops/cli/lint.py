@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 
 from ops.lint.check import lint
+from ops.terminal.form import Form, print_answer
 
 
-def run_lint(files: Sequence[Path], *, loose: bool, output: str, console: Console) -> int:
+def run_lint(files: Sequence[Path], *, loose: bool, output: Form, console: Console) -> int:
     """1 when there is a mistake of severity error, else 0."""
     findings = lint(files, loose=loose)
-    if output == "json":
-        print(msgspec.json.encode(findings).decode())  # noqa: T201 - bytes for programs, not for people
+    if output is not Form.TEXT:
+        print_answer(findings, output)
     else:
         for one in findings:
             colour = "red" if one.severity == "error" else "yellow"

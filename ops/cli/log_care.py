@@ -18,7 +18,7 @@ from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 
 def run_quarantine(stream: str, sequence: int, reason: str, nats: str, *, console: Console) -> int:
     """Record that a message is skipped. 1 when there is no such message."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         asyncio.run(_quarantine(stream, sequence, reason, nats))
         console.print(f"{stream} {sequence} is skipped from now on: {reason}")
         outcome.code = 0
@@ -27,7 +27,7 @@ def run_quarantine(stream: str, sequence: int, reason: str, nats: str, *, consol
 
 def run_accept_loss(stream: str, witness: Path, *, console: Console) -> int:
     """Forget what was witnessed of a stream. 1 when nothing was."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         known = HeadWitness(witness).forget(stream)
         message = f"{stream} is witnessed anew from its present end" if known else f"nothing was witnessed of {stream}"
         console.print(message)

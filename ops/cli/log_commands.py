@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.life_commands import roll
 from ops.cli.question_commands import log_show
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
 
 console = terminal()
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)

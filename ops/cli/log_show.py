@@ -18,6 +18,7 @@ from ops.production.log.history import STREAMS, end_of, read_everything
 from ops.queries.point import Entries, NotOnTheLog, point_at
 from ops.queries.shown import Showing, Shown, shown_in_order
 from ops.queries.time_travel import moment, span
+from ops.terminal.form import Form, print_item
 from projections.explanation.about import canonical, objects_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Stream
@@ -48,9 +49,9 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         return not self.object or any(fnmatchcase(each, canonical(self.object)) for each in _objects(one))
 
 
-def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: str, console: Console) -> int:
+def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: Form, console: Console) -> int:
     """Print what passes; 1 when nothing does. With `follow` go on until Ctrl-C."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         unknown = [name for name in wanted.streams if name not in STREAMS]
         if unknown:
             raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(STREAMS)}")
@@ -61,7 +62,7 @@ def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: str
             for one in _found(entries, wanted):
                 passes = True
                 _print(one, output, console)
-        if not passes and output != "json":
+        if not passes and output is Form.TEXT:
             console.print("nothing on the log passes this filter")
         outcome.code = 0 if passes else 1
     return outcome.code
@@ -75,7 +76,7 @@ def _found(entries: Entries, wanted: Filter) -> Iterator[Shown]:
     return iter(deque(passing, maxlen=wanted.limit) if wanted.limit else passing)
 
 
-async def _follow(source: LogSource, wanted: Filter, output: str, console: Console) -> None:
+async def _follow(source: LogSource, wanted: Filter, output: Form, console: Console) -> None:
     """What comes from now on, as it comes."""
     async with bus_of(source) as bus:
         streams = [await bus.stream(name) for name in wanted.streams or STREAMS]
@@ -87,7 +88,7 @@ async def _follow(source: LogSource, wanted: Filter, output: str, console: Conso
 
 
 async def _follow_one(
-    stream: Stream, after: int, wanted: Filter, control: Control, output: str, console: Console
+    stream: Stream, after: int, wanted: Filter, control: Control, output: Form, console: Console
 ) -> None:
     showing = Showing(control)
     async for batch in stream.follow(after):
@@ -115,9 +116,9 @@ def plain(one: Shown) -> dict[str, Any]:
     }
 
 
-def _print(one: Shown, output: str, console: Console) -> None:
-    if output == "json":
-        print(msgspec.json.encode(plain(one)).decode(), flush=True)  # noqa: T201 - a line for a program
+def _print(one: Shown, output: Form, console: Console) -> None:
+    if output is not Form.TEXT:
+        print_item(plain(one), output)
         return
     about = next(iter(_objects(one)), "")
     fields: dict[str, Any] = msgspec.to_builtins(one.event) or {}

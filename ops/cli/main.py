@@ -52,7 +52,9 @@ def main() -> None:
         wanted = LEFT_OUT.get(".".join((missing.name or "").split(".")[:2]))
         if wanted is None:
             raise
-        sys.exit(f"error: this installation is for services: this command needs kuelog[{wanted}]")
+        from ops.terminal.endings import complain  # noqa: PLC0415
+
+        sys.exit(complain(f"this installation is for services: this command needs kuelog[{wanted}]"))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
+from ops.terminal.form import Form, print_answer
 from projections.evolve import evolve
 from projections.explanation.difference import Change
 from projections.log_position import LogPosition
@@ -30,9 +31,9 @@ from services.runtime.partition_fold import PartitionFold
 _PATIENCE_S = 3600
 
 
-def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, output: str, console: Console) -> int:
+def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, output: Form, console: Console) -> int:
     """Print every decision that comes out otherwise; 0 when none does, 1 when some do."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         settings = [one for one in rules if is_setting(one)]
         places = [one for one in rules if not is_setting(one)]
         if len(places) > 1 or (places and settings):
@@ -41,8 +42,8 @@ def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, outp
             partitions = _by_other_version(Path(places[0]), source, until)
         else:
             partitions = _under_settings(source, settings, until)
-        if output == "json":
-            print(msgspec.json.encode(partitions).decode())  # noqa: T201 - bytes for programs
+        if output is not Form.TEXT:
+            print_answer(partitions, output)
         else:
             _show(partitions, console)
         outcome.code = 1 if any(partition["differences"] for partition in partitions) else 0

@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 
 from events.billing import PriceListSet
@@ -19,11 +18,12 @@ from ops.queries.billing.entering import check_prices, enter
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.reading import ledger_of, seen
 from ops.queries.billing.tables import show_prices
+from ops.terminal.form import Form, print_answer
 
 
 def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Console) -> int:
     """Enter the price list of a file."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
 
         async def enter_list() -> tuple[PriceListSet, int]:
             async with bus_of(asked.source) as bus:
@@ -44,12 +44,12 @@ def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Cons
     return outcome.code
 
 
-def run_list(asked: Asked, *, output: str, console: Console) -> int:
+def run_list(asked: Asked, *, output: Form, console: Console) -> int:
     """Show all price lists; 1 when there is none."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         ledger, _, _ = read_ledger(asked)
-        if output == "json":
-            console.print_json(msgspec.json.encode(plain_prices(ledger)).decode())
+        if output is not Form.TEXT:
+            print_answer(plain_prices(ledger), output)
         elif ledger.prices.lists:
             show_prices(ledger, console)
         else:

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output
 
 console = terminal()
 
-Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 Until = Annotated[
     str, typer.Option("--until", help="A sequence (17, DEVICES_default/3) or a time (2026-01-31T12:00:00Z, +90s).")
 ]
@@ -31,7 +31,7 @@ def replay(
     snapshot: Annotated[
         Path | None, typer.Option(help="Begin at the snapshots in this folder, or at this one; else they are a help.")
     ] = None,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Fold the log to any point and print what was true; with --verify decide every decision again.
 
@@ -74,7 +74,7 @@ def history(
     archive: Archive = "",
     until: Until = "",
     everything: Annotated[bool, typer.Option("--all", help="Also its pods, and what the cluster shows of it.")] = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """The life of an object, moment by moment, each with its place on the log, its cause and its trace.
 
@@ -99,7 +99,7 @@ def explain(
     as_namespace: Annotated[
         str, typer.Option(help="Leave out names from all namespaces but this one, as a tenant may see it.")
     ] = "",
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.
 
@@ -136,7 +136,7 @@ def whatif(
     submit: Annotated[
         bool, typer.Option("--submit", help="When would the jobs in -f run, where, at whose cost?")
     ] = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Fork the log, change it and run on with recorded arrivals and run times in virtual time; print the differences.
 
@@ -178,7 +178,7 @@ def log_show(
     until: Until = "",
     last: Annotated[int, typer.Option(min=0, help="Only the last so many; 0: all.")] = 0,
     follow: Annotated[bool, typer.Option("--follow", help="What comes from now on, until Ctrl-C.")] = False,
-    output: Output = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """What is stored, one event a line, in the order of time; with -o json a line of JSON each.
 

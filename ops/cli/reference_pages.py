@@ -26,6 +26,23 @@ _COMMANDS_HEAD = """# Commands
 
 Each command with its options, as `--help` says it; `kubectl kuelog …` is the same. This page is made by
 `python -m ops.cli.reference_pages`.
+
+## What all of them do
+
+* `-o json` and `-o yaml` say the same, all of it, to programs; text is for people.
+* On a terminal a table leaves out the columns that matter least where there is no room, and says which. Into a pipe or a file goes
+  every column and every line whole, without colours.
+* An answer goes to standard output; errors, warnings and progress go to standard error.
+* A file that is `-` is standard input.
+
+## Exit codes
+
+| code | when |
+|---|---|
+| 0 | it is done, or the answer is there and good; a service was stopped |
+| 1 | the answer is there and bad: a mistake in manifests, a difference, a change of the record, no price, something that does not fit, nothing found |
+| 2 | it was asked wrongly, or could not be done: an unknown option or object, no log, no cluster; one message on standard error says why |
+| 130 | Ctrl-C |
 """
 
 

@@ -18,11 +18,12 @@ from ops.cli.replay_rows import (
     show_rows,
     show_states,
 )
-from ops.cli.terminal import terminal
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.replay import Replayed, fold_partition
 from ops.queries.start import begin
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
 from projections.world import World
 
 
@@ -39,19 +40,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which a run may have left snapshots."""
 
 
-def run_replay(source: LogSource, question: Question, *, output: str, console: Console) -> int:
+def run_replay(source: LogSource, question: Question, *, output: Form, console: Console) -> int:
     """Fold both partitions; 0 when nothing differs and nothing is amiss."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         if question.show and question.show not in SHOWN:
             raise NotOnTheLog(f"the log can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
         with opened_log(source) as entries:
             point = point_at(entries, question.until)
             results, world = replayed(point, question, terminal(stderr=True))
-            if output == "json":
+            if output is not Form.TEXT:
                 plain = [_plain(one) for one in results]
                 shown = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
                 # Without anything to show the answer is the list of partitions alone, as scripts know it.
-                print(msgspec.json.encode({"partitions": plain, **shown} if question.show else plain).decode())  # noqa: T201
+                print_answer({"partitions": plain, **shown} if question.show else plain, output)
             else:
                 for one in results:
                     _show(one, console, verify=question.verify)
@@ -107,7 +108,7 @@ def _show(one: Replayed, console: Console, *, verify: bool) -> None:
     began = f" behind the snapshot at {one.began}" if one.began else ""
     console.print(
         f"{one.partition}: {one.commits} commits{began} with {one.events} decisions on {one.facts} facts; "
-        f"state {one.state_hash[:16]}"
+        f"state {one.state_hash}"
     )
     if not verify:
         return

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from events.catalogue import AnyEvent
 from events.codec import decode_event
@@ -16,6 +14,7 @@ from ops.queries.answers import ROWS
 from ops.queries.point import NotOnTheLog
 from ops.queries.replay import Difference, Replayed
 from ops.queries.stored import opened
+from ops.terminal.table import Column, FittingTable
 from projections.amiss import Amiss
 from projections.explanation.about import objects_of
 from projections.explanation.difference import Change, changes
@@ -24,6 +23,20 @@ from projections.world import World
 from services.runtime.control_log import Control
 
 SHOWN = tuple(ROWS)
+_RANKS = {
+    "preempted": 6,
+    "flavors": 5,
+    "priority": 4,
+    "job": 3,
+    "since": 2,
+    "cluster_queue": 1,
+    "strategy": 4,
+    "stop": 3,
+    "tree": 2,
+    "cohort": 1,
+    "available": 1,
+}
+"""Which columns of a read model are left out first where there is no room."""
 _LED = 12
 """So many of the facts that led to a decision are shown."""
 
@@ -45,11 +58,9 @@ def show_rows(world: World, show: str, tree: str, console: Console) -> None:
     if not rows:
         console.print(f"no {show} at this point")
         return
-    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
-    for name in rows[0]:
-        table.add_column(name, overflow="fold")
+    table = FittingTable([Column(name, _RANKS.get(name, 0)) for name in rows[0]])
     for row in rows:
-        table.add_row(*(_cell(name, value) for name, value in row.items()))
+        table.add(*(_cell(name, value) for name, value in row.items()))
     console.print(table)
 
 
@@ -102,7 +113,7 @@ def show_states(one: Replayed, console: Console) -> None:
         console.print(message if one.states else "  no commit names its state", style="dim", highlight=False)
     for other in one.other_states:
         message = f"  {one.partition}/{other.sequence} by {other.author} names another state than the log leads to"
-        _print(console, f"{message}: {other.recorded[:16]}, not {other.folded[:16]}", "red")
+        _print(console, f"{message}: {other.recorded}, not {other.folded}", "red")
 
 
 def show_amiss(found: Sequence[Amiss], console: Console) -> None:

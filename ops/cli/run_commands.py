@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from ops.cli.terminal import terminal
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output
 
 console = terminal()
 
@@ -42,7 +43,7 @@ def demo(
 def lint(
     files: Annotated[list[Path], typer.Argument(help="Manifest files or folders.")],
     loose: Annotated[bool, typer.Option(help="Only warn about what can be given a sensible meaning.")] = False,
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Name each mistake in manifests: file, line, what is wrong, what happens because of it, what to write instead.
 

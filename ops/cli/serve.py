@@ -29,6 +29,7 @@ from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.log_errors import LogUnavailable
 
@@ -53,11 +54,8 @@ def run_service(
 ) -> int:
     """One service, until Ctrl-C or SIGTERM."""
     if service not in SERVICES:
-        console.print(
-            f"[red]error:[/red] there is no service {service}; there are {', '.join(SERVICES)}", highlight=False
-        )
-        return 2
-    with known_failures(console) as outcome:
+        return complain(f"there is no service {service}; there are {', '.join(SERVICES)}")
+    with known_failures() as outcome:
         settings = settings_of(config, console)
         collect_seldom()
         serving = _serve_one(
@@ -81,7 +79,7 @@ def run_up_on_cluster(
     console: Console,
 ) -> int:
     """All services beside a real cluster, until Ctrl-C or SIGTERM."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         settings = settings_of(config, console)
         collect_seldom()
         run(_up_on_cluster(data, kubeconfig, context, nats, metrics, pages, settings, rolled, console))

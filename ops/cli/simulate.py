@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ops.cli.terminal import terminal
 from ops.production.process.telemetry import configure_logging
 from ops.sandbox.simulate.batch import HistorySpec, command, played
 from ops.sandbox.simulate.fault_plan import ALL, Kind
 from ops.sandbox.simulate.history import Outcome
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, Output, print_answer
 
 _HOUR = 3_600_000
 _SHORTEST = 5_000
@@ -54,7 +55,7 @@ def simulate(
         str, typer.Option(help=f"Let only these faults of a seed strike, by index, or {_NOTHING}.")
     ] = "",
     jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+    output: Output = Form.TEXT,
 ) -> None:
     """Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.
 
@@ -156,10 +157,10 @@ def _describe(outcome: Outcome, span: int) -> str:
     return "\n".join(lines)
 
 
-def _show(report: Report, output: str) -> None:
+def _show(report: Report, output: Form) -> None:
     console = terminal(soft_wrap=True)
-    if output == "json":
-        console.print_json(msgspec.json.encode(report).decode())
+    if output is not Form.TEXT:
+        print_answer(report, output)
         return
     of = report.last - report.first + 1
     stopped = f", stopped after {report.histories} of {of}" if report.interrupted else ""

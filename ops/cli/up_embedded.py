@@ -34,7 +34,7 @@ def run_up_embedded(
     console: Console,
 ) -> int:
     """A bus, a cluster and all services, until Ctrl-C or SIGTERM."""
-    with known_failures(console, SANDBOX_FAILURES) as outcome:
+    with known_failures(SANDBOX_FAILURES) as outcome:
         settings = settings_of(config, console)
         pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
         collect_seldom()

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from ops.cli.run_commands import MetricsAddress, MetricsToken
-from ops.cli.terminal import terminal
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint, is_loopback
+from ops.terminal.console import terminal
 
 console = terminal()
 
@@ -73,7 +73,7 @@ def visibility(
         raise typer.BadParameter("--tls-cert and --tls-key belong together")
     if here and (client_ca is not None or allowed_names):
         raise typer.BadParameter("--client-ca needs a cluster that says who may read: name it with --kubeconfig")
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         run(serve_here(asked, console) if here else serve_to_api_server(asked, console))
         outcome.code = 0
     raise typer.Exit(outcome.code)

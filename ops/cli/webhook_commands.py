@@ -20,6 +20,7 @@ from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.server import served_webhooks, webhook_app
 from ops.production.webhook.trust import Callers, Trust
+from ops.terminal.endings import complain
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
 log = structlog.get_logger()
@@ -41,15 +42,10 @@ def run_webhook(
     """The webhooks, until Ctrl-C or SIGTERM."""
     namespace, _, name = service.rpartition("/")
     if not namespace or not name:
-        console.print(f"[red]error:[/red] --service {service}: expected NAMESPACE/NAME", highlight=False)
-        return 2
+        return complain(f"--service {service}: expected NAMESPACE/NAME")
     if cert_dir is not None and not (cert_dir / "tls.crt").exists():
-        console.print(
-            f"[red]error:[/red] {cert_dir}: there is no tls.crt; cert-manager writes tls.crt and tls.key",
-            highlight=False,
-        )
-        return 2
-    with known_failures(console) as outcome:
+        return complain(f"{cert_dir}: there is no tls.crt; cert-manager writes tls.crt and tls.key")
+    with known_failures() as outcome:
         settings = settings_of(config, console)
         run(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings))
         outcome.code = 0

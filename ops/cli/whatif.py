@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
-from ops.cli.terminal import terminal
 from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import Changes, submissions
 from ops.queries.whatif.compare import Comparison, Estimate, Moved, compare, estimate
 from ops.queries.whatif.fork import Fork, Plan, play_all
 from ops.queries.whatif.outcome import RunResults
+from ops.terminal.console import terminal
+from ops.terminal.form import Form, print_answer
+from ops.terminal.table import Column, FittingTable, number
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,20 +35,20 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     submit: bool = False
 
 
-def run_whatif(source: LogSource, asked: Asked, *, output: str, console: Console) -> int:
+def run_whatif(source: LogSource, asked: Asked, *, output: Form, console: Console) -> int:
     """Play it and print the differences."""
-    with known_failures(console) as outcome:
+    with known_failures() as outcome:
         if not (asked.settings or asked.files or asked.removed or asked.rules):
             raise BadChange("nothing is changed: say --set, -f, --remove or --rules, or --submit -f job.yaml")
         begun = time.monotonic()
         changes = Changes(asked.settings, () if asked.submit else asked.files, asked.removed, asked.rules)
         fork = Fork(read_log(source), asked.at, changes, now=asked.submit)
         if asked.submit:
-            plain = _submitted(fork, asked, console if output != "json" else None)
+            plain = _submitted(fork, asked, console if output is Form.TEXT else None)
         else:
-            plain = _compared(fork, console if output != "json" else None)
-        if output == "json":
-            print(msgspec.json.encode(plain).decode())  # noqa: T201 - bytes for programs
+            plain = _compared(fork, console if output is Form.TEXT else None)
+        if output is not Form.TEXT:
+            print_answer(plain, output)
         else:
             console.print(f"played in {time.monotonic() - begun:.1f} s", style="dim", highlight=False)
         outcome.code = 0
@@ -101,18 +101,15 @@ def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:
         f"{found.gain} get in earlier, {found.lose} later" + (", to the second" if fork.step > 1 else ""),
         highlight=False,
     )
-    table = _table(
-        "From submission to the first admission, as it was → changed",
-        ("queue", "class", "workloads", "p50", "p95", "p50 recorded", "earlier", "later"),
-    )
+    table = FittingTable(_WAIT_COLUMNS, "From submission to the first admission, as it was → changed")
     for row in found.waits:
         recorded = "" if row.p50_recorded is None else span(row.p50_recorded)
         p50, p95 = _arrow(row.p50_before, row.p50_after), _arrow(row.p95_before, row.p95_after)
-        table.add_row(row.queue, row.kind, str(row.workloads), p50, p95, recorded, str(row.gain), str(row.lose))
+        table.add(row.queue, row.kind, str(row.workloads), p50, p95, recorded, str(row.gain), str(row.lose))
     console.print(table)
-    use = _table("Used on average", ("queue", "flavor", "resource", "as it was", "changed"))
+    use = FittingTable(_USE_COLUMNS, "Used on average")
     for row in found.use:
-        use.add_row(row.queue, row.flavor, row.resource, _thousandths(row.before), _thousandths(row.after))
+        use.add(row.queue, row.flavor, row.resource, _thousandths(row.before), _thousandths(row.after))
     console.print(use)
     words = (
         f"preemptions {found.preemptions_before} → {found.preemptions_after}; never admitted "
@@ -188,8 +185,14 @@ def _thousandths(amount: int) -> str:
     return f"{amount // 1000}.{amount % 1000:03d}"
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    return table
+_WAIT_COLUMNS = (
+    Column("queue"),
+    Column("class", 2),
+    number("workloads", 4),
+    Column("p50", whole=True),
+    Column("p95", 1, whole=True),
+    Column("p50 recorded", 5, whole=True),
+    number("earlier", 3),
+    number("later", 3),
+)
+_USE_COLUMNS = (Column("queue"), Column("flavor"), Column("resource", 1), number("as it was"), number("changed"))

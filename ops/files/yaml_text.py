@@ -22,7 +22,7 @@ def _lines(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Plainly.add_representer(str, _lines)
 
 
-def yaml_text(values: Sequence[dict[str, Any]]) -> str:
-    """One document per object."""
-    texts = [yaml.dump(one, Dumper=_Plainly, sort_keys=False, width=120, allow_unicode=True) for one in values]
+def yaml_text(values: Sequence[Any], *, width: int = 120) -> str:
+    """One document per value; long texts are broken into lines of that width."""
+    texts = [yaml.dump(one, Dumper=_Plainly, sort_keys=False, width=width, allow_unicode=True) for one in values]
     return "---\n".join(texts)

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
+from ops.terminal.table import Column, FittingTable, number
 from projections.billing.card_book import Part
 from projections.billing.charge import HOUR
 from projections.billing.ledger import Ledger
@@ -41,11 +40,11 @@ def show_lines(bill: Bill, console: Console) -> None:
     table = _table("", (*bill.group_by, "what"), numbers)
     decimals = _decimals(bill)
     for row in bill.rows:
-        table.add_row(*row.group, row.kind, *_figures(row.totals, decimals))
+        table.add(*row.group, row.kind, *_figures(row.totals, decimals))
     if bill.rows:
         total = sum_up(bill.rows)
-        table.add_section()
-        table.add_row(*("total", *("" for _ in bill.group_by)), *_figures(total, decimals), style="bold")
+        table.end_section()
+        table.add(*("total", *("" for _ in bill.group_by)), *_figures(total, decimals), style="bold")
     console.print(table if bill.rows else "\nnothing was held in this period")
     legend = "hours of GiB of card memory; of cards by cores, by the largest share, held in part or whole, held whole"
     console.print(legend, style="dim")
@@ -61,7 +60,7 @@ def show_cards(ledger: Ledger, console: Console) -> None:
     table = _table("Where the time of the cards went (GiB-h of card memory)", ("flavor", "cards"), names)
     for row in found:
         amounts = (row.sums.capacity[0], *(row.sums.memory[part] for part in parts))
-        table.add_row(row.flavor or row.model, str(row.cards), *(_hours(amount, _GIB) for amount in amounts))
+        table.add(row.flavor or row.model, str(row.cards), *(_hours(amount, _GIB) for amount in amounts))
     console.print(table)
 
 
@@ -73,7 +72,7 @@ def show_borrowed(ledger: Ledger, console: Console) -> None:
     for key, amount in sorted(ledger.quota.borrowed.items()):
         size, unit = _unit(key.resource)
         lender = key.lender or "nobody (quota was lowered)"
-        table.add_row(key.borrower, lender, key.flavor, key.resource, f"{_hours(amount, size)} {unit}")
+        table.add(key.borrower, lender, key.flavor, key.resource, f"{_hours(amount, size)} {unit}")
     console.print(table)
 
 
@@ -86,7 +85,7 @@ def show_waste(ledger: Ledger, console: Console) -> None:
         length = sum(entry.until - entry.since for entry in waste.entries)
         memory = sum((entry.until - entry.since) * entry.slice.memory for entry in waste.entries)
         names = (waste.holder.job, waste.holder.cluster_queue, waste.reason, waste.preemptor)
-        table.add_row(*names, waste.preemptor_queue, _hours(length), _hours(memory, _GIB))
+        table.add(*names, waste.preemptor_queue, _hours(length), _hours(memory, _GIB))
     console.print(table)
 
 
@@ -102,7 +101,7 @@ def show_prices(ledger: Ledger, console: Console) -> None:
         )
         table = _table("", ("meter", "flavor", "model", "tenant"), ("price an hour",))
         for price in event.prices:
-            table.add_row(price.meter, price.flavor, price.model, price.tenant, price.unit_price)
+            table.add(price.meter, price.flavor, price.model, price.tenant, price.unit_price)
         console.print(table)
 
 
@@ -146,10 +145,25 @@ def _decimals(bill: Bill) -> int:
     return 2 if bill.total else 0
 
 
-def _table(title: str, left: Sequence[str], right: Sequence[str]) -> Table:
-    table = Table(title=f"\n{title}" if title else "", title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    for name in left:
-        table.add_column(name, overflow="fold")
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+def _table(title: str, left: Sequence[str], right: Sequence[str]) -> FittingTable:
+    columns = [Column(name, _RANKS.get(name, 0)) for name in left]
+    columns += [number(name, _RANKS.get(name, 0)) for name in right]
+    return FittingTable(columns, f"\n{title}" if title else "")
+
+
+_RANKS = {
+    "whole-h": 5,
+    "share-h": 4,
+    "cores-h": 3,
+    "held-h": 2,
+    "what": 1,
+    "of queue": 6,
+    "flavor": 1,
+    "resource": 1,
+    "tenant": 1,
+    "cards": 2,
+    "unhealthy": 4,
+    "cordoned": 3,
+    "lost": 2,
+}
+"""Which columns are left out first where there is no room."""

@@ -1,5 +1,6 @@
 """What a log has recorded of the world outside: arrivals and run times. A fork runs on with them."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import get_args
@@ -33,6 +34,10 @@ UNKNOWN_RUN: Millis = 3_600_000
 """How long a job is taken to run when nothing at all is known about run times."""
 
 
+RunClass = tuple[str, int]
+"""Local queue and priority: jobs alike in these are taken to run alike."""
+
+
 class Happening(msgspec.Struct, frozen=True, gc=False):
     """A fact from outside, and when it was seen."""
 
@@ -51,8 +56,7 @@ class Course(msgspec.Struct, kw_only=True):
     admitted: dict[str, Millis] = {}
     """By workload, when it was admitted first, on the record."""
     submitted: dict[str, Millis] = {}
-    classes: dict[str, tuple[str, int]] = {}
-    """By workload, its local queue and its priority: those alike are taken to run alike."""
+    classes: dict[str, RunClass] = {}
     stop_delay: Millis = 0
     """From the order to stop until the pods are gone; the middle one of those recorded."""
     start_delay: Millis = 0
@@ -67,22 +71,25 @@ class Course(msgspec.Struct, kw_only=True):
     def run_of(self, key: str, quantile: int, elapsed: Millis = 0) -> Millis:
         """The run time of a workload: as recorded, else this quantile (per cent) of its class, else of all.
 
-        A time that is not recorded is at least `elapsed`.
+        Of who has run for `elapsed` already, only those count that ran longer; where none did, it is taken to run as long again.
         """
         known = self.runs.get(key)
-        return known if known is not None else max(self._guess(key, quantile), elapsed)
+        return known if known is not None else self._guess(key, quantile, elapsed)
 
-    def _guess(self, key: str, quantile: int) -> Millis:
+    def _guess(self, key: str, quantile: int, elapsed: Millis) -> Millis:
         found = self._by_class().get(self.classes.get(key, ("", 0))) or self.every
-        return found[min(len(found) * quantile // 100, len(found) - 1)] if found else UNKNOWN_RUN
+        if not found:
+            return UNKNOWN_RUN if elapsed < UNKNOWN_RUN else 2 * elapsed
+        longer = found[bisect_right(found, elapsed) :]
+        return longer[min(len(longer) * quantile // 100, len(longer) - 1)] if longer else 2 * elapsed
 
-    known: dict[tuple[str, int], list[Millis]] | None = None
+    known: dict[RunClass, list[Millis]] | None = None
     """Run times by class, sorted; computed when they are first asked for."""
     every: list[Millis] = []
 
-    def _by_class(self) -> dict[tuple[str, int], list[Millis]]:
+    def _by_class(self) -> dict[RunClass, list[Millis]]:
         if self.known is None:
-            found: dict[tuple[str, int], list[Millis]] = {}
+            found: dict[RunClass, list[Millis]] = {}
             for key, run in self.runs.items():
                 found.setdefault(self.classes.get(key, ("", 0)), []).append(run)
             for rows in found.values():
@@ -168,10 +175,14 @@ class _Reader:
     def _arrive(self, event: AnyEvent, at: Millis, sequence: int) -> None:
         if isinstance(event, WorkloadSubmitted):
             self._course.submitted[event.workload] = at
-            space = event.workload.partition("/")[0]
-            self._course.classes[event.workload] = (f"{space}/{event.spec.queue}", event.spec.priority)
+            self._course.classes[event.workload] = run_class(event)
         if isinstance(event, _OUTSIDE):
             self._course.happenings.append(Happening(at, event, sequence))
+
+
+def run_class(event: WorkloadSubmitted) -> RunClass:
+    """The class by which run times are guessed."""
+    return f"{event.workload.partition('/')[0]}/{event.spec.queue}", event.spec.priority
 
 
 def class_name(spec: WorkloadSpec) -> str:

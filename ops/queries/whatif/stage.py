@@ -32,10 +32,13 @@ class Stage(Protocol):
 
 
 class OneWorld:
-    """The deciders of both partitions on one world, as services in one process take turns; nothing is stored."""
+    """The deciders of both partitions on one world, as services in one process take turns; nothing is stored.
 
-    def __init__(self, world: World, sequence: int = 0) -> None:
-        self.world = world
+    Within a trial nothing is settled: all of it can be undone.
+    """
+
+    def __init__(self, world: World, sequence: int = 0, *, trial: bool = False) -> None:
+        self.world, self._trial = world, trial
         self._sequence, self._facts = sequence, 0
         self._deciders = all_deciders()
 
@@ -53,7 +56,8 @@ class OneWorld:
             if events:
                 self._sequence += 1
                 decisions.extend(events)
-        world.settle()
+        if not self._trial:
+            world.settle()
         if not decisions:
             world.reviewed()
         return decisions

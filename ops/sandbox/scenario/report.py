@@ -3,10 +3,10 @@
 from fractions import Fraction
 
 from rich.console import Console
-from rich.table import Table
 
 from events.event import Millis
 from ops.sandbox.scenario.verdict import Verdict
+from ops.terminal.table import Column, FittingTable, number
 from projections.devices.card_time import Interval
 from projections.workloads.timeline import Moment
 
@@ -71,11 +71,10 @@ def show_cards(verdict: Verdict, console: Console, begin: Millis, end: Millis) -
 
 def show_use(verdict: Verdict, console: Console, end: Millis) -> None:
     """What each team used, from the intervals in the log: exact integers until they are printed."""
-    table = Table(title="\nWhat each team used", title_justify="left")
-    for name in ("team", "GPU memory (GiB-h)", "cores (card-h)", "cards held (card-h)"):
-        table.add_column(name, justify="left" if name == "team" else "right")
+    columns = (Column("team"), *map(number, ("GPU memory (GiB-h)", "cores (card-h)", "cards held (card-h)")))
+    table = FittingTable(columns, "\nWhat each team used")
     for tenant, use in verdict.cards.use(end).items():
-        table.add_row(
+        table.add(
             tenant,
             _decimal(Fraction(use.memory, 1024 * _HOUR)),
             _decimal(Fraction(use.cores, 100 * _HOUR)),

@@ -57,7 +57,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
         CardVerdict(
             what="the log folded from zero twice gives the same state",
             held=first.state_hash == second.state_hash,
-            seen=first.state_hash[:16],
+            seen=first.state_hash,
         )
     )
     findings.append(

@@ -56,7 +56,7 @@ def test_the_history_of_a_job_is_told_moment_by_moment(demo: Path) -> None:
 def test_a_job_that_the_log_does_not_know_is_answered_with_those_it_knows(demo: Path) -> None:
     done = kuelog("history", "ai-research/nobody", "--data", str(demo))
     assert done.returncode == 2
-    assert "the log knows no job ai-research/nobody" in done.stdout
+    assert "the log knows no job ai-research/nobody" in done.stderr
 
 
 def test_every_line_of_a_history_has_its_cause(demo: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_preempted_job_is_explained_without_names_that_a_tenant_may_not_read(d
         "explain", "job/ai-production/serving-scale-out", "--data", str(demo), "--as-namespace", "ai-research"
     )
     assert done.returncode == 2
-    assert "ai-production/model" not in done.stdout
+    assert "ai-production/model" not in done.stdout + done.stderr
 
 
 def test_a_change_is_played_and_told(demo: Path) -> None:
@@ -123,34 +123,34 @@ def test_a_change_is_played_and_told(demo: Path) -> None:
 def test_what_can_t_be_answered_is_one_clear_message(demo: Path, words: tuple[str, ...], told: str) -> None:
     done = kuelog(*words, "--data", str(demo))
     assert done.returncode == 2, done.stdout
-    assert told in done.stdout.replace("\n", " ")
+    assert told in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_folder_without_a_log_is_one_clear_message(tmp_path: Path) -> None:
     done = kuelog("replay", "--data", str(tmp_path))
     assert done.returncode == 2
-    assert "holds no log" in done.stdout
+    assert "holds no log" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_scenario_that_is_not_there_is_one_clear_message(tmp_path: Path) -> None:
     done = kuelog("demo", str(tmp_path / "nowhere"), "--data", str(tmp_path / "data"))
     assert done.returncode == 2
-    assert "there is no such folder" in done.stdout
+    assert "there is no such folder" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_service_that_does_not_exist_is_answered_with_those_that_do() -> None:
     done = kuelog("run", "scheduler")
     assert done.returncode == 2
-    assert "there is no service scheduler" in done.stdout and "queue-manager" in done.stdout
+    assert "there is no service scheduler" in done.stderr and "queue-manager" in done.stderr
 
 
 def test_a_bus_that_is_not_there_is_one_clear_message_to_who_asks_it() -> None:
     done = kuelog("replay", "--nats", "nats://127.0.0.1:9")
     assert done.returncode == 2
-    assert "can't be reached" in done.stdout
+    assert "can't be reached" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 

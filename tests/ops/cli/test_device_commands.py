@@ -113,7 +113,7 @@ def test_a_run_with_drift_replays_byte_for_byte_at_every_moment(run: str) -> Non
 def test_mistakes_are_one_clear_message(run: str, words: tuple[str, ...], told: str) -> None:
     done = kuelog(*words, "--data", run)
     assert done.returncode == 2
-    assert told in done.stdout.replace("\n", " ")
+    assert told in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -118,7 +118,7 @@ async def test_a_queue_is_stopped_and_goes_on(kubectl: Kubectl) -> None:
     assert "stopPolicy" not in kubectl.object("localqueues", "team", "default")["spec"]
     assert await kubectl.ask("resume", "clusterqueue", "team") == "clusterqueue.kueue.x-k8s.io/team resumed\n"
     assert kubectl.object("clusterqueues", "team")["spec"]["stopPolicy"] == "None"
-    complaint = await kubectl.ask("stop", "cq", "nobody", code=1)
+    complaint = await kubectl.ask("stop", "cq", "nobody", code=2)
     assert complaint == 'Error from server: clusterqueues.kueue.x-k8s.io "nobody" not found\n'
 
 
@@ -155,7 +155,7 @@ async def test_queues_and_flavors_are_made_from_flags(kubectl: Kubectl) -> None:
     }
     await kubectl.ask("create", "lq", "door", "-c", "more", "-n", "default")
     assert kubectl.object("localqueues", "door", "default")["spec"] == {"clusterQueue": "more"}
-    complaint = await kubectl.ask("create", "lq", "lost", "-c", "nowhere", code=1)
+    complaint = await kubectl.ask("create", "lq", "lost", "-c", "nowhere", code=2)
     assert "there is no ClusterQueue nowhere" in complaint
     words = ("--node-labels", "a=b", "--node-taints", "k=v:NoSchedule", "--tolerations", "k:NoSchedule,x=y")
     plan = json.loads(await kubectl.ask("create", "rf", "soft", *words, "--dry-run", "client", "-o", "json"))
@@ -168,8 +168,8 @@ async def test_queues_and_flavors_are_made_from_flags(kubectl: Kubectl) -> None:
         ],
     }
     assert not kubectl.object("resourceflavors", "soft")
-    assert "already exists" in await kubectl.ask("create", "cq", "more", code=1)
-    assert "write FLAVOR:RESOURCE" in await kubectl.ask("create", "cq", "x", "--nominal-quota", "cpu=9", code=1)
+    assert "already exists" in await kubectl.ask("create", "cq", "more", code=2)
+    assert "write FLAVOR:RESOURCE" in await kubectl.ask("create", "cq", "x", "--nominal-quota", "cpu=9", code=2)
     assert await kubectl.ask("delete", "cq", "more") == "clusterqueue.kueue.x-k8s.io/more deleted\n"
 
 
@@ -181,7 +181,7 @@ async def test_without_a_cluster_there_is_one_clear_message(tmp_path: Path) -> N
         stderr=asyncio.subprocess.PIPE,
     )
     _, complaint = await process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert complaint.decode().startswith("error: no Kubernetes cluster: there is no file ")
     assert complaint.count(b"\n") == 1
 

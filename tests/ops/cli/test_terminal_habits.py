@@ -3,14 +3,20 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from ops.cli.lazy_commands import LazyCommand
+from ops.cli.main import app
 from tests.places import ROOT
 
 WIDE = """
 from rich.table import Table
-from ops.cli.terminal import terminal
+from ops.terminal.console import terminal
 for console in (terminal(), terminal(stderr=True), terminal(soft_wrap=True)):
     console.print("word " * 200)
     table = Table("heading")
@@ -80,3 +86,64 @@ def test_what_is_asked_wrongly_ends_with_2_and_what_is_found_wrong_with_1(words:
     done = kuelog(*words)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, with the words by which it is called."""
+    real = command.real() if isinstance(command, LazyCommand) else command
+    below = getattr(real, "commands", {})
+    if not below or real.invoke_without_command:
+        yield path, real
+    for name, one in below.items():
+        yield from commands(one, (*path, name))
+
+
+ALL = dict(commands(typer.main.get_command(app)))
+
+
+def options(command: Any) -> dict[str, Any]:
+    return {name: one for one in command.params for name in one.opts}
+
+
+def test_every_command_is_walked() -> None:
+    assert {
+        ("lint",),
+        ("audit", "verify"),
+        ("bill",),
+        ("bill", "entries"),
+        ("log", "show"),
+        ("list", "workload"),
+    } <= set(ALL)
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_each_command_refuses_what_it_does_not_know_with_2_and_says_so_on_standard_error(
+    words: tuple[str, ...],
+) -> None:
+    done = CliRunner().invoke(app, [*words, "--nonsense"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--nonsense" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [one for one in ALL if "-o" in options(ALL[one])], ids=" ".join)
+def test_each_command_that_has_json_has_yaml(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*words, *("x" for one in ALL[words].params if one.required), "-o", "xml"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    said = "yaml or json" if words == ("convert",) else "'json', 'yaml'"
+    assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        one
+        for one in ALL
+        if {"--data", "-o"} <= set(options(ALL[one])) and one not in {("bench", "life"), ("devices", "fit")}
+    ],
+    ids=" ".join,
+)
+def test_each_question_to_a_log_that_is_not_there_ends_with_2_and_one_message(words: tuple[str, ...]) -> None:
+    needed = ["job/a/b" for one in ALL[words].params if one.required]
+    done = CliRunner().invoke(app, [*words, *needed, "--data", "nowhere", "-o", "json"])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert done.stderr.count("error:") == 1 and "nowhere" in done.stderr or words == ("whatif",)

@@ -292,11 +292,11 @@ def test_elsewhere_than_on_this_machine_it_is_not_served_without_a_cluster_to_as
     command = (sys.executable, "-m", "ops.cli.main", "visibility", "--host", "0.0.0.0", "--port", "0")
     bare = {name: text for name, text in os.environ.items() if not name.startswith(("KUBE", "KUELOG"))}
     done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "no Kubernetes cluster" in done.stdout and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "no Kubernetes cluster" in done.stderr and "Traceback" not in done.stderr
     broken = tmp_path / "ca.crt"
     broken.write_text("nonsense")
     words = ("--kubeconfig", str(tmp_path / "none"), "--client-ca", str(broken))
     done = subprocess.run(
         [*command, *words], cwd=ROOT, env=bare, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 2 and "ca.crt" in done.stdout and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "ca.crt" in done.stderr and "Traceback" not in done.stderr

@@ -63,9 +63,9 @@ async def test_the_webhook_serves_with_a_certificate_that_it_has_made_and_told(t
 
 def test_mistakes_of_the_command_line_are_named() -> None:
     done = kuelog("run", "webhook", "--service", "kuelog-webhook")
-    assert done.returncode == 2 and "NAMESPACE/NAME" in done.stdout
+    assert done.returncode == 2 and "NAMESPACE/NAME" in done.stderr
     done = kuelog("run", "webhook", "--cert-dir", "/nowhere")
-    assert done.returncode == 2 and "there is no tls.crt" in done.stdout
+    assert done.returncode == 2 and "there is no tls.crt" in done.stderr
 
 
 def test_a_secret_has_a_password_of_its_own_for_every_user() -> None:
@@ -87,4 +87,4 @@ def test_manifests_follow_the_values_and_a_value_that_nobody_knows_is_named(tmp_
     assert "elsewhere:4222" in done.stdout and "StatefulSet" not in done.stdout
     values.write_text("image: {tga: v9}\n")
     done = kuelog("deploy", "manifests", "--values", str(values))
-    assert done.returncode == 2 and "unknown value image.tga" in done.stdout
+    assert done.returncode == 2 and "unknown value image.tga" in done.stderr

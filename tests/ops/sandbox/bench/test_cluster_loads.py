@@ -87,15 +87,15 @@ async def test_jobs_are_created_started_measured_and_taken_away(tmp_path: Path) 
 
 async def test_a_cluster_without_the_kinds_is_told_what_to_apply(tmp_path: Path) -> None:
     async with cluster(tmp_path, kinds=False):
-        code, out, _ = await kuelog(tmp_path, "cluster", str(tmp_path / "load.yaml"))
-        assert code == 2 and "20-crds.yaml" in out
+        code, _, err = await kuelog(tmp_path, "cluster", str(tmp_path / "load.yaml"))
+        assert code == 2 and "20-crds.yaml" in err
 
 
 async def test_what_is_in_the_cluster_already_is_not_touched(tmp_path: Path) -> None:
     mine = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "cohort-0-cq-1"}}
     async with cluster(tmp_path) as on:
         on.add({**mine, "spec": {}})
-        code, out, _ = await kuelog(tmp_path, "cluster", str(tmp_path / "load.yaml"))
-        assert code == 2 and "ClusterQueue cohort-0-cq-1 is in the cluster already" in out
+        code, _, err = await kuelog(tmp_path, "cluster", str(tmp_path / "load.yaml"))
+        assert code == 2 and "ClusterQueue cohort-0-cq-1 is in the cluster already" in err
         left = on.store.of("clusterqueues.kueue.x-k8s.io")
         assert list(left) == [("", "cohort-0-cq-1")] and not on.store.of("resourceflavors.kueue.x-k8s.io")

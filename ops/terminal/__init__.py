@@ -1,0 +1,1 @@
+"""What commands print: consoles, tables that fit, and the forms of an answer."""
