@@ -1,5 +1,6 @@
 """Objects as the text of YAML documents."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +16,12 @@ class _Plainly(yaml.SafeDumper):
 
 
 def _lines(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """A text of several lines is written as lines."""
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    """A text of several lines is written as lines; other line breaks than \\n YAML would take for that one."""
+    style = '"' if _OTHER_BREAKS.search(text) else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 
 _Plainly.add_representer(str, _lines)
