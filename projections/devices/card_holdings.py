@@ -5,7 +5,7 @@ it. Each card keeps a stake per owner, a workload or a pod that belongs to none:
 pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Sequence
 
 import msgspec
 
@@ -168,9 +168,9 @@ class CardHoldings:
         self.care.pod_gone(key)
         return self._let_go(key)
 
-    def holders(self) -> Iterable[str]:
+    def holders(self) -> KeysView[str]:
         """Workloads that have holdings."""
-        return self._attempts
+        return self._attempts.keys()
 
     def attempts_of(self, workload: str) -> list[Holding]:
         """The holdings of a workload, by attempt."""

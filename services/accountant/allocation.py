@@ -23,7 +23,7 @@ def allocations(world: World) -> Iterator[Decision]:
     """Reserve or refuse cards for each workload under review that waits for them."""
     for key in world.work.take(REVIEWER):
         workload = world.workloads.get(key)
-        if workload is not None:
+        if workload is not None and world.settings.devices and world.cards.nodes:
             yield from one(world, Scope.WORKLOAD, key, partial(_gift, world, workload))
 
 
@@ -37,8 +37,6 @@ def _waits_for_cards(world: World, workload: Workload) -> bool:
         and workload.devices is None
         and not workload.evicted
         and not workload.finished
-        and world.settings.devices
-        and bool(world.cards.nodes)
         and any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets)
     )
 

@@ -10,6 +10,7 @@ from events.catalogue import Decision
 from events.setting_aside import SetAside
 from projections.devices.pod_cards import next_assignments
 from projections.set_aside.records import Scope, is_aside
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.accountant.release import REVIEWER
 from services.runtime.guard import guarded
@@ -18,13 +19,14 @@ from services.runtime.guard import guarded
 def assignments(world: World) -> Iterator[Decision]:
     """Assign cards to the waiting pods of workloads under review."""
     for key in sorted(world.work.waiting(REVIEWER)):
-        if not is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
-            decided = guarded(partial(_assigned, world, key), REVIEWER, workload=key)
-            yield from (decided,) if isinstance(decided, SetAside) else decided
+        workload = world.workloads.get(key)
+        if workload is None or workload.devices is None or is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
+            continue
+        decided = guarded(partial(_assigned, world, workload), REVIEWER, workload=key)
+        yield from (decided,) if isinstance(decided, SetAside) else decided
 
 
-def _assigned(world: World, key: str) -> list[Decision]:
-    workload = world.workloads.get(key)
-    if workload is None or not workload.admitted or workload.evicted or workload.finished:
+def _assigned(world: World, workload: Workload) -> list[Decision]:
+    if not workload.admitted or workload.evicted or workload.finished:
         return []
     return list(next_assignments(world, workload))

@@ -19,7 +19,8 @@ def releases(world: World) -> Iterator[Decision]:
     """
     gone = (key for key in world.cards.holders() if key not in world.workloads)
     for key in sorted({*world.cards.dirty_workloads, *gone, *world.work.waiting(REVIEWER)}):
-        yield from one(world, Scope.WORKLOAD, key, partial(releases_of, world, key))
+        if key in world.cards.holders():
+            yield from one(world, Scope.WORKLOAD, key, partial(releases_of, world, key))
         world.cards.mark_workload_done(key)
 
 

@@ -24,6 +24,7 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application, plan
 from services.applier.pod_keeper import PodKeeper
 from services.applier.workload_keeper import WorkloadKeeper
+from services.applier.write_limit import MOST
 from services.applier.writing import ApplicationWriter, Ended
 from services.jobs.updates import UpdateConflict
 from services.runtime.clock_port import Clock
@@ -37,7 +38,6 @@ log = structlog.get_logger()
 
 Outcome: TypeAlias = DecisionApplied | DecisionRejected
 APPLIED, REJECTED = "applied", "rejected"
-_AT_ONCE = 16
 _RETRY_MS = 500
 
 
@@ -62,7 +62,7 @@ class Applier:
         self.outbox = Outbox(facts, clock, self._tracer)
         self._notices = EventRecorder(writer, spare, clock)
         self._workloads = WorkloadKeeper(writer, clock, spare)
-        self._write = ApplicationWriter(writer, self._notices, self._workloads)
+        self._write, self._under_way = ApplicationWriter(writer, self._notices, self._workloads), 0
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = CardGates(writer, clock, spare)
         self.backlog = Backlog()
@@ -92,7 +92,7 @@ class Applier:
     async def run(self) -> None:
         """Apply until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(_AT_ONCE):
+            for _ in range(MOST):
                 tasks.create_task(self._work())
             tasks.create_task(self._work_in_spare_time())
             tasks.create_task(self._notices.run())
@@ -107,15 +107,17 @@ class Applier:
 
     async def _work(self) -> None:
         while True:
-            application = self.backlog.soon()
+            application = self.backlog.soon() if self._under_way < self._write.limit.at_once else None
             if application is None:
                 self._news.clear()
                 await self._news.wait()
                 continue
+            self._under_way += 1
             try:
                 with self._spare.first():
                     await self._apply_soon(application)
             finally:
+                self._under_way -= 1
                 self.backlog.done(application.workload)
                 self._wake()
 

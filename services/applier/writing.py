@@ -28,6 +28,7 @@ from services.applier.templates import Templates, as_written
 from services.applier.workload_events import created, finished, started, stopped, updated, workload_events
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.workload_manifest import workload_object
+from services.applier.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended
 from services.jobs.paths import FieldBroken
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
@@ -49,6 +50,8 @@ class ApplicationWriter:
     """Writes one application's objects. Each call may raise what the port to the cluster raises."""
 
     def __init__(self, writer: Writer, notices: EventRecorder, keeper: WorkloadKeeper) -> None:
+        self.limit = WriteLimit()
+        """How many applications may be written at once."""
         self._writer, self._notices, self._keeper = writer, notices, keeper
         self._known, self._jobs = KnownObjects(), KnownJobs()
         self._templates = Templates(writer)
@@ -146,9 +149,11 @@ class ApplicationWriter:
             "metadata": {**meta, "resourceVersion": version} if version else meta,
             "status": part.status,
         }
+        began = self._notices.now
         found = await self._writer.apply(
             WORKLOADS, application.namespace, value, manager=part.manager, subresource="status"
         )
+        self.limit.took(self._notices.now - began)
         self._known.note(application.workload, found)
         return found
 

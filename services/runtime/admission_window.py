@@ -11,8 +11,8 @@ from events.event import Millis
 from projections.world import World
 
 READER = "admission window"
-SIZE = 16
-"""As many as the applier writes at a time."""
+SIZE = 4
+"""As many as the applier writes at once while the API server is at its limit."""
 LONGEST: Millis = 2000
 """After this time an admission counts as written, in milliseconds."""
 
