@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from base64 import b64decode
 from collections.abc import Sequence
 from contextlib import suppress
@@ -45,6 +46,22 @@ ASKED = {
 """What Kueue's webhooks are asked about, by the end of their paths."""
 _GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io"}
 _PATIENCE_S = 120.0
+
+
+def _mount(folder: Path, secret: JsonObject) -> None:
+    """Show a Secret's data as a kubelet does: all of it at once, or nobody could read a certificate beside the key of another."""
+    data, shown = {name: b64decode(text) for name, text in secret.items()}, folder / "..data"
+    if {file.name: file.read_bytes() for file in shown.glob("*")} == data:
+        return
+    version = folder / f"..{time.monotonic_ns()}"
+    version.mkdir()
+    for name, content in data.items():
+        (version / name).write_bytes(content)
+    (folder / "..next").symlink_to(version.name)
+    (folder / "..next").replace(shown)
+    for name in data:
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(Path("..data") / name)
 
 
 class KueueManager:
@@ -96,8 +113,7 @@ class KueueManager:
         async with asyncio.timeout(_PATIENCE_S), aiohttp.ClientSession() as session:
             while not await self._is_ready(session):
                 assert self._process.poll() is None, (self._folder / "kueue.log").read_text(errors="replace")[-2000:]
-                for name, text in ((await client.get(SECRETS, SPACE, SECRET)).get("data") or {}).items():
-                    (certificates / name).write_bytes(b64decode(text))
+                _mount(certificates, (await client.get(SECRETS, SPACE, SECRET)).get("data") or {})
                 await asyncio.sleep(0.2)
         for value in definitions:
             await served(client, value)

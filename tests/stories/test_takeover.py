@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -89,23 +90,22 @@ async def handed(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[tuple[Hand
     assets = os.environ.get(ASSETS)
     if not assets:
         pytest.skip(ABSENT)
-    server = ApiServer(Path(assets), tmp_path / "server")
-    server.start()
-    installation = Installation(server.kubeconfig, tmp_path, server=server)
-    cluster, bus = Real(installation, clock), NatsServer(tmp_path / "nats")
-    await cluster.start()
-    client = await cluster.connect("")
-    await bus.start()
-    try:
+    async with AsyncExitStack() as stack:
+        server = ApiServer(Path(assets), tmp_path / "server")
+        stack.callback(server.stop)
+        server.start()
+        installation = Installation(server.kubeconfig, tmp_path, server=server)
+        stack.callback(installation.stop)
+        cluster, bus = Real(installation, clock), NatsServer(tmp_path / "nats")
+        stack.push_async_callback(cluster.stop)
+        await cluster.start()
+        client = await cluster.connect("")
+        stack.push_async_callback(client.close)
+        stack.push_async_callback(bus.stop)
+        await bus.start()
         for value in platform(10):
             await cluster.add(value)
         yield Handed(cluster, client, bus, clock), installation
-    finally:
-        await bus.stop()
-        await client.close()
-        await cluster.stop()
-        installation.stop()
-        server.stop()
 
 
 @pytest.fixture
