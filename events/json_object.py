@@ -36,9 +36,11 @@ def array_at(value: JsonMapping | None, *path: str) -> Sequence[Any]:
     for field in path:
         inner: JsonMapping | None = found
         found = inner.get(field) if isinstance(inner, dict) else None
-    return found if is_array(found) else ()
+    items: Sequence[Any] | None = found
+    return items if isinstance(items, (list, tuple)) else ()
 
 
 def objects_at(value: JsonMapping | None, *path: str) -> list[JsonMapping]:
     """The objects of an array; an empty one stands for each that is something else, so that all keep their places."""
-    return [one if is_object(one) else {} for one in array_at(value, *path)]
+    found: Sequence[JsonMapping] = array_at(value, *path)
+    return [one if isinstance(one, dict) else {} for one in found]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
 from events.whole_number import whole_number
 from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
 from services.jobs.pod_set import Form, PodIndex, Pods
@@ -24,10 +24,9 @@ def component_pods(plain: Read) -> Read:
 
     def read(kind: JobKind, job: JsonObject) -> list[Pods]:
         del kind
-        name = (job.get("metadata") or {}).get("name", "")
+        name = object_at(job, "metadata").get("name", "")
         found: list[Pods] = []
-        components = get(job, ("spec", "components")) or []
-        for index, component in enumerate(components):
+        for index, component in enumerate(array_at(job, "spec", "components")):
             at = ("spec", "components", index)
             for number, one in enumerate(_of_component(component, at, plain)):
                 place = (*at, "podSetInfos", number)
@@ -41,10 +40,10 @@ def component_pods(plain: Read) -> Read:
 
 def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:
     """The pods of a component, each still to be named."""
-    if not isinstance(component, dict) or not isinstance(component.get("template") or {}, dict):
+    if not is_object(component) or not is_object(component.get("template") or {}):
         raise FieldBroken(dotted(at), "it is no object that wraps a job", "a component with a template")
-    wrapped: Any = component.get("template") or {}
-    declared = component.get("podSets") or []
+    wrapped: JsonObject = component.get("template") or {}
+    declared = objects_at(component, "podSets")
     if declared:
         return [_declared(wrapped, one, (*at, "podSets", number)) for number, one in enumerate(declared)]
     word, api = str(wrapped.get("kind", "")), str(wrapped.get("apiVersion", ""))
@@ -58,11 +57,11 @@ def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:
     return plain(known, wrapped)
 
 
-def _declared(wrapped: JsonObject, one: JsonObject, at: Location) -> Pods:
+def _declared(wrapped: JsonObject, one: JsonMapping, at: Location) -> Pods:
     path = str(one.get("path", ""))
     places = locate(wrapped, path.removeprefix("template.").replace("[", ".").replace("]", ""))
     template = get(wrapped, places[0]) if places else None
-    if not isinstance(template, dict):
+    if not is_object(template):
         raise FieldBroken(f"{dotted(at)}.path", f"{path!r} leads to no pod template", "e.g. template.spec.template")
     notes: JsonObject = one.get("annotations") or {}
     index = PodIndex(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from events.api.labels import CARDS_GATE
-from events.json_object import JsonMapping, JsonObject
+from events.json_object import JsonMapping, JsonObject, is_array
 from services.jobs.paths import Location, get, put
 
 _GATES = "schedulingGates"
@@ -33,7 +33,7 @@ def with_own_cards(pod: JsonObject, pins: dict[str, str]) -> JsonObject:
 
 def _gates(value: JsonMapping, at: Location) -> list[Any]:
     found = get(value, (*at, _GATES))
-    return found if isinstance(found, list) else []
+    return list(found) if is_array(found) else []
 
 
 def _others(value: JsonObject, at: Location) -> list[Any]:

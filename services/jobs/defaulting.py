@@ -2,7 +2,7 @@
 
 from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from services.jobs.index_offset import behind_launcher
 from services.jobs.kinds import Kinds, kinds_of
@@ -58,18 +58,16 @@ def _is_managed(pod: JsonObject, kinds: Kinds) -> bool:
 
 def named_queue(value: JsonObject) -> str:
     """The queue that an object names, by label or by the old annotation."""
-    meta = value.get("metadata") or {}
-    return str((meta.get("labels") or {}).get(QUEUE_NAME) or (meta.get("annotations") or {}).get(QUEUE_NAME) or "")
+    return str(labels_of(value).get(QUEUE_NAME) or annotations_of(value).get(QUEUE_NAME) or "")
 
 
 def _goes_with_owner(value: JsonObject, kinds: Kinds) -> bool:
-    owners = (value.get("metadata") or {}).get("ownerReferences") or ()
     return any(
         one.get("controller") and kinds.owns_jobs(str(one.get("apiVersion", "")), str(one.get("kind", "")))
-        for one in owners
+        for one in objects_at(value, "metadata", "ownerReferences")
     )
 
 
 def _has_cluster(kind: JobKind, value: JsonObject) -> bool:
     """A RayJob on a cluster that is there can't be suspended, and takes no room of its own."""
-    return kind.reader == "ray job" and bool((value.get("spec") or {}).get("clusterSelector"))
+    return kind.reader == "ray job" and bool(object_at(value, "spec").get("clusterSelector"))

@@ -4,7 +4,7 @@ Rule: docs/rules/topology.md#index-offset
 """
 
 from events.api.labels import POD_INDEX_OFFSET, PODSET_GROUP_NAME
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_object, object_at
 from services.jobs.paths import Location, get, put
 
 _REPLICAS: Location = ("spec", "mpiReplicaSpecs")
@@ -16,10 +16,8 @@ def behind_leader(value: JsonObject, workers: Location, leader: Location) -> Jso
 
     Pod sets that do are numbered through by what ungates them.
     """
-    if get(value, leader) is None or get(value, workers) is None:
-        return value
-    notes = (get(value, (*at, "metadata", "annotations")) or {} for at in (workers, leader))
-    if any(PODSET_GROUP_NAME in one for one in notes):
+    templates = [get(value, at) for at in (workers, leader)]
+    if None in templates or any(PODSET_GROUP_NAME in object_at(one, "metadata", "annotations") for one in templates):
         return value
     return put(value, (*workers, "metadata", "annotations", POD_INDEX_OFFSET), "1")
 
@@ -27,7 +25,7 @@ def behind_leader(value: JsonObject, workers: Location, leader: Location) -> Jso
 def behind_launcher(job: JsonObject) -> JsonObject:
     """An MPIJob with the offset, if its launcher counts as a worker."""
     replicas = get(job, _REPLICAS)
-    if get(job, ("spec", "runLauncherAsWorker")) is not True or not isinstance(replicas, dict):
+    if get(job, ("spec", "runLauncherAsWorker")) is not True or not is_object(replicas):
         return job
     if replicas.keys() != {_LAUNCHER, _WORKER}:
         return job

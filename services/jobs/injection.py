@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from events.api.labels import CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET, WORKLOAD
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.chip_families import is_pin
@@ -48,10 +48,10 @@ def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
     """With what checks add; where what is injected stands alone, the template below it is looked at, too."""
     if pods.form is not Form.INFO:
         return with_updates(given, injection.updates, pods.name)
-    below: JsonObject = pods.template.get("metadata") or {}
+    below = object_at(pods.template, "metadata")
     base = PodFields(
-        labels={**(below.get("labels") or {}), **given.labels},
-        annotations={**(below.get("annotations") or {}), **given.annotations},
+        labels={**object_at(below, "labels"), **given.labels},
+        annotations={**object_at(below, "annotations"), **given.annotations},
         node_selector={**injection.original.node_selector, **given.node_selector},
         tolerations=given.tolerations,
     )
@@ -91,12 +91,12 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
 
 def _chip_pins(meta: JsonObject) -> Iterable[str]:
     """Pins to chips that only HAMi's configuration names."""
-    return (name for name in (meta.get("annotations") or {}) if is_pin(str(name)))
+    return (name for name in object_at(meta, "annotations") if is_pin(name))
 
 
 def _left_by_kueue(meta: JsonObject) -> tuple[str, ...]:
     """What Kueue had put into a job that it started before us, to take nodes that were provisioned for it."""
-    found: JsonObject = meta.get("annotations") or {}
+    found = object_at(meta, "annotations")
     made_for_it = WORKLOAD in found and str(found.get(CONSUMES, "")).startswith(f"{found[WORKLOAD]}-")
     return (CONSUMES, CLASS_NAME) if made_for_it else ()
 

@@ -1,10 +1,10 @@
 """Reading and writing plain JSON by paths."""
 
 import re
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, is_array, is_object, objects_at
 
 Location = tuple[str | int, ...]
 """One exact place below an object."""
@@ -22,8 +22,9 @@ class FieldBroken(Exception):
 
 def locate(value: Any, path: str, base: Location = ()) -> list[Location]:
     """The places that a path leads to, in order; those that are not there are left out."""
-    if not base and path.isidentifier():
-        return [(path,)] if isinstance(value, dict) and value.get(path) is not None else []
+    fields = _fields(path)
+    if fields is not None:
+        return [(*base, *fields)] if get(value, (*base, *fields)) is not None else []
     found: list[Location] = [base]
     for step in path.split(".") if path else ():
         found = [place for one in found for place in _steps(get(value, one), step, one)]
@@ -33,18 +34,20 @@ def locate(value: Any, path: str, base: Location = ()) -> list[Location]:
 def get(value: Any, location: Location) -> Any:
     """What is at a place; None when nothing is."""
     for step in location:
-        match value:
-            case dict():
-                value = value.get(step)
-            case list() if isinstance(step, int) and step < len(value):
-                value = value[step]
-            case _:
-                return None
+        if isinstance(step, str):
+            fields: JsonMapping | None = value
+            value = fields.get(step) if isinstance(fields, dict) else None
+        else:
+            items: list[Any] | None = value
+            value = items[step] if isinstance(items, list) and step < len(items) else None
     return value
 
 
 def look(value: Any, path: str) -> Any:
     """What a path leads to first; None when it leads nowhere."""
+    fields = _fields(path)
+    if fields is not None:
+        return get(value, fields)
     places = locate(value, path)
     return get(value, places[0]) if places else None
 
@@ -55,11 +58,11 @@ def put(value: Any, location: Location, new: Any) -> Any:
         return new
     step, rest = location[0], location[1:]
     if isinstance(step, int):
-        items: list[Any] = list(value) if isinstance(value, list) else []
+        items = list(value) if is_array(value) else []
         items.extend({} for _ in range(step + 1 - len(items)))
         items[step] = put(items[step], rest, new)
         return items
-    fields: JsonObject = dict(value) if isinstance(value, dict) else {}
+    fields = dict(value) if is_object(value) else {}
     if not rest and new is None:
         fields.pop(step, None)
     else:
@@ -96,7 +99,7 @@ def difference(before: JsonObject, after: JsonObject) -> JsonObject:
     patch: JsonObject = {name: None for name in before if name not in after}
     for name, new in after.items():
         old = before.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
+        if is_object(old) and is_object(new):
             inner = difference(old, new)
             if inner:
                 patch[name] = inner
@@ -105,21 +108,22 @@ def difference(before: JsonObject, after: JsonObject) -> JsonObject:
     return patch
 
 
+@lru_cache(1024)
+def _fields(path: str) -> Location | None:
+    """The steps of a path from field to field; None for one whose steps have to be looked for, and may lead to many places."""
+    steps = tuple(path.split("."))
+    return steps if all(step.isidentifier() for step in steps) else None
+
+
 def _steps(value: Any, step: str, base: Location) -> list[Location]:
     if step == "*":
-        if isinstance(value, list):
+        if is_array(value):
             return [(*base, index) for index in range(len(value))]
-        return [(*base, name) for name in value] if isinstance(value, Mapping) else []
-    if step.isdigit() and isinstance(value, list):
+        return [(*base, name) for name in value] if is_object(value) else []
+    if step.isdigit() and is_array(value):
         return [(*base, int(step))] if int(step) < len(value) else []
     typed = _TYPED.fullmatch(step) if step.endswith("]") else None
     if typed is not None:
-        items = value.get(typed[1]) if isinstance(value, dict) else None
-        if not isinstance(items, list):
-            return []
-        return [
-            (*base, typed[1], index)
-            for index, one in enumerate(items)
-            if isinstance(one, dict) and one.get("type") == typed[2]
-        ]
-    return [(*base, step)] if isinstance(value, dict) and value.get(step) is not None else []
+        items = enumerate(objects_at(value, typed[1]))
+        return [(*base, typed[1], index) for index, one in items if one.get("type") == typed[2]]
+    return [(*base, step)] if get(value, (step,)) is not None else []

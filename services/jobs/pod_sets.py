@@ -7,7 +7,7 @@ import msgspec
 
 from events.api.labels import JOB_MIN_PARALLELISM
 from events.job_kind import Factor, JobKind, PodsAt
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_object, object_at
 from events.whole_number import whole_number
 from services.jobs.app_wrapper import component_pods
 from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
@@ -43,7 +43,7 @@ def plain_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
 
 def _job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     (found,) = plain_pods(kind, job)
-    text = ((job.get("metadata") or {}).get("annotations") or {}).get(JOB_MIN_PARALLELISM)
+    text = object_at(job, "metadata", "annotations").get(JOB_MIN_PARALLELISM)
     if text is None:
         return [found]
     minimum = whole_number(text)
@@ -67,7 +67,7 @@ READERS: dict[str, Callable[[JobKind, JsonObject], list[Pods]]] = {
 def _pods(rule: PodsAt, job: JsonObject, place: Location) -> Pods:
     at = (*place, *rule.template.split("."))
     template = get(job, at)
-    if not isinstance(template, dict):
+    if not is_object(template):
         raise FieldBroken(dotted(at), "there is no pod template", "a template with a spec")
     numbers = [_number(factor, job, place) for factor in rule.count]
     return Pods(

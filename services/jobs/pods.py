@@ -17,7 +17,7 @@ from events.api.labels import (
     ROLE_HASH,
     TOPOLOGY_GATE,
 )
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, array_at, objects_at
 from events.whole_number import whole_number
 from services.jobs.injection import inject
 from services.jobs.paths import FieldBroken, get, put
@@ -34,14 +34,16 @@ _READ = (
 _ESCAPED = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
-def labels_of(pod: JsonObject) -> JsonObject:
+def labels_of(pod: JsonMapping) -> JsonMapping:
     """The labels, or none."""
-    return (pod.get("metadata") or {}).get("labels") or {}
+    meta: JsonMapping = pod.get("metadata") or {}
+    return meta.get("labels") or {}
 
 
-def annotations_of(pod: JsonObject) -> JsonObject:
+def annotations_of(pod: JsonMapping) -> JsonMapping:
     """The annotations, or none."""
-    return (pod.get("metadata") or {}).get("annotations") or {}
+    meta: JsonMapping = pod.get("metadata") or {}
+    return meta.get("annotations") or {}
 
 
 def is_managed(pod: JsonObject) -> bool:
@@ -51,8 +53,7 @@ def is_managed(pod: JsonObject) -> bool:
 
 def is_gated(pod: JsonObject) -> bool:
     """Whether it still waits at our gate."""
-    gates = get(pod, ("spec", "schedulingGates"))
-    return isinstance(gates, list) and any(isinstance(one, dict) and one.get("name") == ADMISSION_GATE for one in gates)
+    return any(one.get("name") == ADMISSION_GATE for one in objects_at(pod, "spec", "schedulingGates"))
 
 
 def is_held(pod: JsonObject) -> bool:
@@ -72,13 +73,14 @@ def is_over(pod: JsonObject) -> bool:
 
 def is_leaving(pod: JsonObject) -> bool:
     """Whether it is being deleted."""
-    return bool((pod.get("metadata") or {}).get("deletionTimestamp"))
+    meta: JsonMapping = pod.get("metadata") or {}
+    return bool(meta.get("deletionTimestamp"))
 
 
 def is_ready(pod: JsonObject) -> bool:
     """Whether it is ready, or done."""
     ready = any(
-        (one.get("type"), one.get("status")) == ("Ready", "True") for one in get(pod, ("status", "conditions")) or ()
+        (one.get("type"), one.get("status")) == ("Ready", "True") for one in objects_at(pod, "status", "conditions")
     )
     return ready or get(pod, ("status", "phase")) == "Succeeded"
 
@@ -131,7 +133,7 @@ def role_of(pod: JsonObject) -> str:
 
 def gated(pod: JsonObject) -> JsonObject:
     """A new pod with our scheduling gate, label and finalizer."""
-    gates = get(pod, ("spec", "schedulingGates")) or []
+    gates = array_at(pod, "spec", "schedulingGates")
     held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": ADMISSION_GATE}])
     held = put(held, ("metadata", "annotations", ROLE_HASH), role_of(pod))
     if waits_for_its_group(pod):
@@ -166,25 +168,25 @@ def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
     injection = msgspec.structs.replace(injection, original=own)
     gates = [
         one
-        for one in get(pod, ("spec", "schedulingGates")) or ()
+        for one in objects_at(pod, "spec", "schedulingGates")
         if one.get("name") not in (ADMISSION_GATE, TOPOLOGY_GATE)
     ]
     open_ = put(pod, ("spec", "schedulingGates"), gates or None)
     return inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
 
 
-def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonObject]:
+def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonMapping]:
     """Its conditions, with the one that says that it has to end and why."""
-    kept = [one for one in get(pod, ("status", "conditions")) or () if one.get("type") != "TerminationTarget"]
+    kept = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != "TerminationTarget"]
     return [*kept, {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}]
 
 
 def _digest(pod: JsonObject) -> str:
     """Kueue's own digest of a pod (kueue 0.15, role-hash), byte for byte: one that replaces another may meet its webhook."""
-    spec = pod.get("spec") or {}
+    spec: JsonMapping = pod.get("spec") or {}
     shape: JsonObject = {field: spec.get(field) for field in _READ}
     for field in ("containers", "initContainers"):
-        shape[field] = [_asked(one) for one in spec.get(field) or ()] or None
+        shape[field] = [_asked(one) for one in objects_at(spec, field)] or None
     for field in ("nodeSelector", "overhead"):
         shape[field] = _in_order(spec.get(field))
     spelled = msgspec.json.encode({"spec": shape})
@@ -193,13 +195,14 @@ def _digest(pod: JsonObject) -> str:
     return hashlib.sha256(spelled).hexdigest()[:8]
 
 
-def _asked(container: JsonObject) -> JsonObject:
-    resources = container.get("resources") or {}
-    limits, requests = resources.get("limits"), resources.get("requests")
+def _asked(container: JsonMapping) -> JsonObject:
+    resources: JsonMapping = container.get("resources") or {}
+    limits: JsonMapping | None = resources.get("limits")
+    requests: JsonMapping | None = resources.get("requests")
     # As the API server does: what is limited and not asked for is asked for.
     asked = requests if limits is None else {**limits, **(requests or {})}
     return {"ports": container.get("ports"), "resources": {"requests": _in_order(asked)}}
 
 
-def _in_order(found: JsonObject | None) -> JsonObject | None:
+def _in_order(found: JsonMapping | None) -> JsonObject | None:
     return None if found is None else dict(sorted(found.items()))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonObject, array_at, is_object, object_at
 from services.jobs.paths import FieldBroken, Location, dotted, get, whole
 from services.jobs.pod_set import Pods
 
@@ -36,8 +36,8 @@ def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     if (get(job, ("spec", "submissionMode")) or "K8sJobMode") != "K8sJobMode":
         return found
     at = ("spec", "submitterPodTemplate")
-    containers = (found[0].template.get("spec") or {}).get("containers") or [{}]
-    container = {"name": "ray-job-submitter", "image": containers[0].get("image", ""), "resources": _SUBMITTER}
+    image = get(found[0].template, ("spec", "containers", 0, "image")) or ""
+    container = {"name": "ray-job-submitter", "image": image, "resources": _SUBMITTER}
     implied: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     template = get(job, at) or implied
     return [*found, Pods(name="submitter", count=1, template=template, at=at, implied=implied)]
@@ -49,8 +49,7 @@ def _cluster(job: JsonObject, at: Location) -> list[Pods]:
     if get(job, (*at, "enableInTreeAutoscaling")) is True:
         template = _with_autoscaler(template, get(job, (*at, "autoscalerOptions", "resources")) or _AUTOSCALER)
     found = [Pods(name="head", count=1, template=template, at=head)]
-    groups = get(job, (*at, "workerGroupSpecs")) or []
-    for index in range(len(groups)):
+    for index in range(len(get(job, (*at, "workerGroupSpecs")) or ())):
         group = (*at, "workerGroupSpecs", index)
         place = (*group, "template")
         count = whole(job, "replicas", 1, group) * whole(job, "numOfHosts", 1, group)
@@ -63,12 +62,12 @@ def _cluster(job: JsonObject, at: Location) -> list[Pods]:
 
 def _template(job: JsonObject, at: Location) -> JsonObject:
     found = get(job, at)
-    if not isinstance(found, dict):
+    if not is_object(found):
         raise FieldBroken(dotted(at), "there is no pod template", "a template with a spec")
     return found
 
 
 def _with_autoscaler(template: JsonObject, resources: Any) -> JsonObject:
-    spec = template.get("spec") or {}
+    spec = object_at(template, "spec")
     sidecar = {"name": "autoscaler", "resources": resources}
-    return {**template, "spec": {**spec, "containers": [*(spec.get("containers") or ()), sidecar]}}
+    return {**template, "spec": {**spec, "containers": [*array_at(spec, "containers"), sidecar]}}

@@ -42,7 +42,7 @@ def queued_pods(
 
     `by_topology` says whether pods are placed by topology at all.
     """
-    labels: JsonObject = (value.get("metadata") or {}).get("labels") or {}
+    labels = labels_of(value)
     if not labels.get(QUEUE_NAME) and not takes_all:
         return value
     for at in _TEMPLATES.get((group, kind), ()):
@@ -86,12 +86,13 @@ def replicas_of(value: JsonObject) -> int:
 def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     """The pods of one of its workloads, by shape: all of a StatefulSet's, or one group of a LeaderWorkerSet's."""
     if kind == "StatefulSet":
-        template = get(value, _TEMPLATE) or {}
+        template: JsonObject = get(value, _TEMPLATE) or {}
         name = str(annotations_of(template).get(ROLE_HASH) or MAIN)
         index = PodIndex(label=STATEFUL_SET_INDEX)
         return [Pods(name=name, count=replicas_of(value), template=template, at=_TEMPLATE, index=index)]
     size = whole(value, "spec.leaderWorkerTemplate.size", 1)
-    leader, worker = get(value, _LEADER), get(value, _WORKER) or {}
+    leader: JsonObject | None = get(value, _LEADER)
+    worker: JsonObject = get(value, _WORKER) or {}
     index = PodIndex(label=WORKER_INDEX)
     if leader is None:
         return [Pods(name=MAIN, count=size, template=worker, at=_WORKER, index=index)]

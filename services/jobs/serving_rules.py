@@ -1,7 +1,7 @@
 """Which changes of a serving object are refused while it belongs to a queue, as under Kueue."""
 
 from events.api.labels import QUEUE_NAME
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at, objects_at
 from services.jobs.paths import FieldBroken, dotted, get
 from services.jobs.pods import labels_of
 from services.jobs.serving import pods_of_parent, replicas_of, templates_of
@@ -57,9 +57,9 @@ def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[P
 
 def _shape(template: JsonObject) -> JsonObject:
     """What its pods ask for; what the API would imply is not spelled in every template."""
-    spec = template.get("spec") or {}
+    spec = object_at(template, "spec")
     shape: JsonObject = {
-        field: [{"name": one.get("name"), "resources": one.get("resources")} for one in spec.get(field) or ()]
+        field: [{"name": one.get("name"), "resources": one.get("resources")} for one in objects_at(spec, field)]
         for field in ("containers", "initContainers")
     }
     return shape | {field: spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "runtimeClassName")}

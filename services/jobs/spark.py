@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonObject, array_at, object_at, objects_at
 from services.jobs.paths import FieldBroken, get, whole
 from services.jobs.pod_set import Form, Pods
 
@@ -27,30 +27,30 @@ def spark_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
 def _role(job: JsonObject, role: str, count: int) -> Pods:
     at = ("spec", role)
     spec: JsonObject = get(job, at) or {}
-    template: JsonObject = spec.get("template") or {}
-    inner: JsonObject = template.get("spec") or {}
+    template = object_at(spec, "template")
+    inner = object_at(template, "spec")
     word = f"spark-kubernetes-{role}"
-    containers: list[JsonObject] = list(inner.get("containers") or ())
+    containers = objects_at(inner, "containers")
     asked: JsonObject = {"cpu": _cpu(spec, role), "memory": f"{_memory_kib(job, spec, role)}Ki"}
     limits: JsonObject = {"memory": asked["memory"]}
-    gpu = spec.get("gpu") or {}
+    gpu = object_at(spec, "gpu")
     if gpu.get("name"):
         limits[str(gpu["name"])] = gpu.get("quantity", 0)
     main = next((one for one in containers if one.get("name") == word), containers[0] if containers else {})
-    old = main.get("resources") or {}
+    old = object_at(main, "resources")
     resources = {
-        "requests": {**(old.get("requests") or {}), **asked},
-        "limits": {**(old.get("limits") or {}), **limits},
+        "requests": {**object_at(old, "requests"), **asked},
+        "limits": {**object_at(old, "limits"), **limits},
     }
     others = [one for one in containers if one is not main]
     pod = {
         **inner,
         "containers": [{**main, "name": word, "resources": resources}, *others],
-        "nodeSelector": {**(inner.get("nodeSelector") or {}), **(spec.get("nodeSelector") or {})},
-        "tolerations": [*(inner.get("tolerations") or ()), *(spec.get("tolerations") or ())],
+        "nodeSelector": {**object_at(inner, "nodeSelector"), **object_at(spec, "nodeSelector")},
+        "tolerations": [*array_at(inner, "tolerations"), *array_at(spec, "tolerations")],
     }
-    meta: JsonObject = template.get("metadata") or {}
-    annotations = {**(meta.get("annotations") or {}), **(spec.get("annotations") or {})}
+    meta = object_at(template, "metadata")
+    annotations = {**object_at(meta, "annotations"), **object_at(spec, "annotations")}
     shape = {"metadata": {**meta, "annotations": annotations}, "spec": pod}
     return Pods(name=role, count=count, template=shape, at=at, form=Form.FLAT)
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, WORKLOAD
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from services.jobs.injection import inject, metadata_of, restore
-from services.jobs.paths import look, put
+from services.jobs.paths import put
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.train_job import is_patched, patched, unpatched
@@ -22,7 +22,7 @@ def holds_injection(kind: JobKind, job: JsonObject) -> bool:
     """Whether anything that was injected is in it."""
     if kind.reader == "train job":
         return is_patched(job)
-    return any(WORKLOAD in (metadata_of(job, one).get("annotations") or {}) for one in pods_of(kind, job))
+    return any(WORKLOAD in object_at(metadata_of(job, one), "annotations") for one in pods_of(kind, job))
 
 
 def injected(kind: JobKind, job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
@@ -56,5 +56,5 @@ def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> J
 
 def _with_parallelism(job: JsonObject, count: int) -> JsonObject:
     job = put(job, ("spec", "parallelism"), count)
-    wanted = look(job, "metadata.annotations") or {}
+    wanted = object_at(job, "metadata", "annotations")
     return put(job, ("spec", "completions"), count) if wanted.get(JOB_COMPLETIONS_EQUAL_PARALLELISM) == "true" else job

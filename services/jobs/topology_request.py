@@ -17,7 +17,7 @@ from events.api.labels import (
     PODSET_SLICE_SIZE,
     PODSET_UNCONSTRAINED_TOPOLOGY,
 )
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from events.settings import SettingsObserved
 from events.topology import SliceConstraint, TopologyRequest
 from projections.feature_gates import enabled
@@ -49,7 +49,7 @@ def topology_request(
     """
     if not enabled(settings, "TopologyAwareScheduling"):
         return None
-    found: Mapping[str, str] = (template.get("metadata") or {}).get("annotations") or {}
+    found: Mapping[str, str] = object_at(template, "metadata", "annotations")
     at = f"{field}.annotations"
     required = found.get(PODSET_REQUIRED_TOPOLOGY)
     preferred = found.get(PODSET_PREFERRED_TOPOLOGY) if required is None else None

@@ -30,7 +30,7 @@ def train_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
         at = (*one, *_TEMPLATE)
         name = str(get(child, (*one, "name")) or "")
         index = PodIndex(label=COMPLETION_INDEX, sub_group_label=JOB_INDEX, sub_group_count=replicas)
-        template = get(child, at) or {}
+        template: JsonObject = get(child, at) or {}
         found.append(Pods(name=name, count=replicas * pods, replicas=replicas, template=template, at=at, index=index))
     return found
 

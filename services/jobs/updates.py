@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from events.api.labels import ADDED_BY_CHECKS
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_array, is_object
 from services.jobs.paths import get, put
 
 _AT = ("metadata", "annotations", ADDED_BY_CHECKS)
@@ -80,7 +80,7 @@ def noted(job: JsonObject, pod_set: str, before: PodFields, after: PodFields) ->
 def added_to(job: JsonObject, pod_set: str, field: str) -> Sequence[str]:
     """The keys that checks have added to labels or annotations of a pod set."""
     found = get(_notes(job), (pod_set, field))
-    return [str(one) for one in found] if isinstance(found, list) else []
+    return [str(one) for one in found] if is_array(found) else []
 
 
 def without_notes(job: JsonObject) -> JsonObject:
@@ -93,4 +93,4 @@ def _notes(job: JsonObject) -> JsonObject:
         found = json.loads(get(job, _AT) or "{}")
     except ValueError:
         return {}  # It was overwritten: what was added can't be distinguished from what was there.
-    return found if isinstance(found, dict) else {}
+    return found if is_object(found) else {}
