@@ -28,6 +28,7 @@ from events.device import (
     DriftResolved,
     NodeLockObserved,
     NodeObserved,
+    NodeUsageObserved,
     PluginLost,
     PodCardsAssigned,
     PodObserved,
@@ -102,6 +103,7 @@ Fact: TypeAlias = (
     | ProvisioningRequestObserved
     | SettingsObserved
     | NodeObserved
+    | NodeUsageObserved
     | DevicesRegistered
     | NodeLockObserved
     | PodObserved

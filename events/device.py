@@ -19,6 +19,16 @@ class NodeObserved(Event, frozen=True, kw_only=True, tag="NodeObserved.v1"):
     allocatable: dict[str, int] = {}
 
 
+class NodeUsageObserved(Event, frozen=True, kw_only=True, tag="NodeUsageObserved.v1"):
+    """What pods hold of a node that are not placed by topology, in units, with `pods` for how many they are.
+
+    Rule: docs/rules/topology.md#other-pods
+    """
+
+    node: str
+    requests: dict[str, int] = {}
+
+
 class DevicesRegistered(Event, frozen=True, kw_only=True, tag="DevicesRegistered.v1"):
     """The cards that a node's device plugins report, with those an operator has cordoned."""
 

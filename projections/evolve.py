@@ -30,6 +30,7 @@ from events.device import (
     DriftResolved,
     NodeLockObserved,
     NodeObserved,
+    NodeUsageObserved,
     PluginLost,
     PodCardsAssigned,
     PodObserved,
@@ -96,6 +97,7 @@ from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.log_position import LogPosition
 from projections.queues.evolve import evolve_lines
 from projections.set_aside.evolve import set_aside, take_up_again
+from projections.topology.evolve import evolve_topology
 from projections.workloads.evolve import evolve_workloads
 from projections.workloads.evolve_admission import evolve_admission
 from projections.workloads.evolve_upkeep import evolve_upkeep
@@ -204,6 +206,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | CapacityCovered()
         ):
             evolve_devices(world, event, position)
+        case NodeUsageObserved():
+            evolve_topology(world, event)
         case EpochStarted():
             world.trail.put(world.epochs, event.service, event.epoch)
         case SetAside():

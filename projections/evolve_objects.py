@@ -30,6 +30,7 @@ from projections.log_position import LogPosition
 from projections.queues.enqueue import reclass
 from projections.queues.pending_queues import PendingQueues
 from projections.quota.tree import QuotaTree
+from projections.topology.flavor_nodes import placing_flavors
 from projections.trail import Trail
 from projections.work_queue import WorkQueue
 from projections.workloads.node_failures import review_owner, review_places
@@ -81,7 +82,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case FlavorObserved():
             put(world.flavors, event.name, event)
             accept(world.refused, world.trail, "ResourceFlavor", "", event.name)
-            _retry_users_of_flavor(world, event.name)
+            retry_users_of_flavor(world, event.name)
         case TopologyObserved():
             put(world.topologies, event.name, event)
             accept(world.refused, world.trail, "Topology", "", event.name)
@@ -214,7 +215,8 @@ def reconfigured(world: World) -> None:
     retry_all_refused(world)
 
 
-def _retry_users_of_flavor(world: World, flavor: str) -> None:
+def retry_users_of_flavor(world: World, flavor: str) -> None:
+    """Let what was refused in queues of a flavor be tried again, and have all of their workloads looked at."""
     _forget_plans(world)
     for name, queue in sorted(world.cluster_queues.items()):
         if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
@@ -224,7 +226,7 @@ def _retry_users_of_flavor(world: World, flavor: str) -> None:
 
 def _retry_users_of_topology(world: World, topology: str) -> None:
     for flavor in sorted(name for name, one in world.flavors.items() if one.topology == topology):
-        _retry_users_of_flavor(world, flavor)
+        retry_users_of_flavor(world, flavor)
 
 
 def retry_users_of_check(world: World, check: str) -> None:
@@ -265,7 +267,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             drop(world.local_queues, spaced)
             review_local_queue(world.by_local_queue, world.work, spaced)
         case "ResourceFlavor":
-            _retry_users_of_flavor(world, event.name)
+            retry_users_of_flavor(world, event.name)
             drop(world.flavors, event.name)
         case "Topology":
             drop(world.topologies, event.name)
@@ -314,10 +316,14 @@ def _remove_workload_object(world: World, key: str, position: LogPosition) -> No
 
 
 def _remove_node(world: World, name: str) -> None:
+    placed_on = placing_flavors(world.flavors, world.nodes.get(name))
     world.trail.drop(world.nodes, name)
     world.trail.drop(world.registered, name)
     world.trail.drop(world.node_locks, name)
+    world.trail.drop(world.node_usage, name)
     world.cards.remove_node(name)
     review_places(world.cards, world.work, name)
+    if placed_on:
+        retry_all_refused(world)
     if not world.cards.nodes:
         world.review_holders()

@@ -24,6 +24,11 @@ ACCOUNTED = "accounted"
 """The part of a pod's key for facts that its finalizer may be removed, versioned apart from the pod's content."""
 
 
+NODE_USAGE = "usage"
+"""The part of a node's key for facts about what pods hold there: they rest on the versions of pods, not of the node."""
+_PARTS = (ACCOUNTED, NODE_USAGE)
+
+
 class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The newest version on record of an object."""
 
@@ -111,7 +116,8 @@ class Versions:
             return
         self._trail.put(self.known, key, known)
         if about.gone:
-            self._trail.drop(self.known, f"{about.place}#{ACCOUNTED}")
+            for part in _PARTS:
+                self._trail.drop(self.known, f"{about.place}#{part}")
             self._forget_long_gone(at)
             step = at // _STEP
             if step not in self._gone:

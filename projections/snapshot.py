@@ -7,6 +7,7 @@ is the one that went in.
 import msgspec
 
 from events.admission import PreemptionRequested
+from events.amount import Requests
 from events.control import ObjectRefused
 from events.device import (
     CardQuotaObserved,
@@ -99,6 +100,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     limit_ranges: dict[str, LimitRangeObserved]
     runtime_classes: dict[str, RuntimeClassObserved]
     nodes: dict[str, NodeObserved]
+    node_usage: dict[str, Requests] = {}
     registered: dict[str, DevicesRegistered]
     node_locks: dict[str, NodeLockObserved] = {}
     pods: dict[str, PodObserved]
@@ -152,6 +154,7 @@ _PLAIN = (
     "limit_ranges",
     "runtime_classes",
     "nodes",
+    "node_usage",
     "registered",
     "node_locks",
     "pods",

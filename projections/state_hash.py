@@ -53,7 +53,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         )
         if table
     ]
-    topologies = [("topologies", dict(world.topologies))] if world.topologies else []
+    topologies = [
+        (name, dict(table))
+        for name, table in (("topologies", world.topologies), ("node_usage", world.node_usage))
+        if table
+    ]
     answered = [("answered", dict(world.answered))] if world.answered else []
     assigned = [("pod_cards", dict(world.pod_cards))] if world.pod_cards else []
     quotas = [("card_quotas", dict(world.cards.care.quotas))] if world.cards.care.quotas else []

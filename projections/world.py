@@ -13,6 +13,7 @@ import heapq
 from functools import partial
 
 from events.admission import PreemptionRequested
+from events.amount import Requests
 from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeLockObserved, NodeObserved, PodCardsAssigned, PodObserved
 from events.event import Millis
@@ -75,6 +76,8 @@ class World:
         self.provisioning_of: dict[str, dict[str, None]] = {}
         """Keys of the ProvisioningRequests of each workload."""
         self.nodes: dict[str, NodeObserved] = {}
+        self.node_usage: dict[str, Requests] = {}
+        """By node, what pods hold there that are not placed by topology."""
         self.registered: dict[str, DevicesRegistered] = {}
         self.node_locks: dict[str, NodeLockObserved] = {}
         self.pods: dict[str, PodObserved] = {}

@@ -3,7 +3,14 @@
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from events.device import (
+    CardQuotaObserved,
+    DevicesRegistered,
+    NodeLockObserved,
+    NodeObserved,
+    NodeUsageObserved,
+    PodObserved,
+)
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
@@ -121,6 +128,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return ("settings/kuelog",)
         case NodeObserved():
             return (f"node/{event.name}",)
+        case NodeUsageObserved():
+            return (f"node/{event.node}",)
         case DevicesRegistered():
             return (f"node/{event.node}", *(f"card/{card.uuid}" for card in event.cards))
         case NodeLockObserved():

@@ -7,6 +7,7 @@ from events.catalogue import Fact
 from events.codec import encode
 from events.commit import Sighting
 from events.control import ObjectMended, ObjectRemoved, ResourceVersionsRestarted
+from events.device import NodeUsageObserved
 from events.event import Millis
 from events.object_version import ObjectVersion
 from events.pod import PodAccounted
@@ -14,7 +15,7 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER, fact_subject
 from events.workload import CheckReported, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
-from projections.object_versions import ACCOUNTED
+from projections.object_versions import ACCOUNTED, NODE_USAGE
 from services.runtime.log_port import Message
 from services.runtime.outbox import OutboxMessage
 from services.watcher.object_keys import object_of, place_of
@@ -70,6 +71,8 @@ class FactWriter:
                 return f"{fact.kind}/{fact.namespace}/{fact.name}", ""
             case PodAccounted():
                 return f"Pod/{fact.namespace}/{fact.name}", ACCOUNTED
+            case NodeUsageObserved():
+                return f"Node//{fact.node}", NODE_USAGE
             case CheckReported() | WorkloadSwitched():
                 return f"Workload/{fact.workload}", ""
             case WorkloadDeleted():

@@ -10,7 +10,8 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from events.commit import Sighting
-from events.control import ResourceVersionsRestarted
+from events.control import ObjectRemoved, ResourceVersionsRestarted
+from events.device import NodeUsageObserved
 from events.object_version import ObjectVersion
 from events.settings import SettingsObserved
 from projections.object_versions import Known, Versions
@@ -45,6 +46,8 @@ class ReportedByAll:
         """What keeps it from reading on."""
         self.skips = asyncio.Event()
         """Set when something may have been skipped on record."""
+        self.usage_heard = asyncio.Event()
+        """Set when somebody has told what pods hold of a node, which is to be compared with what is seen here."""
         self._trail = Trail()
         self.versions = Versions(self._trail)
         self._on_their_way: dict[str, Sighting] = {}
@@ -142,6 +145,10 @@ class ReportedByAll:
         if len(self._heard) > _REMEMBERED:
             del self._heard[next(iter(self._heard))]
         ours = self._on_their_way.pop(sighting.id, None)
+        if isinstance(sighting.fact, NodeUsageObserved):
+            self._hear_usage(sighting.fact, folds=folds)
+            self.usage_heard.set()
+            return
         if ours is not None:
             if not folds:
                 raise FellBehind(f"{_name(sighting)} was reported at a newer version by another watcher")
@@ -156,6 +163,13 @@ class ReportedByAll:
         ahead = any(one.about is not None and one.about.place == about.place for one in self._on_their_way.values())
         if ahead or self._seen.version_of(about.place) > about.version > 0:
             raise FellBehind(f"{_name(sighting)} was reported differently by another watcher")
+
+    def _hear_usage(self, fact: NodeUsageObserved, *, folds: bool) -> None:
+        """It rests on all pods that were seen so far: who has seen more or fewer compares again, and has not fallen behind."""
+        lost = ObjectRemoved(kind="Node", namespace="", name=fact.node)
+        if folds and all(one.fact != lost for one in self._on_their_way.values()):
+            self.view.fold(fact)
+            self.view.node_usage.look_again(fact.node)
 
     def _says_so(self, sighting: Sighting) -> bool:
         fact = sighting.fact

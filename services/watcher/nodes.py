@@ -4,13 +4,11 @@ from collections.abc import Mapping
 
 from events.api.jobs import ApiResourceQuota
 from events.api.labels import CARD_CORDON, POD_SET, WORKLOAD
-from events.api.meta import Quantity
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
 from events.json_object import JsonMapping
-from events.quantity import BadQuantity, to_units
 from events.timestamp import parse_timestamp
 from events.whole_number import whole_number
 from projections.devices.annotations import ASSIGNED_NODE, pod_shares
@@ -29,6 +27,7 @@ from services.jobs.table import COMPLETION_INDEX
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.problems import Refused, problem
+from services.watcher.quantities import readable_amounts
 
 BIND_PHASE = "hami.io/bind-phase"
 
@@ -50,7 +49,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
             taints=taints(found.spec.taints or (), "spec.taints"),
             ready=ready,
             unschedulable=found.spec.unschedulable,
-            allocatable=_readable(found.status.allocatable),
+            allocatable=readable_amounts(found.status.allocatable),
         )
     ]
     try:
@@ -108,15 +107,17 @@ def card_quota(value: JsonMapping) -> Fact:
     found = read(value, ApiResourceQuota)
     hard = {name: text for name, text in (found.spec.hard or {}).items() if name.startswith("limits.") and "/" in name}
     return CardQuotaObserved(
-        namespace=found.metadata.namespace, name=found.metadata.name, hard=_readable({n: hard[n] for n in sorted(hard)})
+        namespace=found.metadata.namespace,
+        name=found.metadata.name,
+        hard=readable_amounts({n: hard[n] for n in sorted(hard)}),
     )
 
 
 def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
     """The cards of a node. Raises `BadAnnotation`."""
     name, annotations = found.metadata.name, found.metadata.annotations or {}
-    allocatable = _readable(found.status.allocatable)
-    capacity = {**allocatable, **_readable(found.status.capacity)}
+    allocatable = readable_amounts(found.status.allocatable)
+    capacity = {**allocatable, **readable_amounts(found.status.capacity)}
     cards = cards_on(name, annotations, capacity, found.metadata.labels, config.vendors)
     vendors = {card.vendor for card in cards}
     scores = annotations.get(PAIR_SCORES, "")
@@ -150,13 +151,3 @@ def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping
         return False
     handshake = parse_handshake(annotations.get(vendor.handshake, ""))
     return handshake.unanswered or handshake.word == "Deleted"
-
-
-def _readable(amounts: Mapping[str, Quantity] | None) -> dict[str, int]:
-    result: dict[str, int] = {}
-    for name, text in sorted((amounts or {}).items()):
-        try:
-            result[name] = to_units(name, text)
-        except BadQuantity:
-            continue  # A resource of a plugin that writes nonsense decides nothing here.
-    return result

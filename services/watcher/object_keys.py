@@ -6,7 +6,14 @@ from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.control import ObjectRefused
-from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from events.device import (
+    CardQuotaObserved,
+    DevicesRegistered,
+    NodeLockObserved,
+    NodeObserved,
+    NodeUsageObserved,
+    PodObserved,
+)
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
@@ -23,12 +30,14 @@ from events.quota import (
 )
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
+from projections.object_versions import NODE_USAGE
 
-_OF_NODES = NodeObserved | DevicesRegistered | NodeLockObserved
+USAGE_PART = f"#{NODE_USAGE}"
+_OF_NODES = NodeObserved | NodeUsageObserved | DevicesRegistered | NodeLockObserved
 """Facts about a part of a node: one that is as before does not mean that the whole node can be read again."""
-BESIDE = ObjectRefused | NodeObserved | NodeLockObserved | PodAccounted | WorkloadTerminating
+BESIDE = ObjectRefused | NodeObserved | NodeUsageObserved | NodeLockObserved | PodAccounted | WorkloadTerminating
 """Facts that do not mean that their whole object can be read again: that a node exists, that a pod may go."""
-PARTS = ("#devices", "#lock", "#accounted", "#terminating", "#refused")
+PARTS = ("#devices", "#lock", USAGE_PART, "#accounted", "#terminating", "#refused")
 """Suffixes of the keys of facts about an object beside the one that describes it."""
 
 
@@ -70,6 +79,8 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"RuntimeClass//{fact.name}"
         case NodeObserved():
             return f"Node//{fact.name}"
+        case NodeUsageObserved():
+            return f"Node//{fact.node}{USAGE_PART}"
         case DevicesRegistered():
             return f"Node//{fact.node}#devices"
         case NodeLockObserved():
@@ -97,6 +108,8 @@ def known(facts: Mapping[str, Fact], fact: Fact) -> bool:
         return not fact.node and not fact.workload and not fact.assigned
     if isinstance(fact, NodeLockObserved) and before is None:
         return not fact.since
+    if isinstance(fact, NodeUsageObserved) and before is None:
+        return not fact.requests
     if isinstance(fact, DevicesRegistered) and place not in facts:
         return not fact.cards
     # An object that is back to what was reported before has to be reported again: it is not refused any more.

@@ -1,6 +1,7 @@
 """Quantities of manifests in the units of the log, or the problem that they are."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from events.amount import UNLIMITED, Requests
 from events.api.meta import Quantity
@@ -39,6 +40,15 @@ def units(resource: str, text: Quantity, field: str) -> int:
 def amounts(requests: Mapping[str, Quantity] | None, field: str) -> Requests:
     """A map of quantities, in order of names."""
     return {name: units(name, (requests or {})[name], f"{field}[{name}]") for name in sorted(requests or {})}
+
+
+def readable_amounts(requests: Mapping[str, Quantity] | None) -> Requests:
+    """A map of quantities, in order of names, without those that can't be read: they decide nothing."""
+    found: Requests = {}
+    for name, text in sorted((requests or {}).items()):
+        with suppress(BadQuantity):
+            found[name] = to_units(name, text)
+    return found
 
 
 def duration(text: str) -> int:

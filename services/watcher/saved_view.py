@@ -145,5 +145,6 @@ def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
     reported.view.workloads.update(saved.workloads)
     reported.view.by_source.update(saved.by_source)
     for place, fact in saved.facts.items():
+        reported.view.node_usage.note(fact)
         if isinstance(fact, PriorityClassObserved):
             reported.view.priority_classes[place.replace("//", "/")] = fact

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from events.json_object import JsonMapping
 from events.object_version import ObjectVersion, version_number
-from projections.object_versions import Known
+from projections.object_versions import NODE_USAGE, Known
 from services.runtime.cluster_port import Listed
 from services.watcher.problems import is_named
 
@@ -19,6 +19,7 @@ class SeenVersions:
         self._objects: dict[str, tuple[str, int]] = {}
         """By place, the UID and the version."""
         self._kinds: dict[str, int] = {}
+        self._counted = 0
         self.context = 0
         """How far the kinds were seen that others depend on."""
 
@@ -40,6 +41,10 @@ class SeenVersions:
         if kind in DEPENDED_ON:
             self.context = max(self.context, version)
 
+    def count_pods(self, version: int) -> None:
+        """All pods were counted as of this version, before anything else was looked at about them."""
+        self._counted = version
+
     def version_of(self, place: str) -> int:
         """The version at which an object was last seen; 0 when it was not, or has none."""
         return self._objects.get(place, ("", 0))[1]
@@ -51,6 +56,8 @@ class SeenVersions:
         if kind == "PodGroup" or part:
             # It is made of several pods: facts about it rest on all that was seen of them.
             version = self._kinds.get("Pod", 0)
+        if part == NODE_USAGE:
+            version = max(version, self._counted)
         return ObjectVersion(
             kind=kind,
             namespace=namespace,

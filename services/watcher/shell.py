@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import structlog
 
 from events.api.labels import QUEUE_NAME
@@ -12,7 +13,7 @@ from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
 from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
-from projections.object_versions import Known
+from projections.object_versions import NODE_USAGE, Known
 from services.jobs.pods import is_managed, labels_of
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
@@ -32,13 +33,24 @@ from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
 from services.watcher.view import View
-from services.watcher.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, seen_first
+from services.watcher.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
 
 log = structlog.get_logger()
 
 _RETRY_MS = 500
 _FIRST_LIST_S = 10.0
 Begun = tuple[AsyncIterator[Sight], Resource]
+
+
+class FirstSight(msgspec.Struct, frozen=True):
+    """A kind that is watched from now on."""
+
+    sights: AsyncIterator[Sight]
+    """What comes after the first sight."""
+    sight: Sight | None
+    """The first list; None when the kind is not installed, or did not come in time."""
+    known: Mapping[str, Known]
+    """The versions that were reported before it was asked for."""
 
 
 class Watcher:
@@ -103,21 +115,26 @@ class Watcher:
         async with self._tasks as tasks:
             tasks.create_task(self.outbox.run())
             tasks.create_task(self._reported.follow(self._facts))
+            tasks.create_task(self._compare_usage())
             if self._saver is not None:
                 tasks.create_task(self._saver.run(self._clock))
             if self._settings is not None and self._settings != self._reported.settings:
                 await self._report("settings", [self._settings])
+            pods = tasks.create_task(self._list(PODS))
             first: list[asyncio.Task[Begun]] = []
             for resource in self._first:
                 first.append(tasks.create_task(self._begin(resource, first[-1] if first else None)))
             begun = [await task for task in first]
             for sights, resource in begun:
                 tasks.create_task(self._go_on(resource, sights))
+            # What pods hold of nodes is known before anybody asks for a place there.
+            listed = await pods
+            await self._count_pods(listed.sight)
             # What another manager has admitted is known before its job is looked at: nothing that runs is stopped.
             sights, workloads = await self._begin(WORKLOAD_KIND)
             tasks.create_task(self._go_on(workloads, sights))
             for resource in JOB_KINDS:
-                tasks.create_task(self._watch(resource))
+                tasks.create_task(self._watch(resource, listed if resource == PODS else None))
 
     async def _read_back(self) -> None:
         """Fold the facts that are on the log already, so that only differences are reported."""
@@ -141,28 +158,43 @@ class Watcher:
                 self.halts.lift(REGRESSED)
                 return
 
-    async def _begin(self, resource: Resource, before: "asyncio.Task[Any] | None" = None) -> Begun:
-        """Report the first list of a kind after those of others; a kind that is not installed is not waited for."""
+    async def _list(self, resource: Resource) -> FirstSight:
+        """Begin to watch a kind."""
         known = self._reported.known_of(resource.kind)
         sights = self._reader.watch(resource)
         try:
             async with asyncio.timeout(_FIRST_LIST_S):
-                first = await anext(sights)
+                return FirstSight(sights, await anext(sights), known)
         except TimeoutError:
-            self._one_listed()
-            return self._reader.watch(resource), resource
-        if before is not None:
-            # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
-            await asyncio.wait({before})
-        if isinstance(first, Listed):
-            await self._notice_restart(resource, first, known)
-        await self._see(resource, first)
-        await self.outbox.stored()
-        self._one_listed()
-        return sights, resource
+            return FirstSight(self._reader.watch(resource), None, known)
 
-    async def _watch(self, resource: Resource) -> None:
-        sights, _ = await self._begin(resource)
+    async def _begin(
+        self, resource: Resource, before: "asyncio.Task[Any] | None" = None, listed: FirstSight | None = None
+    ) -> Begun:
+        """Report the first list of a kind after those of others; a kind that is not installed is not waited for."""
+        found = listed or await self._list(resource)
+        if found.sight is not None:
+            if before is not None:
+                # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
+                await asyncio.wait({before})
+            if isinstance(found.sight, Listed):
+                await self._notice_restart(resource, found.sight, found.known)
+            await self._see(resource, found.sight)
+            await self.outbox.stored()
+        self._one_listed()
+        return found.sights, resource
+
+    async def _count_pods(self, sight: Sight | None) -> None:
+        """Report what the pods of the first list hold of nodes; the pods themselves are looked at later."""
+        if isinstance(sight, Listed):
+            async with self._seeing:
+                self._seen.count_pods(version_number(sight.version))
+                self.view.node_usage.count_all(one for one in sight.objects if is_named(one))
+                await self._report_usage(_name_of(PODS, sight))
+            await self.outbox.stored()
+
+    async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
+        sights, _ = await self._begin(resource, listed=listed)
         await self._go_on(resource, sights)
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
@@ -177,6 +209,9 @@ class Watcher:
             if resource.kind == CONFIG_MAP and self.view.cards is not cards:
                 await self.outbox.stored()
                 raise FellBehind("what nodes and pods say of cards is read by HAMi's configuration, which has changed")
+            if self.view.node_usage.missed:
+                await self.outbox.stored()
+                raise FellBehind("a flavor has a topology by now: what pods hold of nodes has to be counted")
 
     async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
         """Report a restored cluster: it lists an older version than was reported before it was asked."""
@@ -207,6 +242,24 @@ class Watcher:
                     await self._see_one(resource, sight.object)
                 case Vanished():
                     await self._lose(resource, sight.object)
+            await self._report_usage(_name_of(resource, sight))
+
+    async def _report_usage(self, trigger: str) -> None:
+        """Report what pods hold of nodes, as far as nobody has seen more of them."""
+        news = self.view.usage_news(but=lambda node: self._reported.outdated(self._usage_of(node)))
+        if news:
+            await self._report(trigger, news)
+
+    async def _compare_usage(self) -> None:
+        """Compare what was told of nodes with what is seen here: of two watchers the one that has seen more pods is right."""
+        while True:
+            await self._reported.usage_heard.wait()
+            self._reported.usage_heard.clear()
+            async with self._seeing:
+                await self._report_usage(f"heard:{self._reported.position}")
+
+    def _usage_of(self, node: str) -> ObjectVersion:
+        return self._seen.about(f"Node//{node}", NODE_USAGE, epoch=self._reported.epoch)
 
     async def _follow_definitions(self, sight: Sight) -> None:
         """Watch the job kinds that are installed, and no others."""
@@ -307,6 +360,11 @@ class Watcher:
         return ObjectVersion(
             kind=kind, namespace=namespace, name=name, uid=uid, version=found, context=context, gone=gone, epoch=epoch
         )
+
+
+def _name_of(resource: Resource, sight: Sight) -> str:
+    """What names a sight, the same for every replica."""
+    return f"{resource.kind}:{sight.version}" if isinstance(sight, Listed) else _version(sight.object)
 
 
 def _version(value: JsonObject) -> str:

@@ -4,7 +4,7 @@ A view is rebuilt by folding the facts on the log: a watcher that restarts, and 
 twice (docs/rules/log.md#differences).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
@@ -33,6 +33,7 @@ from services.validation.conversion import to_v1beta2
 from services.watcher.device_config import hami_config
 from services.watcher.job_ownership import JobOwnership
 from services.watcher.jobs import JobState, job_state
+from services.watcher.node_usage import NodeUsage
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
@@ -65,6 +66,7 @@ class View:
         self._cards: tuple[object, CardConfig] = (None, HAMI)
         self.chooses = self._managed is not None
         """Whether jobs are managed in some namespaces only."""
+        self.node_usage = NodeUsage(self.facts)
         self._pods = PodWatch(self)
         self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
@@ -95,6 +97,8 @@ class View:
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
+        if kind == "Pod":
+            self.node_usage.see(value)
         try:
             well_formed(value)
             found = understood(
@@ -145,6 +149,8 @@ class View:
         for fact in fresh:
             self.fold(fact)
         fresh += self._pods.lose(kind, namespace, name)
+        if kind == "Pod":
+            self.node_usage.lose(namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         self._families.lose(place)
         left = self._orphans.pop(workload or "", None)
@@ -158,6 +164,7 @@ class View:
 
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
         """Fold a fact, reported by this watcher or another."""
+        self.node_usage.note(fact)
         match fact:
             case WorkloadSubmitted() if fact.workload in self.workloads:
                 pass  # Reported twice, by two replicas.
@@ -236,7 +243,13 @@ class View:
 
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
+        if kind == "Pod":
+            self.node_usage.count_all(objects)
         self._pods.expect(kind, objects)
+
+    def usage_news(self, *, but: Callable[[str], bool] = lambda _: False) -> list[Fact]:
+        """What pods hold of nodes otherwise than was reported; not of nodes `but` those of which others know more."""
+        return self.fresh(one for one in self.node_usage.take_news() if not but(one.node))
 
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""

@@ -50,9 +50,10 @@ def hami_configs(settings: SettingsObserved) -> tuple[Resource, ...]:
 
 
 WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
+PODS = Resource(plural="pods", kind="Pod")
 JOB_KINDS = (
     Resource(group="batch", plural="jobs", kind="Job"),
-    Resource(plural="pods", kind="Pod"),
+    PODS,
     resource_of(STATEFUL_SET),
     DEFINITIONS,
 )

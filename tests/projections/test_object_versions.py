@@ -3,11 +3,13 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.codec import encode
 from events.commit import Sighting
 from events.control import ObjectRemoved, ResourceVersionsRestarted
+from events.device import NodeObserved, NodeUsageObserved
 from events.object_version import ObjectVersion, version_number
 from events.pod import PodAccounted
 from events.quota import ClusterQueueObserved, FlavorObserved
@@ -15,7 +17,7 @@ from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
-from projections.object_versions import REMEMBERED, FoldedFacts
+from projections.object_versions import NODE_USAGE, REMEMBERED, FoldedFacts
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
@@ -119,6 +121,18 @@ def test_that_a_pod_is_accounted_for_does_not_keep_the_pod_from_being_told_of() 
     log.tell(ObjectVersion(**place, version=95, gone=True), ObjectRemoved(kind="Pod", namespace="n", name="p"))
     log.tell(ObjectVersion(**place, part="accounted", version=91), PodAccounted(namespace="n", name="p", uid="u"))
     assert not log.world.accounted
+
+
+def test_what_pods_hold_of_a_node_is_newer_or_older_by_the_pods_and_goes_with_the_node() -> None:
+    log = Log()
+    node = ObjectVersion(kind="Node", name="n", version=90)
+    log.tell(node, NodeObserved(name="n"))
+    for version, pods in ((50, 2), (40, 1)):
+        held = NodeUsageObserved(node="n", requests={"pods": pods})
+        log.tell(replace(node, part=NODE_USAGE, version=version), held)
+    assert log.world.node_usage == {"n": {"pods": 2}}
+    log.tell(replace(node, version=95, gone=True), ObjectRemoved(kind="Node", namespace="", name="n"))
+    assert list(log.world.versions.known) == ["Node//n"]
 
 
 def test_after_a_restore_of_the_cluster_versions_begin_anew() -> None:
