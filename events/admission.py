@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from events.device import PodPlacement
-from events.event import Event, Value
+from events.event import Event, Millis, Value
 from events.workload import PodSetAssignment
 
 
@@ -134,6 +134,24 @@ class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionReque
     """The first workloads that hold quota it needs: the victims, then others that were passed over."""
     holders: int = 0
     """How many workloads hold quota in the tree."""
+
+
+class TopologyAssigned(Event, frozen=True, kw_only=True, tag="TopologyAssigned.v1"):
+    """Pods of a workload that holds quota are placed by topology: those that waited for checks, or had a node that failed."""
+
+    workload: str
+    cluster_queue: str
+    assignments: tuple[PodSetAssignment, ...]
+    """All of its assignments, as they are from now on."""
+
+
+class SecondPassFailed(Event, frozen=True, kw_only=True, tag="SecondPassFailed.v1"):
+    """Pods of a workload that holds quota found no domains. It is tried again from `again_at` on."""
+
+    workload: str
+    cluster_queue: str
+    message: str
+    again_at: Millis
 
 
 class WorkloadAdmitted(Event, frozen=True, kw_only=True, tag="WorkloadAdmitted.v1"):

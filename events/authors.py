@@ -9,7 +9,14 @@ from typing import get_args
 
 import msgspec
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import (
+    AdmissionRefused,
+    PreemptionRequested,
+    QuotaReserved,
+    SecondPassFailed,
+    TopologyAssigned,
+    WorkloadAdmitted,
+)
 from events.application import DecisionApplied, DecisionRejected
 from events.catalogue import ControlEvent, DeviceDecision, Fact
 from events.commit import Commit, Sighting
@@ -84,7 +91,17 @@ AUTHORS = {
         Author(
             "admitter",
             LOG,
-            frozenset((QuotaReserved, AdmissionRefused, PreemptionRequested, WorkloadAdmitted, SetAside)),
+            frozenset(
+                (
+                    QuotaReserved,
+                    AdmissionRefused,
+                    PreemptionRequested,
+                    TopologyAssigned,
+                    SecondPassFailed,
+                    WorkloadAdmitted,
+                    SetAside,
+                )
+            ),
         ),
         Author(
             "preemptor",

@@ -2,7 +2,14 @@
 
 from typing import TypeAlias, get_args
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import (
+    AdmissionRefused,
+    PreemptionRequested,
+    QuotaReserved,
+    SecondPassFailed,
+    TopologyAssigned,
+    WorkloadAdmitted,
+)
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, PriceListSet
 from events.control import (
@@ -153,6 +160,8 @@ AdmissionDecision: TypeAlias = (
     | QuotaReserved
     | AdmissionRefused
     | PreemptionRequested
+    | TopologyAssigned
+    | SecondPassFailed
     | WorkloadAdmitted
     | PreemptionOrdered
     | PreemptionRefused

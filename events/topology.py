@@ -3,6 +3,8 @@
 Rule: docs/rules/topology.md#explicit-request
 """
 
+from enum import StrEnum
+
 from events.event import Event, Value
 
 
@@ -54,3 +56,19 @@ class TopologyAssignment(Value, frozen=True, kw_only=True):
 
     levels: tuple[str, ...]
     domains: tuple[TopologyDomain, ...]
+
+
+class TopologyPlacement(Value, frozen=True, kw_only=True):
+    """The pods of a pod set in the domains of a flavor, and what each of them holds of its leaf."""
+
+    flavor: str
+    requests: dict[str, int] = {}
+    """Of one pod, by its template, in units; its place among the pods of a node comes on top."""
+    assignment: TopologyAssignment
+
+
+class DelayedTopology(StrEnum):
+    """Whether pods that are placed only after their checks are ready have been (`delayedTopologyRequest`)."""
+
+    PENDING = "Pending"
+    READY = "Ready"

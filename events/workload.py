@@ -5,6 +5,7 @@ from enum import StrEnum
 from events.event import Event, Millis, Value
 from events.pod_set import PodSet
 from events.selector import Toleration
+from events.topology import DelayedTopology, TopologyPlacement
 
 
 class Owner(Value, frozen=True, kw_only=True):
@@ -110,6 +111,9 @@ class PodSetAssignment(Value, frozen=True, kw_only=True):
     count: int
     flavors: dict[str, str] = {}
     usage: dict[str, int] = {}
+    topology: TopologyPlacement | None = None
+    """The domains of its pods, where they are placed by topology."""
+    delayed_topology: DelayedTopology | None = None
 
 
 class CheckState(StrEnum):
@@ -174,6 +178,8 @@ class AdoptedStatus(Value, frozen=True, kw_only=True):
     past_execution: Millis = 0
     evictions: tuple[EvictionCount, ...] = ()
     gates: tuple[GateState, ...] = ()
+    unhealthy_nodes: tuple[str, ...] = ()
+    """Nodes of its topology assignment that had failed."""
 
 
 class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted.v1"):

@@ -2,7 +2,14 @@
 
 from typing import assert_never
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import (
+    AdmissionRefused,
+    PreemptionRequested,
+    QuotaReserved,
+    SecondPassFailed,
+    TopologyAssigned,
+    WorkloadAdmitted,
+)
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, PriceListSet
 from events.catalogue import AnyEvent
@@ -136,6 +143,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             QuotaReserved()
             | AdmissionRefused()
             | PreemptionRequested()
+            | TopologyAssigned()
+            | SecondPassFailed()
             | WorkloadAdmitted()
             | PreemptionOrdered()
             | PreemptionRefused()

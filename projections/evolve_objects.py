@@ -81,10 +81,12 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             review_local_queue(world.by_local_queue, world.work, key)
         case FlavorObserved():
             put(world.flavors, event.name, event)
+            world.domains.offers_changed()
             accept(world.refused, world.trail, "ResourceFlavor", "", event.name)
             retry_users_of_flavor(world, event.name)
         case TopologyObserved():
             put(world.topologies, event.name, event)
+            world.domains.offers_changed()
             accept(world.refused, world.trail, "Topology", "", event.name)
             _retry_users_of_topology(world, event.name)
         case PriorityClassObserved():
@@ -269,8 +271,10 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
         case "ResourceFlavor":
             retry_users_of_flavor(world, event.name)
             drop(world.flavors, event.name)
+            world.domains.offers_changed()
         case "Topology":
             drop(world.topologies, event.name)
+            world.domains.offers_changed()
             _retry_users_of_topology(world, event.name)
         case "WorkloadPriorityClass" | "PriorityClass":
             drop(world.priority_classes, f"{event.kind}/{event.name}")
@@ -317,6 +321,7 @@ def _remove_workload_object(world: World, key: str, position: LogPosition) -> No
 
 def _remove_node(world: World, name: str) -> None:
     placed_on = placing_flavors(world.flavors, world.nodes.get(name))
+    world.domains.node_changed(world.nodes.get(name), None)
     world.trail.drop(world.nodes, name)
     world.trail.drop(world.registered, name)
     world.trail.drop(world.node_locks, name)

@@ -229,7 +229,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
     for keys in tables.holding.values():
         for key in keys:
-            charge_quota(world.quota, world.holding, world.trail, world.workloads[key])
+            holder = world.workloads[key]
+            charge_quota(world.quota, world.holding, world.trail, holder)
+            world.domains.charge(key, holder.admission.assignments if holder.admission is not None else ())
             schedule_protection_expiry(world, world.workloads[key])
     for scope, spent in world.budgets.items():
         world.put_budget(scope, spent)

@@ -55,7 +55,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     ]
     topologies = [
         (name, dict(table))
-        for name, table in (("topologies", world.topologies), ("node_usage", world.node_usage))
+        for name, table in (
+            ("topologies", world.topologies),
+            ("node_usage", world.node_usage),
+            ("domains", world.domains.held()),
+        )
         if table
     ]
     answered = [("answered", dict(world.answered))] if world.answered else []

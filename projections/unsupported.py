@@ -24,18 +24,6 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.what[0].upper()}{self.what[1:]}, which is not done yet: {self.consequence}"
 
 
-TOPOLOGY = Unsupported(
-    code="TopologyNotSupported",
-    what="its pods ask to be placed by topology",
-    consequence="they would be placed anywhere",
-    instead="leave the request out, or keep these jobs with Kueue",
-)
-TOPOLOGY_FLAVOR = Unsupported(
-    code="TopologyFlavorNotSupported",
-    what="the flavors place pods by topology",
-    consequence="pods would be placed anywhere in them",
-    instead="a flavor without topologyName",
-)
 ELASTIC = Unsupported(
     code="ElasticJobNotSupported",
     what="it wants to change its size while it runs",
@@ -54,9 +42,7 @@ DEVICE_CLASSES = Unsupported(
     consequence="claims of these classes would be charged to nobody",
     instead="leave resources.deviceClassMappings out",
 )
-NOT_DONE: Mapping[str, Unsupported] = {
-    one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, DEVICE_CLASSES)
-}
+NOT_DONE: Mapping[str, Unsupported] = {one.code: one for one in (ELASTIC, CLAIMS, DEVICE_CLASSES)}
 """All unsupported features, by code."""
 
 

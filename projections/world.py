@@ -37,16 +37,19 @@ from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, changes_after
 from projections.devices.card_holdings import CardHoldings
 from projections.fair_sharing.ledger import Entered, Ledger
+from projections.feature_gates import enabled
 from projections.flavors.plan_cache import PlanCache
 from projections.object_versions import Versions
 from projections.queues.pending_queues import PendingQueues
 from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
 from projections.set_aside.records import Aside
+from projections.topology.usage import DomainTables, TopologyUsage
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
 from projections.workloads.lifecycle import Workload
+from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.terminating import Terminating
 
 
@@ -65,6 +68,8 @@ class World:
         self.local_queues: dict[str, LocalQueueObserved] = {}
         self.flavors: dict[str, FlavorObserved] = {}
         self.topologies: dict[str, TopologyObserved] = {}
+        self.node_usage: dict[str, Requests] = {}
+        """By node, what its pods hold that are not placed by topology."""
         self.priority_classes: dict[str, PriorityClassObserved] = {}
         self.namespaces: dict[str, NamespaceObserved] = {}
         self.checks: dict[str, AdmissionCheckObserved] = {}
@@ -76,8 +81,6 @@ class World:
         self.provisioning_of: dict[str, dict[str, None]] = {}
         """Keys of the ProvisioningRequests of each workload."""
         self.nodes: dict[str, NodeObserved] = {}
-        self.node_usage: dict[str, Requests] = {}
-        """By node, what pods hold there that are not placed by topology."""
         self.registered: dict[str, DevicesRegistered] = {}
         self.node_locks: dict[str, NodeLockObserved] = {}
         self.pods: dict[str, PodObserved] = {}
@@ -112,6 +115,12 @@ class World:
         self.lines = PendingQueues()
         self.quota = QuotaTree(self.trail)
         self.cards = CardHoldings(self.trail)
+        self.domains = TopologyUsage(
+            self.trail,
+            DomainTables(
+                flavors=self.flavors, topologies=self.topologies, nodes=self.nodes, node_usage=self.node_usage
+            ),
+        )
         self.local_queues_of: dict[str, dict[str, None]] = {}
         """Keys of the local queues that lead to each cluster queue."""
         self.by_local_queue: dict[str, dict[str, None]] = {}
@@ -129,6 +138,8 @@ class World:
         self.cards_looked_at = -1
         """The number of card changes (`cards.count`) when all trees were last found to need no decision."""
         self.plan_cache = PlanCache()
+        self.second_passes: dict[str, None] = {}
+        """Workloads that hold quota and need domains for pods of theirs, to be looked at in the cycles of their tree."""
         self._deadlines: list[tuple[Millis, str]] = []
 
     def mark(self) -> int:
@@ -205,9 +216,19 @@ class World:
             holders = self.holding.get(workload.admission.cluster_queue)
             if holders is not None and workload.key in holders and holders.place(self.trail, workload):
                 self.quota.note_change(workload.admission.cluster_queue)
+        self._note_second_pass(workload)
         due = next_deadline(workload, self.settings)
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
+
+    def _note_second_pass(self, workload: Workload) -> None:
+        if workload.admission is not None and needs_second_pass(workload):
+            self.trail.put(self.second_passes, workload.key, None)
+            self.quota.touch(workload.admission.cluster_queue)
+            if workload.second_pass.again_at:
+                self.look_again(workload.second_pass.again_at, workload.admission.cluster_queue)
+        else:
+            self.trail.drop(self.second_passes, workload.key)
 
     def review_holders(self) -> None:
         """Have all looked at that hold quota: whether there are any cards at all decides what they wait for."""
@@ -273,6 +294,7 @@ class World:
         before = self.settings
         self.settings = settings
         self.trail.note(lambda: setattr(self, "settings", before))
+        self.domains.use(overlapping=enabled(settings, "TASHandleOverlappingFlavors"))
         for key in sorted(self.workloads):
             self.put_workload(self.workloads[key])
 

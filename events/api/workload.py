@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity
 from events.api.pods import ApiToleration, PodTemplate
+from events.api.topology import ApiTopologyAssignment
 
 
 class ApiSliceConstraint(ApiStruct, frozen=True, kw_only=True):
@@ -76,6 +77,8 @@ class ApiAssignment(ApiStruct, frozen=True, kw_only=True):
     count: int | None = None
     flavors: dict[str, str] | None = None
     resource_usage: dict[str, Quantity] | None = None
+    topology_assignment: ApiTopologyAssignment | None = None
+    delayed_topology_request: str | None = None
 
 
 class ApiAdmission(ApiStruct, frozen=True, kw_only=True):
@@ -114,6 +117,12 @@ class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):
     count: int
 
 
+class ApiUnhealthyNode(ApiStruct, frozen=True, kw_only=True):
+    """A node of a Workload's topology assignment that has failed."""
+
+    name: str
+
+
 class ApiRequeueState(ApiStruct, frozen=True, kw_only=True):
     """Back-off after evictions: how often, and until when it lasts."""
 
@@ -150,6 +159,7 @@ class ApiWorkloadStatus(ApiStruct, frozen=True, kw_only=True):
     admission: ApiAdmission | None = None
     admission_checks: tuple[ApiCheckState, ...] | None = None
     reclaimable_pods: tuple[ApiReclaimable, ...] | None = None
+    unhealthy_nodes: Annotated[tuple[ApiUnhealthyNode, ...], Meta(max_length=8)] | None = None
     requeue_state: ApiRequeueState | None = None
     accumulated_past_execution_time_seconds: int | None = None
     scheduling_stats: ApiSchedulingStats | None = None

@@ -205,14 +205,13 @@ def _not_counted(found: Found, view: View) -> Iterator[Difference]:
                 consequence="kuelog does not manage this kind: what it runs on is not counted",
                 instead="name its kind in the configuration, or keep its queue's quota free of it",
             )
-        for part, code, what in (
-            (status.get("clusterName"), "RunsElsewhere", "it runs on another cluster"),
-            (_placed(status), "TopologyNotKept", "it was placed by topology"),
-        ):
-            if part:
-                yield Difference(
-                    object=name, code=code, what=what, consequence="it goes on, and this is not looked after any more"
-                )
+        if status.get("clusterName"):
+            yield Difference(
+                object=name,
+                code="RunsElsewhere",
+                what="it runs on another cluster",
+                consequence="it goes on, and this is not looked after any more",
+            )
 
 
 def _usage(found: Found, world: World) -> Iterator[Difference]:
@@ -258,10 +257,6 @@ def _is_finished(status: JsonObject) -> bool:
         one.get("type") == "Finished" and one.get("status") == ConditionStatus.TRUE
         for one in status.get("conditions") or ()
     )
-
-
-def _placed(status: JsonObject) -> bool:
-    return any(one.get("topologyAssignment") for one in status["admission"].get("podSetAssignments") or ())
 
 
 def _place(resource: Resource) -> str:

@@ -55,7 +55,9 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
     put, drop, care = world.trail.put, world.trail.drop, world.cards.care
     match event:
         case NodeObserved():
+            before = world.nodes.get(event.name)
             put(world.nodes, event.name, event)
+            world.domains.node_changed(before, event)
             world.cards.change_service(event.name)
             care.node_seen(event.name)
             review_places(world.cards, world.work, event.name)

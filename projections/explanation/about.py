@@ -1,6 +1,13 @@
 """What an event is about: the objects that it names, as `kind/name` or `kind/namespace/name`."""
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import (
+    AdmissionRefused,
+    PreemptionRequested,
+    QuotaReserved,
+    SecondPassFailed,
+    TopologyAssigned,
+    WorkloadAdmitted,
+)
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import (
@@ -83,7 +90,15 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
         case PreemptionRequested():
             victims = (f"workload/{victim.workload}" for victim in event.victims)
             return (f"workload/{event.workload}", f"clusterqueue/{event.cluster_queue}", *victims)
-        case QuotaReserved() | AdmissionRefused() | WorkloadAdmitted() | WorkloadQueued() | WorkloadParked():
+        case (
+            QuotaReserved()
+            | AdmissionRefused()
+            | TopologyAssigned()
+            | SecondPassFailed()
+            | WorkloadAdmitted()
+            | WorkloadQueued()
+            | WorkloadParked()
+        ):
             queue = (f"clusterqueue/{event.cluster_queue}",) if event.cluster_queue else ()
             return (f"workload/{event.workload}", *queue)
         case PreemptionOrdered():

@@ -4,6 +4,7 @@ import msgspec
 
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests
+from events.topology import DelayedTopology, TopologyPlacement
 from events.workload import PodSetAssignment
 from projections.quota.columns import Column
 
@@ -26,6 +27,9 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
     requests: Requests
     flavors: dict[str, FlavorChoice] = {}
     reasons: list[str] = []
+    topology: TopologyPlacement | None = None
+    """The domains of its pods, where they are placed by topology."""
+    delayed: DelayedTopology | None = None
     failed: str = ""
     """Why no flavor could be assigned at all: the reason of the refusal."""
     reached: bool = True
@@ -94,6 +98,8 @@ class Assignment(msgspec.Struct, kw_only=True):
                 count=pod_set.count,
                 flavors={resource: choice.flavor for resource, choice in sorted(pod_set.flavors.items())},
                 usage={name: amount for name, amount in sorted(pod_set.requests.items()) if name in pod_set.flavors},
+                topology=pod_set.topology,
+                delayed_topology=pod_set.delayed,
             )
             for pod_set in self.pod_sets
         )

@@ -8,8 +8,8 @@ from events.admission import FlavorAttempt, Mode
 from events.quota import FlavorSearch
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.mode import lowest_that_fits
-from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
-from projections.flavors.search import for_the_others
+from projections.flavors.plan import GroupPlan, Plan, unsuitable_attempt
+from projections.flavors.search import choices_of, for_the_others
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 
@@ -29,12 +29,13 @@ def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
             choices = _first(group, node, usage, attempts, part.names[0], charged)
             if choices is None:
                 return None
-            for resource, choice in choices.items():
+            for choice in choices.values():
                 if choice.borrow:
                     if next_when_borrowing:
                         return None
                     borrow = max(borrow, choice.borrow)
-                _choose(plan, part, resource, choice, chosen)
+            for index in part.indexes:
+                chosen[index].update(choices_of(group, choices, plan.requests[index], grouped=len(part.indexes) > 1))
         for column, amount in charged.values():
             usage[column] = usage.get(column, 0) + amount
         attempts.extend(for_the_others(attempts, part))
@@ -43,14 +44,6 @@ def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
         for one, requests, flavors in zip(plan.asked, plan.requests, chosen, strict=True)
     ]
     return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow)
-
-
-def _choose(
-    plan: Plan, part: PodSetsPlan, resource: str, choice: FlavorChoice, chosen: list[dict[str, FlavorChoice]]
-) -> None:
-    for index in part.indexes:
-        if resource in plan.requests[index]:
-            chosen[index][resource] = choice
 
 
 def _first(

@@ -14,7 +14,7 @@ from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, ResourceGroup
 from events.settings import QuotaCheckStrategy
 from projections.flavors.refusal import NO_MATCHING_FLAVOR
-from projections.flavors.suitability import PlanRules, Suitability
+from projections.flavors.suitability import PlanRules, Suitability, asks_for_topology, only_topology
 from projections.quota.columns import Column
 from projections.quota.tree import QuotaTree
 
@@ -32,6 +32,8 @@ class FlavorOption(msgspec.Struct, frozen=True, kw_only=True):
 
     flavor: str
     columns: tuple[Column, ...]
+    topology: bool = False
+    """It places pods by topology."""
     unsuitable: str = ""
     """Why these pods may not run on it, whatever the quota."""
 
@@ -64,6 +66,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[Requests, ...]
     """Per pod set what is counted: resources that the queue ignores are left out."""
     parts: tuple[PodSetsPlan, ...]
+    by_topology: tuple[bool, ...] = ()
+    """Per pod set whether its pods are placed by topology: they ask for it, or the queue has only flavors of that kind."""
     problem: str = ""
     """Why the API server would reject these pods, whatever the quota."""
 
@@ -89,7 +93,15 @@ def plan_of(
         members = _group_of(asked, index)
         done.update(members)
         parts.append(_part(quota, queue, flavors, asked, members, requests, rules))
-    return Plan(queue=queue, asked=tuple(asked), requests=tuple(requests), parts=tuple(parts), problem=problem)
+    implied = only_topology(queue, flavors)
+    return Plan(
+        queue=queue,
+        asked=tuple(asked),
+        requests=tuple(requests),
+        parts=tuple(parts),
+        by_topology=tuple(rules.topology and (implied or asks_for_topology(one.pod_set.topology)) for one in asked),
+        problem=problem,
+    )
 
 
 def unsuitable_attempt(pod_set: str, option: FlavorOption) -> FlavorAttempt:
@@ -154,6 +166,7 @@ def _group_plan(
             FlavorOption(
                 flavor=quotas.flavor,
                 columns=tuple(quota.column(quotas.flavor, name) for name in wanted),
+                topology=suits.has_topology(quotas.flavor),
                 unsuitable=suits.obstacle(quotas),
             )
             for quotas in group.flavors

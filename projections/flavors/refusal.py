@@ -7,8 +7,9 @@ from events.quota import ClusterQueueObserved
 NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
 WAITING_FOR_QUOTA = "WaitingForQuota"
+PLACEMENT_FAILED = "TopologyPlacementFailed"
 
-_SEVERITY = ("", WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
+_SEVERITY = ("", PLACEMENT_FAILED, WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
 
 
 def mildest(reasons: Iterable[str]) -> str:

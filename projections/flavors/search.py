@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.admission import FlavorAttempt, Mode
-from events.amount import add
+from events.amount import Requests, add
 from events.quantity import from_units
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import considered_flavors
@@ -17,7 +17,7 @@ from projections.flavors.mode import (
     preferred,
     stops_search,
 )
-from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
+from projections.flavors.plan import FlavorOption, GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
 from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, reported_reason
 from projections.quota.columns import Column, FlavorResource
 from projections.quota.node import Node
@@ -132,8 +132,8 @@ def _charge(
     charged: dict[str, tuple[Column, int]] = {}
     for group, found in chosen:
         for member in members:
-            member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
-        columns = _columns_of(group, next(iter(found.values())).flavor)
+            member.flavors.update(choices_of(group, found, member.requests, grouped=len(members) > 1))
+        columns = _option_of(group, next(iter(found.values())).flavor).columns
         for name, amount, column in zip(group.resources, group.amounts, columns, strict=True):
             charged[name] = (column, amount)
             assignment.borrow = max(assignment.borrow, found[name].borrow)
@@ -160,8 +160,20 @@ def for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[Fla
     ]
 
 
-def _columns_of(group: GroupPlan, flavor: str) -> tuple[Column, ...]:
-    return next(option.columns for option in group.options if option.flavor == flavor)
+def choices_of(
+    group: GroupPlan, found: Mapping[str, FlavorChoice], requests: Requests, *, grouped: bool
+) -> dict[str, FlavorChoice]:
+    """The flavors of a resource group that a pod set gets for what it asks for.
+
+    A leader that asks for nothing gets those of its workers that have a topology: it lies in their midst.
+    """
+    if requests or not grouped or not _option_of(group, next(iter(found.values())).flavor).topology:
+        return {name: choice for name, choice in found.items() if name in requests}
+    return dict(found)
+
+
+def _option_of(group: GroupPlan, flavor: str) -> FlavorOption:
+    return next(option for option in group.options if option.flavor == flavor)
 
 
 def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan) -> FlavorFound:

@@ -36,8 +36,7 @@ class Suitability:
         rules: PlanRules,
     ) -> None:
         self._flavors, self._pod_sets, self._wanted, self._rules = flavors, pod_sets, wanted, rules
-        names = [quotas.flavor for group in queue.groups for quotas in group.flavors]
-        self._only_topology = all((flavor := flavors.get(name)) is not None and flavor.topology for name in names)
+        self._only_topology = only_topology(queue, flavors)
 
     def obstacle(self, quotas: FlavorQuotas) -> str:
         """Why these pods may not use the flavor; empty when they may."""
@@ -53,6 +52,11 @@ class Suitability:
         if absent is not None:
             return f"flavor {name} does not provide resource {absent}"
         return next((why for one in self._pod_sets if (why := self._of_pod_set(flavor, one))), "")
+
+    def has_topology(self, flavor: str) -> bool:
+        """Whether the flavor places pods by topology."""
+        found = self._flavors.get(flavor)
+        return found is not None and bool(found.topology)
 
     def _of_pod_set(self, flavor: FlavorObserved, pod_set: PodSet) -> str:
         if self._rules.topology:
@@ -98,3 +102,9 @@ def asks_for_topology(request: TopologyRequest | None) -> bool:
     return request is not None and bool(
         request.required or request.preferred or request.unconstrained is not None or request.slices
     )
+
+
+def only_topology(queue: ClusterQueueObserved, flavors: Mapping[str, FlavorObserved]) -> bool:
+    """Whether every flavor of a queue has a topology: its pods are placed in one although they don't ask for it."""
+    names = [quotas.flavor for group in queue.groups for quotas in group.flavors]
+    return bool(names) and all((found := flavors.get(name)) is not None and found.topology for name in names)

@@ -4,7 +4,7 @@ Candidates are looked up one at a time: each queue keeps its holders sorted, and
 first few of them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from heapq import merge
 from itertools import repeat
@@ -18,6 +18,7 @@ from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.columns import Column, Usage
 from projections.quota.holders import HolderOrder
 from projections.quota.node import Node
+from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -44,6 +45,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     variant: Variant
     usage: Mapping[Column, int]
+    domains: HeldDomains | None = None
+    """The domains of topologies that its pods lie in."""
 
     @property
     def reason(self) -> str:
@@ -68,6 +71,8 @@ class PreemptionContext(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
     needed: tuple[Column, ...]
     at: Millis
+    placed: Callable[[], bool] | None = None
+    """Whether the pods find their domains as things stand; None where they ask for no topology."""
 
 
 class CandidateGroups:
@@ -168,7 +173,13 @@ def as_candidate(
         return None
     if protected(workload, world.cluster_queues.get(node.name), context.at):
         return None
-    return Candidate(workload=workload, node=node, variant=variant or priority_variant(context, workload), usage=usage)
+    return Candidate(
+        workload=workload,
+        node=node,
+        variant=variant or priority_variant(context, workload),
+        usage=usage,
+        domains=world.domains.held_by(key),
+    )
 
 
 def priority_variant(context: PreemptionContext, workload: Workload) -> Variant:

@@ -58,7 +58,7 @@ def _taken(trail: Trail, context: PreemptionContext, groups: CandidateGroups, *,
             continue
         discharge(trail, candidate)
         victims.append(candidate)
-        if fits_now(context.node, context.usage, borrowing=borrowing):
+        if fits_without_victims(context, borrowing=borrowing):
             return fill_back(trail, context, victims, borrowing=borrowing)
     return []
 
@@ -70,9 +70,17 @@ def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...
 
 
 def discharge(trail: Trail, candidate: Candidate) -> None:
-    """Take away the candidate's usage for the trial."""
-    for column, amount in candidate.usage.items():
-        candidate.node.discharge(trail, column, amount)
+    """Take away the candidate's usage for the trial, of quota and of the domains that its pods lie in."""
+    free(trail, candidate.node, candidate.usage)
+    if candidate.domains is not None:
+        candidate.domains.vacate()
+
+
+def give_back(trail: Trail, candidate: Candidate) -> None:
+    """The candidate keeps its usage after all, within the trial in which it was taken away."""
+    charge(trail, candidate.node, candidate.usage)
+    if candidate.domains is not None:
+        candidate.domains.occupy()
 
 
 def charge(trail: Trail, node: Node, usage: Mapping[Column, int]) -> None:
@@ -95,14 +103,24 @@ def fits_now(node: Node, usage: Mapping[Column, int], *, borrowing: bool) -> boo
     return True
 
 
+def fits_without_victims(context: PreemptionContext, *, borrowing: bool) -> bool:
+    """Whether the preemptor fits as things stand: by quota, and in its topology where it asks for one.
+
+    Rule: docs/rules/topology.md#topology-preemption
+    """
+    if not fits_now(context.node, context.usage, borrowing=borrowing):
+        return False
+    return context.placed is None or context.placed()
+
+
 def fill_back(
     trail: Trail, context: PreemptionContext, victims: list[Candidate], *, borrowing: bool
 ) -> list[Candidate]:
     """Give back, from the last but one to the first, every victim without which it fits too."""
     *others, _ = kept = list(victims)
     for index, candidate in reversed([*enumerate(others)]):
-        charge(trail, candidate.node, candidate.usage)
-        if fits_now(context.node, context.usage, borrowing=borrowing):
+        give_back(trail, candidate)
+        if fits_without_victims(context, borrowing=borrowing):
             kept[index] = kept[-1]
             kept.pop()
         else:

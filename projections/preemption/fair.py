@@ -16,7 +16,7 @@ from events.settings import FairStrategy
 from projections.fair_sharing.share import share_of
 from projections.feature_gates import enabled
 from projections.preemption.candidates import Candidate, PreemptionContext, Variant, as_candidate
-from projections.preemption.classic import charge, discharge, fits_now
+from projections.preemption.classic import charge, discharge, fits_without_victims, give_back
 from projections.preemption.fair_strategy import (
     PreemptorNewShare,
     TargetNewShare,
@@ -142,7 +142,7 @@ class FairSearch:
         with world.trial():
             for column, amount in ask.usage.items():
                 ask.node.discharge(world.trail, column, amount)
-            return fits_now(ask.node, ask.usage, borrowing=True)
+            return fits_without_victims(ask, borrowing=True)
 
     def _shares(self, target: Node) -> ComparedShares:
         """The shares of the preemptor's side and of the target's, below where their paths meet."""
@@ -167,7 +167,7 @@ class FairSearch:
             spared = kept[index]
             rest = [*kept[:index], kept[-1], *kept[index + 1 : -1]]
             harmless = self._harmless(kept, spared)
-            charge(self._world.trail, spared.node, spared.usage)
+            give_back(self._world.trail, spared)
             if self._fits() and (harmless or not may_come_back(self._world, self._ask, rest)):
                 kept = rest
             else:

@@ -20,8 +20,12 @@ def usage_of(workload: Workload, columns: Columns) -> Usage:
     if workload.admission is None:
         return {}
     usage: Usage = {}
+    asked = {one.name: one.count for one in workload.spec.pod_sets}
     for assignment in workload.admission.assignments:
-        for resource, amount in remaining_usage(assignment, workload.reclaimable.get(assignment.name, 0)).items():
+        # Pods that were assigned quota and are not asked for any more are done, too.
+        over = max(assignment.count - asked.get(assignment.name, assignment.count), 0)
+        done = workload.reclaimable.get(assignment.name, 0) + over
+        for resource, amount in remaining_usage(assignment, done).items():
             flavor = assignment.flavors.get(resource)
             if flavor is not None:
                 column = columns.of(flavor, resource)
@@ -48,7 +52,8 @@ def charge_quota(quota: QuotaTree, holding: dict[str, QuotaHolders], trail: Trai
 
 
 def release_quota(world: World, workload: Workload) -> None:
-    """Return the workload's usage, if it is still charged."""
+    """Return the workload's usage and its domains, if they are still charged."""
+    world.domains.release(workload.key)
     charged = _charged(world.holding, workload)
     if charged is None:
         return

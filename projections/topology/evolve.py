@@ -15,6 +15,7 @@ def evolve_topology(world: World, event: NodeUsageObserved) -> None:
         world.trail.put(world.node_usage, event.node, event.requests)
     else:
         world.trail.drop(world.node_usage, event.node)
+    world.domains.node_usage_changed(event.node, before, event.requests)
     if any(event.requests.get(resource, 0) < amount for resource, amount in before.items()):
         for flavor in placing_flavors(world.flavors, world.nodes.get(event.node)):
             retry_users_of_flavor(world, flavor)

@@ -34,6 +34,7 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, position: Log
         workload,
         conditions=conditions,
         checks={check.name: check for check in status.checks},
+        unhealthy_nodes=status.unhealthy_nodes,
         reclaimable=status.reclaimable if enabled(world.settings, "ReclaimablePods") else {},
         requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
         past_execution=status.past_execution,

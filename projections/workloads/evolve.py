@@ -188,6 +188,7 @@ def _submit(world: World, event: WorkloadSubmitted, position: LogPosition) -> No
     _index(world.by_local_queue, world.trail, workload)
     if workload.admission is not None and not workload.finished:
         charge_quota(world.quota, world.holding, world.trail, workload)
+        world.domains.charge(workload.key, workload.admission.assignments)
         schedule_protection_expiry(world, workload)
 
 
@@ -278,6 +279,7 @@ def _unindex(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload:
 def _forget(world: World, workload: Workload) -> None:
     _unindex(world.by_local_queue, world.trail, workload)
     world.trail.drop(world.workloads, workload.key)
+    world.trail.drop(world.second_passes, workload.key)
     world.work.forget(workload.key)
 
 

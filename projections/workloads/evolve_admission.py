@@ -4,7 +4,15 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
+from events.admission import (
+    AdmissionRefused,
+    PreemptionRequested,
+    QuotaReserved,
+    RequeueReason,
+    SecondPassFailed,
+    TopologyAssigned,
+    WorkloadAdmitted,
+)
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.workload import (
@@ -37,6 +45,7 @@ from projections.workloads.lifecycle import (
     REQUEUED,
     Admission,
     Requeue,
+    SecondPass,
     Workload,
     condition_at,
     true_condition,
@@ -50,6 +59,8 @@ AdmissionEvent: TypeAlias = (
     QuotaReserved
     | AdmissionRefused
     | PreemptionRequested
+    | TopologyAssigned
+    | SecondPassFailed
     | WorkloadAdmitted
     | PreemptionOrdered
     | PreemptionRefused
@@ -84,6 +95,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
     event: QuotaReserved
     | AdmissionRefused
     | PreemptionRequested
+    | TopologyAssigned
+    | SecondPassFailed
     | WorkloadAdmitted
     | PreemptionOrdered
     | EvictionOrdered
@@ -98,6 +111,12 @@ def _evolve_workload(  # noqa: C901 - one case per event
             _refuse(world, workload, event, position)
         case PreemptionRequested():
             _request(world, workload, event, position)
+        case TopologyAssigned():
+            _assign_topology(world, workload, event, position)
+        case SecondPassFailed():
+            failures = workload.second_pass.failures + 1
+            failed = SecondPass(failures=failures, again_at=event.again_at, message=event.message)
+            world.put_workload(replace(workload, second_pass=failed, decided=position.sequence))
         case WorkloadAdmitted():
             condition = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
             workload = waits_for_start(with_condition(workload, condition), position)
@@ -172,8 +191,24 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, position: L
     workload = not_admitted(workload, world.settings, position)
     world.put_workload(workload)
     charge_quota(world.quota, world.holding, world.trail, workload)
+    world.domains.charge(workload.key, event.assignments)
     if event.placements:
         world.cards.propose(workload.key, position.sequence, event.placements)
+
+
+def _assign_topology(world: World, workload: Workload, event: TopologyAssigned, position: LogPosition) -> None:
+    if workload.admission is None:
+        return
+    world.domains.charge(workload.key, event.assignments)
+    world.put_workload(
+        replace(
+            workload,
+            admission=replace(workload.admission, assignments=event.assignments),
+            unhealthy_nodes=(),
+            second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
+            decided=position.sequence,
+        )
+    )
 
 
 def _refuse(world: World, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
@@ -231,6 +266,8 @@ def _release(world: World, workload: Workload, event: QuotaReleased, position: L
         admission=None,
         devices=None,
         attempt=None,
+        second_pass=SecondPass(),
+        unhealthy_nodes=(),
         provisioning={},
         checks=_asked_no_more(workload, position),
         past_execution=workload.past_execution + _ran(workload, position),

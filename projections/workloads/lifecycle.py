@@ -50,6 +50,18 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of the flavors that were tried, where there is anything to say."""
 
 
+class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What came of placing its pods after its quota was reserved."""
+
+    failures: int = 0
+    """In a row."""
+    again_at: Millis = 0
+    message: str = ""
+    """Why it failed last."""
+    placed: int = 0
+    """The sequence of the decision that placed pods of it anew while it ran."""
+
+
 class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The cards set aside for the current attempt; `refused` is the reason why there are none."""
 
@@ -105,6 +117,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     provisioning: dict[str, Provisioning] = {}
     """By check, what is asked of the autoscaler."""
     reclaimable: dict[str, int] = {}
+    second_pass: SecondPass = SecondPass()
+    unhealthy_nodes: tuple[str, ...] = ()
+    """Nodes of its topology assignment that have failed and are to be replaced (`status.unhealthyNodes`)."""
     requeue: Requeue = Requeue()
     past_execution: Millis = 0
     evictions: tuple[EvictionCount, ...] = ()

@@ -11,13 +11,18 @@ from projections.devices.annotations import vendor_word
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.vendor import Encoding
 from projections.devices.vendors import BY_WORD
+from projections.feature_gates import enabled
 from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Workload
+from projections.workloads.second_pass import failed_nodes
 from projections.world import World
 
 
 def lost_place(world: World, workload: Workload) -> str:
     """What a workload has lost of the cards that it was given, as the message of its eviction; empty when nothing."""
+    unplaced = failed_nodes(workload) if workload.second_pass.failures else ()
+    if unplaced and enabled(world.settings, "TASFailedNodeReplacementFailFast"):
+        return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(unplaced)}"
     if workload.devices is None or not workload.devices.placements:
         return ""
     nodes = sorted({one.node for one in workload.devices.placements})

@@ -80,5 +80,13 @@ def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
         queue = workload.admission.cluster_queue
         node, usage = world.quota.node(queue), world.holders(queue).usage.get(workload.key)
         if node is not None and usage is not None:
-            candidates.append(Candidate(workload=workload, node=node, variant=Variant.WITHIN_QUEUE, usage=usage))
+            candidates.append(
+                Candidate(
+                    workload=workload,
+                    node=node,
+                    variant=Variant.WITHIN_QUEUE,
+                    usage=usage,
+                    domains=world.domains.held_by(workload.key),
+                )
+            )
     return candidates

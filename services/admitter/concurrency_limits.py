@@ -71,6 +71,12 @@ def _may_go(world: World, workload: Workload, queue: ClusterQueueObserved, node:
         and not protected(world.workloads[order[3]], queue, at)
     ]
     return [
-        Candidate(workload=world.workloads[key], node=node, variant=Variant.WITHIN_QUEUE, usage=holders.usage[key])
+        Candidate(
+            workload=world.workloads[key],
+            node=node,
+            variant=Variant.WITHIN_QUEUE,
+            usage=holders.usage[key],
+            domains=world.domains.held_by(key),
+        )
         for key in (*leaving, *staying)
     ]

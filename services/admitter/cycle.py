@@ -27,6 +27,7 @@ from events.event import Millis
 from events.quota import PreemptionPolicy
 from events.setting_aside import SetAside
 from projections.feature_gates import enabled
+from projections.flavors.assignment import Assignment
 from projections.preemption.candidates import Candidate
 from projections.preemption.claims import Claimed, claimed_room
 from projections.preemption.classic import charge, discharge, fits_now, free
@@ -42,6 +43,7 @@ from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
 from services.admitter.outcome_events import refusal_event, request_event
+from services.admitter.topology import held_domains
 from services.runtime.guard import guarded
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
@@ -136,8 +138,7 @@ class Cycle:
     def _process_entry(self, entry: Entry, preempted: Preempted) -> Decision | None:
         """Step 4: the entry fits and gets quota, or preempts, or is requeued; None when that is on record already."""
         if entry.assignment is not None and entry.mode is not Mode.NO_FIT:
-            if any(victim.workload.key in preempted for victim in entry.victims):
-                self._recompute_assignment(entry, preempted)
+            self._nominate_again(entry, preempted)
             if entry.mode is Mode.PREEMPT and not entry.victims:
                 self._keep_room(entry)
                 return self._requeue(entry, RequeueReason.PREEMPTION_NO_CANDIDATES, WAITING_FOR_QUOTA)
@@ -159,6 +160,13 @@ class Cycle:
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
         return self._reserve_quota(entry)
 
+    def _nominate_again(self, entry: Entry, preempted: Preempted) -> None:
+        """What earlier entries have done to an entry's victims or domains may be made good by others, on the same flavors."""
+        if any(victim.workload.key in preempted for victim in entry.victims):
+            self._recompute_assignment(entry, preempted)
+        elif self._only_domains_are_taken(entry, preempted):
+            self._find_other_domains(entry)
+
     def _recompute_assignment(self, entry: Entry, preempted: Preempted) -> None:
         """Nominate it again as if the victims of earlier entries had gone, on the same flavors.
 
@@ -168,17 +176,27 @@ class Cycle:
             return
         if entry.assignment is None:
             return
-        pinned = {
-            (pod_set.name, resource): choice.flavor
-            for pod_set in entry.assignment.pod_sets
-            for resource, choice in pod_set.flavors.items()
-        }
         with self.world.trial():
             self._discharge(preempted.values())
             for victim in preempted.values():
                 self.world.holders(victim.node.name).remove(self.world.trail, victim.workload.key)
-            consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
+            consider(self.world, entry, plan_for(self.world, entry.head), self.at, chosen_flavors(entry.assignment))
         entry.deferred = entry.mode is Mode.FIT
+
+    def _only_domains_are_taken(self, entry: Entry, preempted: Preempted) -> bool:
+        """Whether the entry fits by quota, but earlier entries took domains that it was to have."""
+        found = held_domains(self.world, entry)
+        if entry.node is None or not found.placements:
+            return False
+        with self.world.trial():
+            self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
+            return fits_now(entry.node, entry.usage, borrowing=True) and not found.fit()
+
+    def _find_other_domains(self, entry: Entry) -> None:
+        """Nominate it again as things stand, on the same flavors (docs/rules/topology.md#other-domains)."""
+        if enabled(self.world.settings, "TASRecomputeAssignmentWithinSchedulingCycle") and entry.assignment is not None:
+            pinned = chosen_flavors(entry.assignment)
+            consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
 
     def _fits(self, entry: Entry, preempted: Preempted) -> bool:
         """Whether the entry fits once its own victims and those of earlier entries are gone."""
@@ -187,7 +205,7 @@ class Cycle:
             return False
         with world.trial():
             self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
-            fits = fits_now(entry.node, entry.usage, borrowing=True)
+            fits = fits_now(entry.node, entry.usage, borrowing=True) and held_domains(world, entry).fit()
         if fits and entry.placements:
             # Cards that an earlier entry of this cycle took on trial may be the very ones.
             with world.trial():
@@ -202,6 +220,7 @@ class Cycle:
     def _assume_usage(self, entry: Entry, node: Node) -> None:
         """Count the entry's usage for the rest of the cycle, whether it gets quota now or waits for its victims."""
         charge(self.world.trail, node, entry.usage)
+        held_domains(self.world, entry).occupy()
         entry.placed = True
 
     def _reserve_quota(self, entry: Entry) -> Decision | None:
@@ -245,6 +264,7 @@ class Cycle:
             # What is claimed for others is not this entry's to hold.
             kept = {column: max(min(amount, entry.node.available(column)), 0) for column, amount in kept.items()}
         charge(self.world.trail, entry.node, kept)
+        held_domains(self.world, entry).occupy()
 
     def _requeue(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
         """Step 5, requeue: the refusal with where the workload waits from now on; None when it is on record already."""
@@ -267,6 +287,15 @@ def room_to_keep(entry: Entry) -> Usage:
         else:
             kept[column] = min(amount, nominal + limit - used)
     return kept
+
+
+def chosen_flavors(assignment: Assignment) -> dict[tuple[str, str], str]:
+    """The flavor of each resource, by pod set and resource: who is nominated again in a cycle keeps to them."""
+    return {
+        (pod_set.name, resource): choice.flavor
+        for pod_set in assignment.pod_sets
+        for resource, choice in pod_set.flavors.items()
+    }
 
 
 def held_by_a_gate(workload: Workload) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from events.admission import QuotaReserved, WorkloadAdmitted
+from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
@@ -14,10 +14,12 @@ from projections.log_position import LogPosition
 from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
+from projections.workloads.second_pass import has_delayed_topology
 from projections.world import World
 from services.admitter.block_admission import blocks_admission
 from services.admitter.cycle import Cycle
 from services.admitter.heads import changes_with_time, heads
+from services.admitter.second_pass import second_passes
 from services.runtime.guard import guarded
 
 MOST_EVENTS = 50
@@ -75,17 +77,18 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
         events.extend(_fold(world, [decided], position))
         return False
     events.extend(_fold(world, decided, position))
-    reserved = [event.workload for event in decided if isinstance(event, QuotaReserved)]
+    reserved = [event.workload for event in decided if isinstance(event, QuotaReserved | TopologyAssigned)]
     events.extend(_fold(world, _admit_ready(world, reserved), position))
     return bool(decided)
 
 
 def _decide_cycle(world: World, tree: str, at: Millis, most: int) -> list[Decision]:
     """The decisions of one cycle: its heads (step 1), then the steps in `Cycle`; the world is as before, also on errors."""
-    queue_heads = heads(world, tree, at)
     cycle = Cycle(world, at)
-    if queue_heads:
-        with world.trial():
+    with world.trial():
+        cycle.events.extend(second_passes(world, tree, at))
+        queue_heads = heads(world, tree, at)
+        if queue_heads:
             cycle.run(queue_heads, most)
     return cycle.events
 
@@ -120,7 +123,7 @@ def may_be_admitted(world: World, workload: Workload) -> bool:
         return False
     if not workload.spec.active or workload.spec.gated_by or workload.spec.on_hold:
         return False
-    if workload.is_true(DEACTIVATION_TARGET) or not checks_ready(workload):
+    if workload.is_true(DEACTIVATION_TARGET) or not checks_ready(workload) or has_delayed_topology(workload):
         return False
     if not world.settings.devices or not world.cards.nodes:
         return True

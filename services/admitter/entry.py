@@ -1,6 +1,6 @@
 """An entry: one head under decision in a cycle, with what nomination found for it (docs/rules/cycle.md#nominate)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -106,13 +106,23 @@ class Entry(msgspec.Struct, kw_only=True):
 
 
 def preemption_context_of(
-    entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]
+    entry: Entry,
+    at: Millis,
+    usage: Mapping[Column, int],
+    needed: tuple[Column, ...],
+    placed: Callable[[], bool] | None = None,
 ) -> PreemptionContext:
     """What the search for victims needs to know of an entry. Raises `LookupError` when its queue is in no tree."""
     if entry.node is None:
         raise LookupError(entry.queue.name)
     return PreemptionContext(
-        workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at
+        workload=entry.workload,
+        queue=entry.queue,
+        node=entry.node,
+        usage=dict(usage),
+        needed=needed,
+        at=at,
+        placed=placed,
     )
 
 

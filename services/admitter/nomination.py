@@ -24,6 +24,7 @@ from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from projections.queues.order import queue_timestamp
 from projections.quota.columns import Column
+from projections.topology.workload_placement import first_failure
 from projections.world import World
 from services.admitter.awaiting_victims import still_waiting
 from services.admitter.barriers import barrier_of
@@ -45,6 +46,7 @@ from services.admitter.concurrency_limits import (
 )
 from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
+from services.admitter.topology import demand_of, find_domains, places, settle_domains
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
@@ -123,6 +125,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         assignment = assignment or _search(world, entry, plan, at, pinned, refused.why)
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason, entry.message, entry.deferred = "", "", False
+        find_domains(world, entry, plan)
         if assignment.representative is not Mode.FIT:
             break
         placed = placed_on_cards(world, entry, plan)
@@ -137,7 +140,8 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
             return
         refused.note(placed, flavor)
     if entry.mode is Mode.PREEMPT:
-        entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, at), at)
+        entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, plan, at), at)
+        settle_domains(world, entry, plan)
     elif refused.why and entry.assignment is not None and refusal_reason(entry.assignment) != WAITING_FOR_QUOTA:
         _without_cards(world, entry, plan, at, pinned, refused)
 
@@ -161,19 +165,25 @@ def _without_cards(
     entry.message = (assignment.message if assignment is not None else "") or "; ".join(refused.why.values())
 
 
-def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
+def victims_for(world: World, entry: Entry, plan: Plan, at: Millis) -> list[Candidate]:
     """The workloads to preempt for the entry's assignment, in order; empty when no candidates would do.
 
     The two borrowing modes and the three kinds of candidates are in `projections.preemption` (docs/rules/preemption.md#search).
     """
     if entry.node is None or entry.assignment is None:
         return []
-    usage = entry.assignment.usage
-    if len(usage) == 1 and world.shortcuts:
+    usage, demand = entry.assignment.usage, demand_of(world, entry, plan)
+    if len(usage) == 1 and world.shortcuts and not demand.requests:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.
-    return find_victims(world, preemption_context_of(entry, at, usage, needed_by(world.quota, entry.assignment)))
+
+    def placed() -> bool:
+        return first_failure(places(world, demand.requests)) is None
+
+    needed = needed_by(world.quota, entry.assignment)
+    context = preemption_context_of(entry, at, usage, needed, placed if demand.requests else None)
+    return find_victims(world, context)
 
 
 class VictimSearches:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from events.api.labels import CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET, RESOURCE_IN_USE, WORKLOAD
 from events.json_object import JsonObject
 from events.pod_set import PodSet
@@ -11,6 +13,8 @@ from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.pod_cards import needs_pins, pins, placements_of
+from projections.feature_gates import enabled
+from projections.topology.stored_assignment import stored
 from projections.workloads.effective_requests import pod_set_requests
 from projections.workloads.lifecycle import Requeue, Workload
 from projections.world import World
@@ -28,7 +32,7 @@ def workload_status(
     if workload.admission is not None:
         status["admission"] = {
             "clusterQueue": workload.admission.cluster_queue,
-            "podSetAssignments": [_assignment(one) for one in workload.admission.assignments],
+            "podSetAssignments": [_assignment(one, settings) for one in workload.admission.assignments],
         }
     elif workload.attempt is not None:
         status["resourceRequests"] = [_asked(one, settings, config) for one in workload.spec.pod_sets]
@@ -157,13 +161,25 @@ def _condition(one: Condition) -> JsonObject:
     }
 
 
-def _assignment(one: PodSetAssignment) -> JsonObject:
+def _assignment(one: PodSetAssignment, settings: SettingsObserved) -> JsonObject:
     return {
         "name": one.name,
         "count": one.count,
         "flavors": one.flavors,
         "resourceUsage": {name: from_units(name, amount) for name, amount in one.usage.items()},
+        **_topology(one, settings),
     }
+
+
+def _topology(one: PodSetAssignment, settings: SettingsObserved) -> JsonObject:
+    found: JsonObject = {}
+    if one.topology is not None:
+        prefixes = enabled(settings, "TASAssignmentsEncodingByHostnamePrefix")
+        written = stored(one.topology.assignment, hostname_prefixes=prefixes)
+        found["topologyAssignment"] = msgspec.json.decode(msgspec.json.encode(written))
+    if one.delayed_topology is not None:
+        found["delayedTopologyRequest"] = str(one.delayed_topology)
+    return found
 
 
 def _check(one: CheckStatus) -> JsonObject:

@@ -24,12 +24,30 @@ def workload_events(workload: Workload) -> Iterator[News]:
         if admission.considered:
             message = f"{message}; Flavors considered: {admission.considered}"
         yield News(sequence=admission.reservation, at=admission.reserved_at, reason=QUOTA_RESERVED, message=message)
-    if admission is not None and workload.admitted and not workload.evicted and workload.decided > before:
+    if admission is not None and workload.admitted and not workload.evicted and _admitted_since(workload, before):
         at = workload.admitted_at or admission.reserved_at
         waited = _seconds(at - admission.reserved_at)
         message = f"Admitted by ClusterQueue {admission.cluster_queue}, wait time since reservation was {waited}s"
         yield News(sequence=admission.reservation, at=at, reason="Admitted", message=message)
     yield from _pending(workload)
+    yield from _second_pass_failed(workload)
+
+
+def _admitted_since(workload: Workload, before: int) -> bool:
+    """Whether it was admitted later: pods that were only given another node are no news."""
+    return workload.decided > before and workload.decided != workload.second_pass.placed
+
+
+def _second_pass_failed(workload: Workload) -> Iterator[News]:
+    failed = workload.second_pass
+    if failed.message and not workload.evicted and workload.decided > workload.applied:
+        yield News(
+            sequence=workload.decided,
+            at=failed.again_at,
+            reason="SecondPassFailed",
+            message=failed.message,
+            warning=True,
+        )
 
 
 def _pending(workload: Workload) -> Iterator[News]:

@@ -10,7 +10,7 @@ from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
-from projections.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
+from projections.unsupported import NOT_DONE, Unsupported
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
@@ -159,15 +159,10 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
 
 
 def not_done(world: World, workload: Workload) -> Unsupported | None:
-    """A requested feature that kuelog does not support yet, or that its queue has only topology flavors; else None."""
+    """A requested feature that kuelog does not support yet, if there is one."""
     for code in workload.spec.not_done:
         if code in NOT_DONE:
             return NOT_DONE[code]
-    queue = world.cluster_queue_of(workload)
-    for group in queue.groups if queue is not None else ():
-        flavors = [world.flavors.get(one.flavor) for one in group.flavors]
-        if flavors and all(one is not None and one.topology for one in flavors):
-            return TOPOLOGY_FLAVOR
     return None
 
 

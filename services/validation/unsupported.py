@@ -4,23 +4,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from events.json_object import JsonObject, is_array, is_object, object_at, objects_at
-from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, TOPOLOGY, TOPOLOGY_FLAVOR, Unsupported
+from events.json_object import JsonObject, is_array, is_object, object_at
+from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, Unsupported
 from services.validation.problem import Problem
 
 Path = tuple[str | int, ...]
 
 _KUEUE = "kueue.x-k8s.io/"
-_TOPOLOGY_ANNOTATIONS = tuple(
-    f"{_KUEUE}podset-{word}"
-    for word in (
-        "required-topology",
-        "preferred-topology",
-        "unconstrained-topology",
-        "slice-required-topology",
-        "slice-required-topology-constraints",
-    )
-)
 _ELASTIC_ANNOTATIONS = tuple(
     f"{_KUEUE}{word}" for word in ("elastic-job", "workload-slice-name", "workload-slice-replacement-for")
 )
@@ -58,10 +48,6 @@ def _found(value: JsonObject) -> Iterator[RequestedFeature]:
         if annotations.get(name) not in (None, "false"):
             yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{name}]"))
     match value.get("kind"):
-        case "Workload":
-            yield from _in_workload(value)
-        case "ResourceFlavor" if object_at(value, "spec").get("topologyName"):
-            yield RequestedFeature(TOPOLOGY_FLAVOR, ("spec", "topologyName"))
         case "Configuration" if object_at(value, "resources").get("deviceClassMappings"):
             yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))
         case _:
@@ -70,13 +56,6 @@ def _found(value: JsonObject) -> Iterator[RequestedFeature]:
     _note_pods(value, (), pods)
     for path, holder in pods:
         yield from _in_pods(path, holder)
-
-
-def _in_workload(value: JsonObject) -> Iterator[RequestedFeature]:
-    for index, one in enumerate(objects_at(value, "spec", "podSets")):
-        asked = object_at(one, "topologyRequest")
-        if any(asked.get(name) for name in ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")):
-            yield RequestedFeature(TOPOLOGY, ("spec", "podSets", index, "topologyRequest"))
 
 
 def _note_pods(value: object, path: Path, found: list[tuple[Path, JsonObject]]) -> None:
@@ -94,11 +73,7 @@ def _note_pods(value: object, path: Path, found: list[tuple[Path, JsonObject]]) 
 
 
 def _in_pods(path: Path, holder: JsonObject) -> Iterator[RequestedFeature]:
-    annotations, spec = object_at(holder, "metadata", "annotations"), object_at(holder, "spec")
-    for name in _TOPOLOGY_ANNOTATIONS:
-        if annotations.get(name) not in (None, "", "false"):
-            yield RequestedFeature(TOPOLOGY, (*path, "metadata", f"annotations[{name}]"))
-    if spec.get("resourceClaims"):
+    if object_at(holder, "spec").get("resourceClaims"):
         yield RequestedFeature(CLAIMS, (*path, "spec", "resourceClaims"))
 
 

@@ -9,11 +9,11 @@ from events.api.labels import (
     WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
 )
 from events.api.meta import ObjectMeta
-from events.api.workload import ApiPodSet, ApiTopologyRequest, ApiWorkload, ApiWorkloadStatus
+from events.api.workload import ApiAssignment, ApiPodSet, ApiTopologyRequest, ApiWorkload, ApiWorkloadStatus
 from events.json_object import JsonMapping, object_at
 from events.pod_set import PodSet
 from events.timestamp import parse_timestamp
-from events.topology import SliceConstraint, TopologyRequest
+from events.topology import DelayedTopology, SliceConstraint, TopologyPlacement, TopologyRequest
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -25,6 +25,8 @@ from events.workload import (
     PriorityRef,
     WorkloadSpec,
 )
+from projections.topology.stored_assignment import read_assignment
+from projections.workloads.effective_requests import pod_requests
 from services.validation.unsupported import asked_in
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
@@ -137,6 +139,21 @@ def _slices(asked: ApiTopologyRequest) -> tuple[SliceConstraint, ...]:
     return (SliceConstraint(topology=level, size=asked.pod_set_slice_size or 0),) if level else ()
 
 
+def _count(pod_set: ApiPodSet | None) -> int:
+    return 0 if pod_set is None else pod_set.count
+
+
+def _placement(given: ApiAssignment, pod_set: ApiPodSet | None) -> TopologyPlacement | None:
+    """The domains of a pod set that was placed by topology; the flavor is the first, where there are several."""
+    if given.topology_assignment is None or pod_set is None:
+        return None
+    return TopologyPlacement(
+        flavor=min((given.flavors or {}).values(), default=""),
+        requests=pod_requests(pod_shape(pod_set.template, f"spec.podSets[{pod_set.name}].template")),
+        assignment=read_assignment(given.topology_assignment),
+    )
+
+
 def _owner(meta: ObjectMeta) -> Owner | None:
     controller = next((one for one in meta.owner_references or () if one.controller), None)
     return None if controller is None else Owner(kind=controller.kind, name=controller.name, uid=controller.uid)
@@ -147,7 +164,7 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
     if status == ApiWorkloadStatus():
         return None
     admission = status.admission
-    counts = {one.name: one.count for one in found.spec.pod_sets}
+    pod_sets = {one.name: one for one in found.spec.pod_sets}
     requeue = status.requeue_state
     return AdoptedStatus(
         conditions=tuple(
@@ -165,13 +182,18 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
         assignments=tuple(
             PodSetAssignment(
                 name=one.name,
-                count=counts.get(one.name, 0) if one.count is None else one.count,
+                count=_count(pod_sets.get(one.name)) if one.count is None else one.count,
                 flavors=dict(sorted((one.flavors or {}).items())),
                 usage=amounts(one.resource_usage, "status.admission.podSetAssignments.resourceUsage"),
+                topology=_placement(one, pod_sets.get(one.name)),
+                delayed_topology=DelayedTopology(one.delayed_topology_request)
+                if one.delayed_topology_request
+                else None,
             )
             for one in ((admission.pod_set_assignments or ()) if admission else ())
         ),
         checks=checks_of(value, found),
+        unhealthy_nodes=tuple(one.name for one in status.unhealthy_nodes or ()),
         reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,

@@ -4,7 +4,10 @@ from typing import Any
 
 import yaml
 
+from events.device import NodeUsageObserved
 from events.json_object import JsonObject
+from events.quantity import to_units
+from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld
@@ -27,6 +30,9 @@ def played(case: JsonObject) -> CaseWorld:
             "gates_non_default": case.get("gates") or {},
             "objects": {
                 "namespaces": [{"metadata": {"name": NAMESPACE}}],
+                "topologies": [_topology(name, levels) for name, levels in (case.get("topologies") or {}).items()],
+                "nodes": [_node(name, spec) for name, spec in (case.get("nodes") or {}).items()],
+                "admission_checks": [_autoscaler(name) for name in case.get("autoscalers") or ()],
                 "resource_flavors": [
                     _flavor(name, spec) for name, spec in (case.get("flavors") or {"default": {}}).items()
                 ],
@@ -44,6 +50,7 @@ def played(case: JsonObject) -> CaseWorld:
         }
     )
     at.now += case.get("after", 0) * 1000
+    _let_pods_hold(at, case.get("other_pods") or {})
     for number in range(case.get("cycles", 1)):
         if number:
             _leave(at, case.get("running") or {})
@@ -78,6 +85,44 @@ def flavor_of(at: CaseWorld, name: str) -> str:
     """The flavor of the CPU that a workload holds."""
     admission = at.world.workloads[f"{NAMESPACE}/{name}"].admission
     return "" if admission is None else admission.assignments[0].flavors["cpu"]
+
+
+def domains_of(at: CaseWorld, name: str) -> JsonObject:
+    """How many pods of a workload lie on each leaf."""
+    placements = at.world.domains.held().get(f"{NAMESPACE}/{name}", ())
+    return {",".join(domain.values): domain.count for one in placements for domain in one.assignment.domains}
+
+
+def _let_pods_hold(at: CaseWorld, pods: JsonObject) -> None:
+    """`{x1: {cpu: 2}}`: what pods that no queue places hold of nodes."""
+    at.fold(
+        [
+            NodeUsageObserved(node=node, requests={name: to_units(name, str(amount)) for name, amount in held.items()})
+            for node, held in pods.items()
+        ]
+    )
+
+
+def _topology(name: str, levels: list[str]) -> JsonObject:
+    return {"metadata": {"name": name}, "spec": {"levels": [{"nodeLabel": level} for level in levels]}}
+
+
+def _node(name: str, spec: JsonObject) -> JsonObject:
+    """`{rack: r1, cpu: 4}`: what is no resource is a label; ten pods fit unless it says otherwise."""
+    resources = {word: str(spec[word]) for word in ("cpu", "memory", "gpu", "pods") if word in spec}
+    labels = {word: str(text) for word, text in spec.items() if word not in (*resources, "ready", "taints")}
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
+        "spec": {"taints": spec.get("taints") or []},
+        "status": {
+            "allocatable": {"pods": "10", **resources},
+            "conditions": [{"type": "Ready", "status": "True" if spec.get("ready", True) else "False"}],
+        },
+    }
+
+
+def _autoscaler(name: str) -> JsonObject:
+    return {"metadata": {"name": name}, "spec": {"controllerName": PROVISIONING}}
 
 
 def _leave(at: CaseWorld, running: JsonObject) -> None:
@@ -171,6 +216,7 @@ def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
         "podSets": [
             {"name": "main", "count": count, "template": {"spec": pod}}
             | ({"minCount": spec["least"]} if "least" in spec else {})
+            | ({"topologyRequest": spec["topology"]} if "topology" in spec else {})
         ],
         "preemptionGates": [{"name": gate} for gate in spec.get("preemption_gates") or ()],
     }
@@ -187,15 +233,30 @@ def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:
         "count": count,
         "flavors": dict.fromkeys(asked, spec.get("flavor", "default")),
         "resourceUsage": {resource: str(int(amount) * count) for resource, amount in asked.items()},
+        **({"topologyAssignment": _on(spec["hosts"])} if "hosts" in spec else {}),
+        **({"delayedTopologyRequest": "Pending"} if spec.get("delayed") else {}),
     }
     return {
         "admission": {"clusterQueue": spec["queue"], "podSetAssignments": [held]},
         "conditions": [
             {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": since}
-            for kind in ("QuotaReserved", "Admitted")
+            for kind in ("QuotaReserved", *(() if spec.get("delayed") else ("Admitted",)))
         ]
         + ([_preempted_before(spec["preempted"])] if "preempted" in spec else []),
+        "unhealthyNodes": [{"name": node} for node in spec.get("failed_nodes") or ()],
+        "admissionChecks": [{"name": name, "state": "Ready", "message": ""} for name in spec.get("ready") or ()],
         "reclaimablePods": [{"name": "main", "count": spec["reclaimed"]}] if "reclaimed" in spec else [],
+    }
+
+
+def _on(hosts: JsonObject) -> JsonObject:
+    """`{x1: 2}`: so many pods on each host."""
+    return {
+        "levels": ["kubernetes.io/hostname"],
+        "slices": [
+            {"domainCount": 1, "valuesPerLevel": [{"universal": host}], "podCounts": {"universal": pods}}
+            for host, pods in hosts.items()
+        ],
     }
 
 

@@ -10,9 +10,21 @@ import msgspec
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
-from events.settings import AdmissionFairSharing, FairStrategy, PodsReadyRule, RequeuingTimestamp, SettingsObserved
+from events.provisioning import ProvisioningConfigObserved
+from events.quota import CheckParameters
+from events.settings import (
+    AdmissionFairSharing,
+    FairStrategy,
+    PodsReadyRule,
+    RequeuingTimestamp,
+    SettingsObserved,
+    Transformation,
+    TransformationStrategy,
+)
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
+from projections.checks.provisioning import CONFIG_GROUP, CONFIG_KIND
+from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload
@@ -20,6 +32,9 @@ from projections.world import World
 from services.admitter.decide import one_cycle
 from services.preemptor.decide import Preemptor
 from services.runtime.partition_host import Decider
+from services.watcher.node_usage import NodeUsage
+from services.watcher.nodes import node_facts
+from services.watcher.object_keys import place_of
 from services.watcher.view import View
 from services.watcher.workload_objects import workload_state
 
@@ -28,6 +43,7 @@ Case = dict[str, Any]
 _KINDS = (
     ("namespaces", "Namespace"),
     ("local_queues", "LocalQueue"),
+    ("topologies", "Topology"),
     ("resource_flavors", "ResourceFlavor"),
     ("admission_checks", "AdmissionCheck"),
     ("cluster_queues", "ClusterQueue"),
@@ -54,6 +70,7 @@ class CaseWorld:
             ),
             pods_ready=_pods_ready(config),
             admission_fair_sharing=_past_usage(config),
+            transformations=_transformations(config),
             gates=dict(case.get("gates_non_default") or {}),
             device_totals=False,
         )
@@ -61,8 +78,29 @@ class CaseWorld:
         for name, kind in _KINDS:
             for value in (case.get("objects") or {}).get(name) or ():
                 self.see(kind, _with_resources(value) if kind in ("ClusterQueue", "Cohort") else value)
+        self._configure_provisioning()
+        for value in (case.get("objects") or {}).get("nodes") or ():
+            self.fold(node_facts(value))
+        self._count_pods((case.get("objects") or {}).get("pods") or ())
         for value in case.get("workloads") or ():
             self.submit(value)
+
+    def _count_pods(self, pods: Iterable[Case]) -> None:
+        """What pods that no queue places hold of nodes, as the watcher sums it."""
+        facts = (*self.world.flavors.values(), *self.world.nodes.values())
+        held = NodeUsage({place_of(fact): fact for fact in facts})
+        for fact in facts:
+            held.note(fact)
+        held.count_all(pods)
+        self.fold(one for one in held.take_news() if one.requests)
+
+    def _configure_provisioning(self) -> None:
+        """Checks of the autoscaler are recorded as active, without the configuration that makes them so."""
+        for check in list(self.world.checks.values()):
+            if check.controller == PROVISIONING and check.parameters is None:
+                asked = CheckParameters(group=CONFIG_GROUP, kind=CONFIG_KIND, name=check.name)
+                config = ProvisioningConfigObserved(name=check.name, class_name="recorded")
+                self.fold([config, msgspec.structs.replace(check, parameters=asked)])
 
     def see(self, kind: str, value: Case) -> None:
         """Fold what the watcher tells of an object."""
@@ -139,6 +177,14 @@ def _millis(duration: str) -> Millis:
     """A duration as Go writes it, such as `1h10m0.5s`."""
     each = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
     return sum(int(Fraction(number) * each[unit]) for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", duration))
+
+
+def _transformations(config: Case) -> tuple[Transformation, ...]:
+    """Resources that are counted as others."""
+    return tuple(
+        Transformation(input=one["input"], outputs=one["outputs"], strategy=TransformationStrategy(one["strategy"]))
+        for one in config.get("resource_transformations") or ()
+    )
 
 
 def _pods_ready(config: Case) -> PodsReadyRule | None:

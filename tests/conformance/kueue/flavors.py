@@ -24,6 +24,7 @@ from projections.workloads.lifecycle import Admission
 from services.admitter.cycle import room_to_keep
 from services.admitter.entry import Entry, Head
 from services.admitter.flavor_plans import plan_for
+from services.admitter.topology import find_domains, topology_demand
 from tests.conformance.kueue.case_world import CaseWorld
 
 Case = dict[str, Any]
@@ -76,6 +77,25 @@ def mode_and_flavors(case: Case) -> str | None:
     return None if found == wanted else f"found {found}, recorded {wanted}"
 
 
+def leader_follows(case: Case) -> str | None:
+    """The flavors of a leader and its workers, and why it can't be said on which of them a pod set is placed."""
+    at, want = CaseWorld(case), case["want"]
+    workload = at.submitted(_with_pod_sets(case["inputs"]["wl_pods"]))
+    queue = at.world.cluster_queues[QUEUE]
+    plan = plan_for(at.world, Head(workload=workload, queue=queue))
+    assignment = _searched(at, QUEUE, _with_pod_sets(case["inputs"]["wl_pods"]), {})
+    found = {one.name: {name: choice.flavor for name, choice in one.flavors.items()} for one in assignment.pod_sets}
+    wanted = {
+        name: {resource: choice["name"] for resource, choice in flavors.items()}
+        for name, flavors in want["pod_set_flavors"].items()
+    }
+    if found != wanted:
+        return f"found {found}, recorded {wanted}"
+    problems = topology_demand(at.world, workload, plan, assignment).problems
+    told = {name: one["error"] for name, one in want["pod_set_errors"].items()}
+    return None if {name: problems.get(name) for name in told} == told else f"found {problems}, recorded {told}"
+
+
 def allowed_flavors(case: Case) -> str | None:
     """The flavor of a workload that may only use some."""
     at, want = CaseWorld(case), case["want"]
@@ -95,6 +115,9 @@ def reasons(case: Case) -> str | None:
     for name, usage in (inputs.get("sibling_cq_usage") or {}).items():
         _use(at, name, usage)
     assignment = _searched(at, queue, case["incoming"], inputs)
+    head = Head(workload=at.submitted(case["incoming"]), queue=at.world.cluster_queues[queue])
+    entry = Entry(head=head, node=at.world.quota.queues[queue], assignment=assignment)
+    find_domains(at.world, entry, plan_for(at.world, head))
     reason = refusal_reason(assignment) if assignment.representative is Mode.NO_FIT else ""
     if reason != want["no_fit_reason"]:
         return f"reason {reason!r}, recorded {want['no_fit_reason']!r}"
@@ -301,6 +324,7 @@ def _fungibility(config: Case) -> Fungibility:
 
 
 FLAVOR_SUITES: dict[str, Callable[[Case], str | None]] = {
+    "TestAssignFlavors_LeaderWorkerSetTASFlavor": leader_follows,
     "TestAssignFlavors": assign_flavors,
     "TestAssignFlavorsWithAllowedFlavors": allowed_flavors,
     "TestAssignment_TotalRequestsFor": total_requests,

@@ -85,7 +85,7 @@ def _victims(case: Case, chosen: Chosen) -> tuple[CaseWorld, Entry, list[Candida
     admission = Admission(cluster_queue=queue.name, assignments=assignment.assignments(), reservation=0, reserved_at=0)
     assignment.usage = usage_of(replace(head.workload, admission=admission), at.world.quota.columns)
     entry = Entry(head=head, assignment=assignment, node=at.world.quota.queues[queue.name], at=at.now)
-    found = victims_for(at.world, entry, at.now)
+    found = victims_for(at.world, entry, plan, at.now)
     if at.world.quota.usage_by_name(at.world.quota.queues[queue.name].root) != before:
         raise AssertionError("the search has left the tree changed")
     return at, entry, found

@@ -33,6 +33,30 @@ def _two_cycles(case: Case) -> str | None:
     return held(at, want["admissions_on_second_schedule"], without=evicted)
 
 
+def scan_goes_on(case: Case) -> str | None:
+    """Cycle after cycle the flavors of one whose pods have no room in the first one's topology, while quota changes."""
+    at, want = CaseWorld(case), case["want"]
+    (queue,) = case["objects"]["cluster_queues"]
+    for number in range(case["config"]["cycles"]):
+        line_up(at)
+        at.cycle()
+        if not case["inputs"]["no_churn"]:
+            at.see("ClusterQueue", _with_second_flavor(queue, "4" if number % 2 else "5"))
+    for name in ("pending", "blocker"):
+        admission = at.world.workloads[f"default/{name}"].admission
+        found = "" if admission is None else admission.assignments[0].flavors["cpu"]
+        if found != want[f"{name}_flavor"]:
+            return f"{name}: {found!r}, recorded {want[f'{name}_flavor']!r}"
+    return None
+
+
+def _with_second_flavor(queue: Case, quota: str) -> Case:
+    (group,) = queue["spec"]["resourceGroups"]
+    first, second = group["flavors"]
+    changed = {**second, "resources": [{**second["resources"][0], "nominalQuota": quota}]}
+    return {**queue, "spec": {**queue["spec"], "resourceGroups": [{**group, "flavors": [first, changed]}]}}
+
+
 def backoff_over(case: Case) -> str | None:
     """Whether a workload has waited long enough after it was evicted."""
     at = CaseWorld(case)
@@ -48,4 +72,5 @@ OVER_TIME_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestScheduleRecomputePreemptionTargets": cycle,
     "TestLastSchedulingContext": cycle_after_cycle,
     "TestBackoffWaitingTimeExpired": backoff_over,
+    "TestScheduleForPreserveFlavorScanProgress": scan_goes_on,
 }

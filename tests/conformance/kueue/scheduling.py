@@ -8,6 +8,8 @@ from events.quota import PreemptionPolicy
 from projections.preemption.policy import satisfies_policy
 from projections.quota.columns import Usage
 from projections.workloads.lifecycle import Workload
+from services.applier.manifests import workload_status
+from services.queue_manager.reconcile import reconcile
 from services.watcher.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
@@ -59,6 +61,40 @@ def _one_cycle(case: Case) -> str | None:
         or all_shown(at, want["workloads"])
         or events_told(at, case)
     )
+
+
+def topology_cycle(case: Case) -> str | None:
+    """One scheduling cycle with pods that are placed by topology: who holds which domains after it."""
+    return under_all_gates(case, _one_topology_cycle)
+
+
+def _one_topology_cycle(case: Case) -> str | None:
+    at, want = CaseWorld(case), case["want"]
+    line_up(at)
+    before = {key for key, one in at.world.workloads.items() if one.admitted and not one.unhealthy_nodes}
+    at.cycle()
+    for one in list(at.world.workloads.values()):
+        if one.unhealthy_nodes:
+            at.fold(reconcile(at.world, one, at.now))
+    wanted = want.get("new_assignments") or {}
+    return (
+        held(at, wanted, without=before)
+        or placed(at, wanted)
+        or _waiting(at, want)
+        or (all_shown(at, want["workloads"]) if want.get("workloads") else None)
+        or events_told(at, case)
+    )
+
+
+def placed(at: CaseWorld, wanted: Case) -> str | None:
+    """Which domains the pods of each workload hold, as they are stored in its status."""
+    for key, recorded in wanted.items():
+        shown = workload_status(at.world.workloads[key], at.world.settings)["admission"]["podSetAssignments"]
+        for found, one in zip(shown, recorded["podSetAssignments"], strict=True):
+            for field in ("topologyAssignment", "delayedTopologyRequest"):
+                if found.get(field) != one.get(field):
+                    return f"{key} {one['name']}: {field} {found.get(field)}, recorded {one.get(field)}"
+    return None
 
 
 def held(at: CaseWorld, wanted: Case, without: Collection[str] = ()) -> str | None:
@@ -126,4 +162,7 @@ SCHEDULING_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestAvailable": available,
     "TestSatisfiesPreemptionPolicy": satisfies,
     "TestSchedule": cycle,
+    "TestScheduleForTAS": topology_cycle,
+    "TestScheduleForTASCohorts": topology_cycle,
+    "TestScheduleForTASPreemption": topology_cycle,
 }

@@ -11,6 +11,7 @@ from tests.conformance.kueue.over_time import OVER_TIME_SUITES
 from tests.conformance.kueue.queues import QUEUE_SUITES
 from tests.conformance.kueue.reconciling import RECONCILE_SUITES
 from tests.conformance.kueue.scheduling import SCHEDULING_SUITES
+from tests.conformance.kueue.topology import TOPOLOGY_SUITES
 from tests.conformance.kueue.validation import VALIDATION_SUITES
 from tests.conformance.runner import Suite
 
@@ -24,19 +25,13 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
     **QUEUE_SUITES,
     **RECONCILE_SUITES,
     **SCHEDULING_SUITES,
+    **TOPOLOGY_SUITES,
     **VALIDATION_SUITES,
 }
 
-TOPOLOGY = "places on a topology of nodes are not sought: quota and cards decide"
 ELASTIC = "elastic slices of a workload are not known: a job that changes is admitted anew"
 
 NOT_DONE: dict[str, str] = {
-    "TestAssignFlavors_LeaderWorkerSetTASFlavor": TOPOLOGY,
-    "TestFindTopologyAssignments": TOPOLOGY,
-    "TestFindTopologyAssignmentsMultiLayerReplacement": TOPOLOGY,
-    "TestScheduleForTAS": TOPOLOGY,
-    "TestScheduleForTASCohorts": TOPOLOGY,
-    "TestScheduleForTASPreemption": TOPOLOGY,
     "TestScheduleConcurrentAdmission": "variants of one workload for several flavors at once are not known",
 }
 """Suites that are out of scope, and why."""
@@ -64,17 +59,9 @@ def why_not(case: Case) -> str | None:
     workloads = [case.get("incoming"), *(case.get("workloads") or ())]
     if any(_REPLACES in (one["metadata"].get("annotations") or {}) for one in workloads if one):
         return ELASTIC
-    objects = case.get("objects") or {}
-    if objects.get("topologies") and (objects.get("nodes") or any(_wants_topology(one) for one in workloads)):
-        return TOPOLOGY
-    if (case.get("inputs") or {}).get("admission_error"):
+    if inputs.get("admission_error") or inputs.get("patch_status_err"):
         return "a decision stands once it is on the log; a write that fails is tried again by the applier"
     return "it needs set-up that was not recorded" if (case.get("inputs") or {}).get("has_before_reconcile") else None
 
 
 _REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
-
-
-def _wants_topology(workload: Case | None) -> bool:
-    pod_sets = workload["spec"]["podSets"] if workload else ()
-    return any(one.get("topologyRequest") for one in pod_sets)

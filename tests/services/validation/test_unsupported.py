@@ -36,10 +36,6 @@ def shares(name: str) -> JsonObject:
 
 
 ASKED = [
-    (job(of_pods={f"{K}podset-required-topology": "rack"}), "TopologyNotSupported"),
-    (job(of_pods={f"{K}podset-preferred-topology": "rack"}), "TopologyNotSupported"),
-    (job(of_pods={f"{K}podset-unconstrained-topology": "true"}), "TopologyNotSupported"),
-    (job(of_pods={f"{K}podset-slice-required-topology": "rack"}), "TopologyNotSupported"),
     (job(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
     (job(annotations={f"{K}workload-slice-name": "s"}), "ElasticJobNotSupported"),
     (job(resourceClaims=[{"name": "gpu"}]), "ResourceClaimsNotSupported"),

@@ -1,0 +1,121 @@
+"""The second pass: pods of workloads that hold quota get their domains, or others instead of a node that has failed.
+
+Rule: docs/rules/topology.md#second-pass
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from events.admission import SecondPassFailed, TopologyAssigned
+from events.catalogue import Decision
+from events.event import Millis
+from events.topology import DelayedTopology, TopologyPlacement
+from events.workload import PodSetAssignment
+from projections.topology.gates import topology_gates
+from projections.topology.replacement import NodeLoss
+from projections.topology.request import PlacementRequest, PodSetPlacement
+from projections.topology.usage import HeldDomains
+from projections.topology.workload_placement import first_failure, replace_node
+from projections.workloads.lifecycle import Workload
+from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
+from projections.world import World
+from services.admitter.topology import places, request_of, rooms
+
+
+def second_passes(world: World, tree: str, at: Millis) -> Iterator[Decision]:
+    """The decisions about all workloads of a tree that need a second pass; new domains count for the rest of the trial."""
+    members = set(world.quota.members(tree))
+    for key in sorted(world.second_passes):
+        workload = world.workloads.get(key)
+        if workload is None or workload.admission is None or workload.admission.cluster_queue not in members:
+            continue
+        if needs_second_pass(workload) and workload.second_pass.again_at <= at:
+            yield from second_pass(world, workload, at)
+
+
+def second_pass(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """The decision about one workload; nothing while checks still delay it."""
+    admission = workload.admission
+    if admission is None:
+        return []
+    requests = _requests(world, workload, admission.assignments)
+    if not requests:
+        return []
+    placements = _places(world, workload, requests)
+    failed = first_failure(placements)
+    if failed is not None:
+        return [
+            SecondPassFailed(
+                workload=workload.key,
+                cluster_queue=admission.cluster_queue,
+                message=f"couldn't assign flavors to pod set {failed.pod_set}: {failed.failure}",
+                again_at=at + delay_after(workload.second_pass.failures),
+            )
+        ]
+    assigned = _assigned(admission.assignments, requests, placements)
+    _occupy_what_is_new(world, admission.assignments, assigned)
+    return [TopologyAssigned(workload=workload.key, cluster_queue=admission.cluster_queue, assignments=assigned)]
+
+
+def _requests(world: World, workload: Workload, assignments: Sequence[PodSetAssignment]) -> list[PlacementRequest]:
+    """What is to be placed: pod sets on failed nodes with where their pods are, else those that have no domains yet."""
+    pod_sets = {one.name: one for one in workload.spec.pod_sets}
+    found: list[PlacementRequest] = []
+    for one in assignments:
+        pod_set = pod_sets.get(one.name)
+        if pod_set is None or not one.count or (one.topology is None) is workload.admitted:
+            continue
+        if one.topology is not None:
+            request = request_of(world, workload, pod_set, one.count, one.topology.flavor)
+            found.append(msgspec.structs.replace(request, previous=one.topology.assignment))
+        elif one.delayed_topology is DelayedTopology.PENDING:
+            flavor = next((name for name in sorted(one.flavors.values()) if world.domains.has(name)), "")
+            if flavor:
+                found.append(request_of(world, workload, pod_set, one.count, flavor))
+    return found
+
+
+def _places(world: World, workload: Workload, requests: Sequence[PlacementRequest]) -> tuple[PodSetPlacement, ...]:
+    failed = failed_nodes(workload)
+    if not failed:
+        return places(world, requests)
+    lost = NodeLoss(host=failed[0], pod_owned=workload.owner is not None and workload.owner.is_pod)
+    flavors = {one.flavor for one in requests}
+    return replace_node(rooms(world, flavors, empty=False), requests, lost, topology_gates(world.settings))
+
+
+def _assigned(
+    assignments: Sequence[PodSetAssignment],
+    requests: Sequence[PlacementRequest],
+    placements: Sequence[PodSetPlacement],
+) -> tuple[PodSetAssignment, ...]:
+    asked: Mapping[str, PlacementRequest] = {one.pod_set: one for one in requests}
+    places = {one.pod_set: one.assignment for one in placements}
+    return tuple(
+        one
+        if (place := places.get(one.name)) is None
+        else msgspec.structs.replace(
+            one,
+            topology=TopologyPlacement(
+                flavor=asked[one.name].flavor, requests=dict(asked[one.name].requests), assignment=place
+            ),
+            delayed_topology=None if one.delayed_topology is None else DelayedTopology.READY,
+        )
+        for one in assignments
+    )
+
+
+def _occupy_what_is_new(world: World, before: Sequence[PodSetAssignment], after: Sequence[PodSetAssignment]) -> None:
+    """Count the new pods of each domain; what is left free is so from the next cycle on."""
+    for old, new in zip(before, after, strict=True):
+        if new.topology is None or new.topology == old.topology:
+            continue
+        held = {} if old.topology is None else {one.values: one.count for one in old.topology.assignment.domains}
+        more = tuple(
+            msgspec.structs.replace(one, count=one.count - held.get(one.values, 0))
+            for one in new.topology.assignment.domains
+            if one.count > held.get(one.values, 0)
+        )
+        assignment = msgspec.structs.replace(new.topology.assignment, domains=more)
+        HeldDomains(world.domains, (msgspec.structs.replace(new.topology, assignment=assignment),)).occupy()

@@ -1,0 +1,202 @@
+"""The domains of an entry's pods: where those that are placed by topology lie, beside the flavors they get.
+
+Rule: docs/rules/topology.md#cycle
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from events.admission import FlavorAttempt, Mode
+from events.pod_set import PodSet
+from events.quota import ClusterQueueObserved
+from events.topology import DelayedTopology, TopologyPlacement
+from events.workload import CheckState, PodSetUpdate
+from projections.checks.provisioning import CONTROLLER as PROVISIONING
+from projections.flavors.assignment import Assignment, PodSetChoice
+from projections.flavors.plan import Plan
+from projections.flavors.refusal import PLACEMENT_FAILED
+from projections.preemption.classic import discharge
+from projections.queues.active_condition import MULTIKUEUE
+from projections.topology.gates import topology_gates
+from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
+from projections.topology.usage import HeldDomains
+from projections.topology.workload_placement import first_failure, place_pod_sets
+from projections.workloads.adjusted_pods import adjusted
+from projections.workloads.effective_requests import pod_requests
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+from services.admitter.entry import Entry
+
+
+class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
+    """What an entry asks of the topologies of the flavors that were chosen for it."""
+
+    requests: tuple[PlacementRequest, ...] = ()
+    problems: Mapping[str, str] = {}
+    """Pod sets for which it can't be said on which flavor they are placed, and why."""
+    delayed: tuple[str, ...] = ()
+    """Pod sets that are placed once their checks are ready."""
+
+
+def find_domains(world: World, entry: Entry, plan: Plan) -> None:
+    """Give the entry's pod sets their domains as things stand; without them its mode says that room has to be made.
+
+    Where not even a cluster without others would have them, nothing fits.
+    """
+    assignment = entry.assignment
+    if assignment is None or entry.mode is Mode.NO_FIT or not any(plan.by_topology):
+        return
+    demand = topology_demand(world, entry.workload, plan, assignment)
+    choices = {one.name: one for one in assignment.pod_sets}
+    for name, why in demand.problems.items():
+        choices[name].reasons.append(why)
+        choices[name].failed = PLACEMENT_FAILED
+    for name in demand.delayed:
+        choices[name].delayed = DelayedTopology.PENDING
+    if demand.problems or not demand.requests:
+        return
+    if entry.mode is Mode.FIT:
+        placements = places(world, demand.requests)
+        failed = first_failure(placements)
+        if failed is None:
+            _settle(demand.requests, placements, choices)
+            return
+        choices[failed.pod_set].reasons.append(failed.failure)
+        _lacks_room(choices[failed.pod_set])
+    failed = first_failure(places(world, demand.requests, empty=True))
+    if failed is not None:
+        choices[failed.pod_set].failed = PLACEMENT_FAILED
+        assignment.attempts = [_without_domains(one, choices[failed.pod_set]) for one in assignment.attempts]
+        return
+    for request in demand.requests:
+        _lacks_room(choices[request.pod_set])
+
+
+def settle_domains(world: World, entry: Entry, plan: Plan) -> None:
+    """Give an entry that preempts the domains that it gets once its victims are gone.
+
+    Without victims those of a cluster without others: they only keep room for the rest of the cycle.
+    """
+    demand = demand_of(world, entry, plan)
+    if entry.assignment is None or not demand.requests:
+        return
+    choices = {one.name: one for one in entry.assignment.pod_sets}
+    with world.trial():
+        for victim in entry.victims:
+            discharge(world.trail, victim)
+        _settle(demand.requests, places(world, demand.requests, empty=not entry.victims), choices)
+
+
+def places(world: World, requests: Sequence[PlacementRequest], *, empty: bool = False) -> tuple[PodSetPlacement, ...]:
+    """Where the pods would lie as things stand, or if nobody else were placed by topology."""
+    flavors = {one.flavor for one in requests}
+    return place_pod_sets(rooms(world, flavors, empty=empty), requests, topology_gates(world.settings))
+
+
+def held_domains(world: World, entry: Entry) -> HeldDomains:
+    """The domains that were found for the entry, to count them on trial."""
+    pod_sets = entry.assignment.pod_sets if entry.assignment is not None else ()
+    return HeldDomains(world.domains, tuple(one.topology for one in pod_sets if one.topology is not None))
+
+
+def demand_of(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
+    """What the entry asks of topologies with the flavors that it has now."""
+    if entry.assignment is None or not any(plan.by_topology):
+        return TopologyDemand()
+    return topology_demand(world, entry.workload, plan, entry.assignment)
+
+
+def topology_demand(world: World, workload: Workload, plan: Plan, assignment: Assignment) -> TopologyDemand:
+    """What the pod sets ask of the topologies of their flavors (docs/rules/topology.md#tas-flavor)."""
+    requests: list[PlacementRequest] = []
+    problems: dict[str, str] = {}
+    delayed: list[str] = []
+    for by_topology, asked, choice in zip(plan.by_topology, plan.asked, assignment.pod_sets, strict=True):
+        if not by_topology or not choice.count:
+            continue
+        flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
+        if len(flavors) != 1:
+            problems[choice.name] = _which_flavor(flavors)
+        elif _is_delayed(world, plan.queue, flavors[0], reserved=workload.reserved):
+            delayed.append(choice.name)
+        else:
+            requests.append(request_of(world, workload, asked.pod_set, choice.count, flavors[0]))
+    return TopologyDemand(requests=tuple(requests), problems=problems, delayed=tuple(delayed))
+
+
+def _which_flavor(flavors: Sequence[str]) -> str:
+    if not flavors:
+        return "no TAS flavor assigned"
+    return f"more than one TAS flavor assigned: {', '.join(flavors)}"
+
+
+def _is_delayed(world: World, queue: ClusterQueueObserved, flavor: str, *, reserved: bool) -> bool:
+    for rule in queue.checks:
+        check = world.checks.get(rule.name)
+        if check is None:
+            continue
+        if check.controller == MULTIKUEUE:
+            return True
+        if check.controller == PROVISIONING and not reserved and (not rule.flavors or flavor in rule.flavors):
+            return True
+    return False
+
+
+def request_of(world: World, workload: Workload, pod_set: PodSet, count: int, flavor: str) -> PlacementRequest:
+    """What so many pods of a pod set ask of the topology of a flavor: by their template, not by what is charged for them."""
+    shape = adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, pod_set).shape
+    request = PlacementRequest(
+        pod_set=pod_set.name,
+        flavor=flavor,
+        count=count,
+        requests=pod_requests(shape),
+        node_selector=shape.node_selector,
+        node_terms=shape.node_terms,
+        tolerations=shape.tolerations,
+        updates=_ready_updates(workload, pod_set.name),
+    )
+    return request if pod_set.topology is None else msgspec.structs.replace(request, topology=pod_set.topology)
+
+
+def _ready_updates(workload: Workload, pod_set: str) -> tuple[PodSetUpdate, ...]:
+    return tuple(
+        update
+        for check in workload.checks.values()
+        if check.state is CheckState.READY
+        for update in check.updates
+        if update.name == pod_set
+    )
+
+
+def _settle(
+    requests: Sequence[PlacementRequest], placements: Sequence[PodSetPlacement], choices: Mapping[str, PodSetChoice]
+) -> None:
+    asked = {one.pod_set: one for one in requests}
+    for one in placements:
+        if one.assignment is not None:
+            request = asked[one.pod_set]
+            choices[one.pod_set].topology = TopologyPlacement(
+                flavor=request.flavor, requests=dict(request.requests), assignment=one.assignment
+            )
+
+
+def _without_domains(attempt: FlavorAttempt, choice: PodSetChoice) -> FlavorAttempt:
+    """The attempt with a flavor that was chosen, and that would have no domains for the pods even without others."""
+    chosen = choice.flavors.get(attempt.resource)
+    if attempt.pod_set != choice.name or chosen is None or chosen.flavor != attempt.flavor:
+        return attempt
+    return msgspec.structs.replace(attempt, mode=Mode.NO_FIT, reason=PLACEMENT_FAILED)
+
+
+def _lacks_room(choice: PodSetChoice) -> None:
+    choice.flavors = {
+        name: msgspec.structs.replace(one, mode=Mode.PREEMPT) if one.mode is Mode.FIT else one
+        for name, one in choice.flavors.items()
+    }
+
+
+def rooms(world: World, flavors: Iterable[str], *, empty: bool) -> dict[str, FlavorRoom]:
+    """What is free on each flavor as things stand, or if nobody were placed by topology."""
+    found = {name: world.domains.empty_room(name) if empty else world.domains.room(name) for name in sorted(flavors)}
+    return {name: room for name, room in found.items() if room is not None}

@@ -1,0 +1,82 @@
+from events.admission import SecondPassFailed, TopologyAssigned
+from events.json_object import JsonObject
+from events.workload import EvictionOrdered
+from projections.world import World
+from services.admitter.second_pass import second_passes
+from services.queue_manager.reconcile import reconcile
+from tests.cases.situation import played
+from tests.conformance.kueue.case_world import CaseWorld
+
+FULL: JsonObject = {
+    "flavors": {"default": {"nodeLabels": {"pool": "gpu"}, "topologyName": "dc"}},
+    "topologies": {"dc": ["kubernetes.io/hostname"]},
+    "nodes": {"x1": {"pool": "gpu", "cpu": 2, "ready": False}, "x2": {"pool": "gpu", "cpu": 2}},
+    "queues": {"a": {"quota": {"cpu": {"default": 9}}}},
+    "running": {
+        "old": {
+            "queue": "a",
+            "cpu": 2,
+            "count": 2,
+            "hosts": {"x1": 1, "x2": 1},
+            "failed_nodes": ["x1"],
+            "topology": {"preferred": "kubernetes.io/hostname"},
+        }
+    },
+}
+LATER = {"gates": {"TASFailedNodeReplacementFailFast": False}}
+WHY = "couldn't assign flavors to pod set main: cannot find replacement assignment for unhealthy node: x1"
+
+
+def passes(at: CaseWorld) -> list[SecondPassFailed | TopologyAssigned]:
+    found: list[SecondPassFailed | TopologyAssigned] = []
+    with at.world.trial():
+        for one in second_passes(at.world, _tree(at.world), at.now):
+            assert isinstance(one, SecondPassFailed | TopologyAssigned)
+            found.append(one)
+    return found
+
+
+def _tree(world: World) -> str:
+    (tree,) = world.quota.trees()
+    return tree
+
+
+def test_one_that_finds_no_other_node_is_evicted() -> None:
+    at = played(FULL)
+    (ordered,) = reconcile(at.world, at.world.workloads["default/old"], at.now)
+    assert isinstance(ordered, EvictionOrdered)
+    assert (ordered.reason, ordered.message) == (
+        "NodeFailures",
+        "Workload was evicted as there was no replacement for unhealthy node(s): x1",
+    )
+
+
+def test_without_the_gate_it_is_tried_again_later_and_later() -> None:
+    at = played({**FULL, **LATER})
+    old = at.world.workloads["default/old"]
+    assert (old.second_pass.failures, old.second_pass.again_at - at.now) == (1, 1_000)
+    assert not reconcile(at.world, old, at.now)
+    assert not passes(at)
+    waited: list[int] = []
+    for _ in range(6):
+        at.now = at.world.workloads["default/old"].second_pass.again_at
+        (failed,) = passes(at)
+        assert isinstance(failed, SecondPassFailed)
+        waited.append(failed.again_at - at.now)
+        at.fold([failed])
+    assert waited == [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
+
+
+def test_a_node_that_comes_in_time_is_taken_and_the_failed_one_forgotten() -> None:
+    at = played({**FULL, **LATER})
+    (there,) = [one for one in at.world.nodes.values() if one.name == "x2"]
+    at.fold(
+        [type(there)(name="x3", labels={**there.labels, "kubernetes.io/hostname": "x3"}, allocatable=there.allocatable)]
+    )
+    at.now = at.world.workloads["default/old"].second_pass.again_at
+    (found,) = passes(at)
+    assert isinstance(found, TopologyAssigned)
+    at.fold([found])
+    old = at.world.workloads["default/old"]
+    assert (old.unhealthy_nodes, old.second_pass.failures) == ((), 0)
+    assert not passes(at)
