@@ -116,12 +116,12 @@ def test_all_that_a_cluster_runs_is_in_the_image(image: Path) -> None:
 
 def test_the_image_has_no_sql_and_says_so(image: Path) -> None:
     done = in_image(image, "audit", "query", "SELECT 1", "--archive", str(image))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == "error: this installation is for services: this command needs kuelog[archive]\n"
 
 
 def test_the_image_has_no_sandbox_and_says_so(image: Path) -> None:
     assert not (image / "ops" / "sandbox").exists()
     done = in_image(image, "demo")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == "error: this installation is for services: this command needs kuelog[sandbox]\n"
