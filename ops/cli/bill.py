@@ -52,7 +52,7 @@ def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Pa
         ledger, read, window = read_ledger(asked, quiet=output is not BillForm.TABLE)
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
-        found = bill(ledger, window, groups, asked.tenant)
+        found = bill(ledger, window, groups, (asked.tenant,) if asked.tenant else None)
         _write(ledger, found, read, asked, output=output, out=out, console=console)
         warnings = warn(ledger, found, read, window)
         outcome.code = 1 if warnings else 0

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
-from ops.console.server import console_served
+from ops.console.server import Door, console_served
 from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.log.jetstream import connect
 
@@ -19,6 +19,6 @@ async def console_beside(nats: str, port: int, console: Console, *, scale: float
     async with AsyncExitStack() as stack:
         bus = await connect(nats)
         stack.push_async_callback(bus.close)
-        served = await stack.enter_async_context(console_served(bus, port=port, scale=scale))
+        served = await stack.enter_async_context(console_served(bus, Door(port=port), scale=scale))
         console.print(f"console on http://{LOOPBACK}:{served.port}/", highlight=False)
         yield

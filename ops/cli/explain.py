@@ -18,8 +18,7 @@ from ops.queries.point import point_at
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, print_answer
 from projections.explanation.about import canonical
-from projections.explanation.redaction import Redaction
-from projections.world import World
+from projections.explanation.redaction import Redaction, namespaces_in
 
 
 def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output: Form, console: Console) -> int:
@@ -29,9 +28,9 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
         with _busy(console), opened_log(source) as entries:
             point = point_at(entries, at)
             world = world_at(point)
-            plain = explained(world, point, wanted, namespace)
+            plain = explained(world, point, wanted, lambda key: not namespace or key.startswith(f"{namespace}/"))
             about = point.upto, point.describe()
-        hidden = Redaction(namespace, _namespaces(world)) if namespace else None
+        hidden = Redaction([namespace], namespaces_in(world), world.nodes) if namespace else None
         if hidden is not None:
             plain = hidden.of(plain)
         if output is not Form.TEXT:
@@ -41,11 +40,6 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
             console.print(f"as of {about[1]}", style="dim", highlight=False)
         outcome.code = 0
     return outcome.code
-
-
-def _namespaces(world: World) -> list[str]:
-    keys = (*world.workloads, *world.pods, *world.local_queues)
-    return sorted({*world.namespaces, *(key.partition("/")[0] for key in keys)})
 
 
 def _busy(console: Console) -> Progress:

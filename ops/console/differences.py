@@ -7,6 +7,7 @@ import msgspec
 
 from events.json_object import JsonObject
 from ops.console.recorded import Recorded
+from ops.console.rights import Rights
 from ops.production.cards_view import card_views
 from projections.explanation.read_models import queue_rows, usage_rows
 
@@ -15,14 +16,15 @@ MOST = 500
 """Rows of one kind at most that are listed; their number is always whole."""
 
 
-def differences(before: Recorded, after: Recorded) -> JsonObject:
+def differences(before: Recorded, after: Recorded, rights: Rights) -> JsonObject:
     """By kind of row, what differs between two moments: of workloads, queues, the use of quota, and cards."""
-    kinds: dict[str, tuple[Callable[[Recorded], Sequence[Any]], Callable[[Any], str]]] = {
-        "workloads": (lambda then: then.rows(), lambda row: row.key),
+    every: dict[str, tuple[Callable[[Recorded], Sequence[Any]], Callable[[Any], str]]] = {
+        "workloads": (lambda then: [row for row in then.rows() if rights.reads(row.key)], lambda row: row.key),
         "queues": (lambda then: queue_rows(then.world()), lambda row: row.name),
         "usage": (lambda then: usage_rows(then.world()), lambda row: f"{row.node} {row.flavor} {row.resource}"),
         "cards": (lambda then: card_views(then.cards().world), lambda row: f"{row.node} {row.card}"),
     }
+    kinds = every if rights.queues else {"workloads": every["workloads"]}
     return {
         "before": {"at": before.point.at, "sequences": before.point.upto},
         "after": {"at": after.point.at, "sequences": after.point.upto},

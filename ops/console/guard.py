@@ -1,11 +1,13 @@
 """What the console refuses, and the headers of each answer: nothing is loaded from elsewhere, nothing is written."""
 
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
 
 from ops.console.live import NotFolded
+from ops.console.rights import Forbidden
 from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -14,9 +16,17 @@ from ops.production.archive.errors import (
     HistoryIncomplete,
 )
 from ops.production.listeners.endpoint import is_loopback
+from ops.production.listeners.front_proxy import Unproven
+from ops.production.listeners.token_review import TooManyTokens
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
 from ops.queries.time_travel import BadTime
+from services.runtime.cluster_port import (
+    ClusterUnavailable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+)
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.partition_errors import MessageHalts
 
@@ -27,7 +37,32 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_BAD_REQUEST, _NOT_FOUND, _NOT_ALLOWED, _MISDIRECTED, _UNAVAILABLE = 400, 404, 405, 421, 503
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_ALLOWED = 400, 401, 403, 404, 405
+_MISDIRECTED, _TOO_LARGE, _WRONG_FORM, _UNAVAILABLE = 421, 413, 415, 503
+_READING = frozenset({"GET", "HEAD"})
+_HTTP = {
+    _NOT_FOUND: "there is no such page",
+    _TOO_LARGE: "that is more than the console takes",
+    _WRONG_FORM: "write application/json",
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class BadQuestion(ValueError):
+    """A parameter of an address that can't be understood."""
+
+
+class ConsoleUnserved(Exception):
+    """The console can't be served as it was asked for."""
+
+
+class FromElsewhere(Exception):
+    """A page of another site has a browser send something here."""
+
+
+class NoReview(Exception):
+    """The API server does not say who asks, or what they may read."""
+
 
 UNREADABLE = (
     NotFolded,
@@ -42,60 +77,100 @@ UNREADABLE = (
     HistoryIncomplete,
 )
 """Why a log can't be read as it is; each says what to do."""
+UNREVIEWED = (ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing)
+"""Why an API server gives no review."""
+_CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((BadTime, BadQuestion, BillRefused), _BAD_REQUEST),
+    ((Unproven,), _UNAUTHORIZED),
+    ((Forbidden, FromElsewhere), _FORBIDDEN),
+    ((NotOnTheLog,), _NOT_FOUND),
+    ((*UNREADABLE, NoReview, TooManyTokens), _UNAVAILABLE),
+)
+REFUSED = tuple(kind for kinds, _ in _CODES for kind in kinds)
 
 
-class BadQuestion(ValueError):
-    """A parameter of an address that can't be understood."""
-
-
-class ConsoleUnserved(Exception):
-    """The console can't be served as it was asked for."""
-
-
-def check_address(address: str) -> None:
-    """Raise `ConsoleUnserved` for an address that others than this machine can reach: who may read is not asked yet."""
-    if not is_loopback(address):
+def check_address(address: str, *, reviewed: bool, encrypted: bool) -> None:
+    """Raise `ConsoleUnserved` for an address that others than this machine can reach, unless it is known who may read, and tokens
+    are not sent in plain text.
+    """
+    if is_loopback(address):
+        return
+    if not reviewed:
         raise ConsoleUnserved(
-            f"the console can't be served on {address}: it asks nobody who may read, so it listens on this machine alone "
-            "(127.0.0.1); reach it from elsewhere by `ssh -L` or `kubectl port-forward`"
+            f"the console can't be served on {address} to everybody: say --access token (people show bearer tokens of the cluster) or "
+            "--access proxy (a proxy signs them in), or keep it on 127.0.0.1 and reach it by `ssh -L` or `kubectl port-forward`"
+        )
+    if not encrypted:
+        raise ConsoleUnserved(
+            f"the console can't be served on {address} in plain text, tokens and secrets would be read on the way: name a "
+            "certificate with --tls-cert and --tls-key, or with --service the Service whose certificate it is to make itself"
         )
 
 
-def refusal(code: int, message: str) -> web.Response:
+def refusal(code: int, message: str, **more: str) -> web.Response:
     """An error as programs and pages read it."""
     body = msgspec.json.encode({"code": code, "message": message})
-    return web.Response(body=body, status=code, content_type="application/json", headers={"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "no-store", **more}
+    return web.Response(body=body, status=code, content_type="application/json", headers=headers)
 
 
-@web.middleware
-async def guarded(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Answer GET and HEAD under the names of this machine, and nothing else."""
-    answer = await _answer(request, handler)
-    if not answer.prepared:
-        answer.headers.update(HEADERS)
-    return answer
+class Guard:
+    """What stands before every answer; with `names` only those of this machine are answered under.
+
+    `written` are the methods besides GET and HEAD, each with its path, that something is sent by.
+    """
+
+    def __init__(self, *, names: bool, written: frozenset[tuple[str, str]]) -> None:
+        self._names, self._written = names, written
+
+    def middleware(self) -> Callable[..., Awaitable[web.StreamResponse]]:
+        """As an application takes it."""
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            answer = await self._answer(request, handler)
+            if not answer.prepared:
+                answer.headers.update(HEADERS)
+            return answer
+
+        return guarded
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        # DNS rebinding: a foreign page whose name now resolves to this machine would be of one origin with the console.
+        if self._names and not is_loopback(_host_of(request.headers.get("Host", ""))):
+            message = "this console answers under the names of this machine alone: localhost, 127.0.0.1"
+            return refusal(_MISDIRECTED, message)
+        if request.method not in _READING and (request.method, request.path) not in self._written:
+            return refusal(_NOT_ALLOWED, "the console only answers questions: GET and HEAD")
+        try:
+            if request.method not in _READING:
+                check_origin(request)
+            return await handler(request)
+        except web.HTTPException as problem:
+            if problem.status not in _HTTP:
+                raise
+            return refusal(problem.status, _HTTP[problem.status])
+        except REFUSED as problem:
+            return refused(problem)
 
 
-async def _answer(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    # DNS rebinding: a foreign page whose name now resolves to this machine would be of one origin with the console.
-    if not is_loopback(_host_of(request.headers.get("Host", ""))):
-        return refusal(_MISDIRECTED, "this console answers under the names of this machine alone: localhost, 127.0.0.1")
-    if request.method not in ("GET", "HEAD"):
-        return refusal(_NOT_ALLOWED, "the console only answers questions: GET and HEAD")
-    try:
-        return await handler(request)
-    except web.HTTPNotFound:
-        return refusal(_NOT_FOUND, "there is no such page")
-    except (BadTime, BadQuestion, BillRefused) as problem:
-        return refusal(_BAD_REQUEST, str(problem))
-    except NotOnTheLog as problem:
-        return refusal(_NOT_FOUND, str(problem))
-    except UNREADABLE as problem:
-        return refusal(_UNAVAILABLE, str(problem))
+def check_origin(request: web.Request) -> None:
+    """Raise `FromElsewhere` where a browser sends this for a page that is not ours. Programs are no browsers, and say nothing."""
+    fetched, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
+    ours = fetched == "same-origin" if fetched else not origin or urlsplit(origin).netloc == request.headers.get("Host")
+    if not ours:
+        raise FromElsewhere("a page of another site asks for this")
+
+
+def refused(problem: Exception, words: Callable[[str], str] = str) -> web.Response:
+    """One of `REFUSED` as an answer; `words` leaves out what who asks may not read."""
+    code = next(code for kinds, code in _CODES if isinstance(problem, kinds))
+    more: dict[str, str] = {}
+    if code == _UNAUTHORIZED:
+        more["WWW-Authenticate"] = 'Bearer realm="kuelog"'
+    if isinstance(problem, TooManyTokens):
+        more["Retry-After"] = "1"
+    return refusal(code, words(str(problem)), **more)
 
 
 def _host_of(text: str) -> str:

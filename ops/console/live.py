@@ -8,6 +8,7 @@ from ops.console.changes import Positions
 from ops.production.wiring import DEVICE_PARTITION, PARTITION, Running
 from ops.queries.time_travel import Moment
 from projections.explanation.read_models import WorkloadRow, workload_rows
+from projections.explanation.redaction import namespaces_in
 from projections.world import World
 from services.runtime.partition_host import PartitionHost
 
@@ -25,6 +26,7 @@ class Live:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._rows: tuple[Positions, Sequence[WorkloadRow]] | None = None
+        self._spaces: tuple[Positions, frozenset[str], frozenset[str]] | None = None
 
     @property
     def ready(self) -> bool:
@@ -63,6 +65,21 @@ class Live:
     def cards(self) -> Moment:
         """The same world, as questions about cards take it."""
         return Moment(world=self.world(), at=self.at(), began=0, upto=dict(self.positions()), since={})
+
+    def namespaces(self) -> frozenset[str]:
+        """Every namespace that is known. Raises `NotFolded`."""
+        return self._known_namespaces()[1]
+
+    def queue_namespaces(self) -> frozenset[str]:
+        """Those with a local queue or a workload: what is of the others, nobody asks about. Raises `NotFolded`."""
+        return self._known_namespaces()[2]
+
+    def _known_namespaces(self) -> tuple[Positions, frozenset[str], frozenset[str]]:
+        world, found = self.world(), self.positions()
+        if self._spaces is None or self._spaces[0] != found:
+            used = frozenset(key.partition("/")[0] for key in (*world.workloads, *world.local_queues))
+            self._spaces = found, frozenset(namespaces_in(world)), used
+        return self._spaces
 
     def _host(self) -> PartitionHost:
         host = self._running.hosts.get(PARTITION)

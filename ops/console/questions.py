@@ -1,11 +1,14 @@
 """What the console can be asked besides the life of one workload: each question by name, and what it is asked of."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from events.json_object import JsonObject
 from ops.console import views
 from ops.console.recorded import Recorded
+from ops.console.rights import Rights
 from ops.console.time_strip import time_strip
 from ops.production.cards_view import card_views
 from ops.queries.answers import cards_answer
@@ -14,10 +17,11 @@ from ops.queries.billing.reading import Read
 from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
 from ops.queries.time_travel import Moment
-from projections.billing.entry import Window
+from projections.billing.entry import Entry, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import bill
 from projections.explanation.read_models import WorkloadRow
+from projections.explanation.redaction import HIDDEN
 from projections.world import World
 
 Query = Mapping[str, str]
@@ -42,32 +46,99 @@ class Folded(Protocol):
         ...
 
 
-def _cards(of: Folded, query: Query) -> JsonObject:
+class Question(msgspec.Struct, frozen=True):
+    """A question, and whether it is about the whole cluster: who may not list cluster queues is not answered then."""
+
+    answer: Callable[[Any, Query, Rights], JsonObject]
+    of_cluster: bool = False
+
+    def ask(self, of: Folded | Recorded, query: Query, rights: Rights) -> JsonObject:
+        """The answer for somebody who may read just that much. Raises `Forbidden`."""
+        if self.of_cluster:
+            rights.check_queues()
+        return self.answer(of, query, rights)
+
+
+def readable_rows(of: Folded, rights: Rights) -> Sequence[WorkloadRow]:
+    """The workloads that may be read."""
+    return of.rows() if rights.namespaces is None else [row for row in of.rows() if rights.reads(row.key)]
+
+
+def _overview(of: Folded, query: Query, rights: Rights) -> JsonObject:
+    del query
+    cards = card_views(of.cards().world) if rights.queues else []
+    return views.overview(of.world(), readable_rows(of, rights), cards, queues=rights.queues)
+
+
+def _cards(of: Folded, query: Query, rights: Rights) -> JsonObject:
+    del rights
     return cards_answer(of.cards(), node=query.get("node", ""), model=query.get("model", ""))
 
 
-def _preemptions(of: Recorded, query: Query) -> JsonObject:
+def _preemptions(of: Recorded, query: Query, rights: Rights) -> JsonObject:
     del query
-    return preemptions_answer(of.point.entries, _ledger(of, {})[0])
+    found = preemptions_answer(of.point.entries, _ledger(of, {})[0])
+    return {
+        "preemptions": [
+            one for one in found["preemptions"] if rights.reads(one["workload"]) or rights.reads(one["by"])
+        ],
+        "cut_short": [one for one in found["cut_short"] if rights.reads(one["workload"])],
+    }
 
 
-def _bills(of: Recorded, query: Query) -> JsonObject:
+def _bills(of: Recorded, query: Query, rights: Rights) -> JsonObject:
     ledger, read, window = _ledger(of, query)
-    named = query.get("group-by", "")
-    tenant = query.get("tenant", "")
-    return bill_answer(ledger, bill(ledger, window, groups_of([named] if named else ()), tenant), read)
+    named, tenant = query.get("group-by", ""), query.get("tenant", "")
+    if tenant:
+        rights.check_namespace(tenant)
+    tenants = frozenset((tenant,)) if tenant else rights.namespaces
+    answer = bill_answer(ledger, bill(ledger, window, groups_of([named] if named else ()), tenants), read)
+    if not rights.queues:
+        answer = {**answer, "cards": None, "quota": None}
+    return answer if rights.namespaces is None else _own_bill(answer, rights)
 
 
-def _gantt(of: Recorded, query: Query) -> JsonObject:
+def _own_bill(answer: JsonObject, rights: Rights) -> JsonObject:
+    """A bill without what the others have agreed on or lost."""
+    lists = [
+        {**one, "prices": [price for price in one["prices"] if not price.tenant or rights.reads(price.tenant)]}
+        for one in answer["price_lists"]
+    ]
+    quota = answer["quota"] and {
+        **answer["quota"],
+        "held": [one for one in answer["quota"]["held"] if rights.reads(one["tenant"])],
+    }
+    return {
+        **answer,
+        "quota": quota,
+        "cut_short": [one for one in answer["cut_short"] if rights.reads(one["workload"])],
+        "price_lists": [{**one, "author": "", "reason": ""} for one in lists],
+    }
+
+
+def _gantt(of: Recorded, query: Query, rights: Rights) -> JsonObject:
     ledger, _, window = _ledger(of, query)
-    entries = ledger.entries
+    # Who may read the cards sees that they are held by others, though not by whom.
+    seen = [entry for entry in ledger.entries if rights.queues or rights.reads(entry.holder.workload)]
+    entries = seen[-MOST_BANDS:]
     return {
         "since": window.since,
         "until": min(window.until, ledger.at),
-        "left_out": max(0, len(entries) - MOST_BANDS),
-        "entries": entries[-MOST_BANDS:],
-        "cut_short": sorted({entry.id for waste in ledger.wastes for entry in waste.entries}),
+        "left_out": max(0, len(seen) - MOST_BANDS),
+        "entries": [_anonymous(entry, rights) for entry in entries],
+        "cut_short": sorted(
+            {entry.id for waste in ledger.wastes for entry in waste.entries if rights.reads(entry.holder.workload)}
+        ),
     }
+
+
+def _anonymous(entry: Entry, rights: Rights) -> Entry:
+    """An entry of somebody else's without what says whose it is; names with a namespace are numbered where all names are."""
+    if rights.reads(entry.holder.workload):
+        return entry
+    holder = entry.holder
+    kept = Holder(tenant=HIDDEN, workload=holder.workload, cluster_queue=holder.cluster_queue, cohort=holder.cohort)
+    return msgspec.structs.replace(entry, holder=kept)
 
 
 def _ledger(of: Recorded, query: Query) -> tuple[Ledger, Read, Window]:
@@ -75,19 +146,19 @@ def _ledger(of: Recorded, query: Query) -> tuple[Ledger, Read, Window]:
     return period_ledger(of.point.entries, query.get("from", ""), query.get("to", ""), end=end)
 
 
-OF_A_WORLD: Mapping[str, Callable[[Folded, Query], JsonObject]] = {
-    "overview": lambda of, _: views.overview(of.world(), of.rows(), card_views(of.cards().world)),
-    "queues": lambda of, _: views.queues(of.world()),
-    "workloads": lambda of, query: views.workloads(of.rows(), views.query_of(query)),
-    "cards": _cards,
+OF_A_WORLD: Mapping[str, Question] = {
+    "overview": Question(_overview),
+    "queues": Question(lambda of, _query, _rights: views.queues(of.world()), of_cluster=True),
+    "workloads": Question(lambda of, query, rights: views.workloads(readable_rows(of, rights), views.query_of(query))),
+    "cards": Question(_cards, of_cluster=True),
 }
 """Questions that a folded world answers: live, and as of any moment."""
 
-OF_THE_LOG: Mapping[str, Callable[[Recorded, Query], JsonObject]] = {
-    "preemptions": _preemptions,
-    "bills": _bills,
-    "gantt": _gantt,
-    "log": lambda of, _: log_answer(of.point.entries, of.world()),
-    "time": lambda of, _: time_strip(of.point.entries),
+OF_THE_LOG: Mapping[str, Question] = {
+    "preemptions": Question(_preemptions),
+    "bills": Question(_bills),
+    "gantt": Question(_gantt),
+    "log": Question(lambda of, _query, _rights: log_answer(of.point.entries, of.world()), of_cluster=True),
+    "time": Question(lambda of, _query, _rights: time_strip(of.point.entries)),
 }
 """Questions that need all that happened: they read the log, live as well."""

@@ -1,6 +1,8 @@
 """The console as an HTTP application: pages from package data, and the same answers as JSON under /api/v1."""
 
 import asyncio
+import hashlib
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,10 +16,13 @@ from events.json_object import JsonObject
 from ops.console import views
 from ops.console.changes import Changes
 from ops.console.differences import differences
-from ops.console.guard import check_address, guarded
+from ops.console.gate import Access, Answer, Gate, Now
+from ops.console.guard import Guard, check_address
 from ops.console.live import Live
-from ops.console.questions import OF_A_WORLD, OF_THE_LOG, Folded, Query
+from ops.console.questions import OF_A_WORLD, OF_THE_LOG, Question
 from ops.console.recorded import Recorded, Recordings
+from ops.console.rights import EVERYTHING, Rights
+from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
 from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.listeners.listening import listening
@@ -31,14 +36,17 @@ from services.runtime.log_port import Bus
 PORT = 8083
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _NOT_MODIFIED, _NOT_READY = 304, 503
+_MOST_SENT = 64 << 10
+"""Bytes that a request may send."""
 _FOR_EVER, _NOT_KEPT = "private, max-age=31536000, immutable", "no-store"
 
 
 class ConsoleApp:
     """Answers from the world that follows the log, and about the past from the log itself."""
 
-    def __init__(self, live: Live, recordings: Recordings, changes: Changes) -> None:
+    def __init__(self, live: Live, recordings: Recordings, changes: Changes, access: Access | None = None) -> None:
         self._live, self._recordings, self._changes = live, recordings, changes
+        self._gate = Gate(live, access)
         self._pages = {
             one.name: (one.read_bytes(), kind)
             for one in files("ops.console").joinpath("pages").iterdir()
@@ -46,20 +54,30 @@ class ConsoleApp:
         }
 
     def app(self) -> web.Application:
-        """The application with all routes."""
-        app = web.Application(middlewares=[guarded])
-        add = app.router.add_get
-        add("/healthz", self._healthy)
+        """The application with all routes. Whatever lies below /api asks the gate who may read it."""
+        written = frozenset({("POST", SESSION), ("DELETE", SESSION)} if self._gate.access is not None else ())
+        guard = Guard(names=self._gate.access is None, written=written)
+        app = web.Application(middlewares=[guard.middleware()], client_max_size=_MOST_SENT)
+        add, ask = app.router.add_get, self._gate.answering
+        for path in ("/healthz", "/livez"):
+            add(path, self._healthy)
         add("/readyz", self._ready)
         add("/", self._page)
         add("/pages/{name}", self._page)
         for name, question in OF_A_WORLD.items():
-            add(f"/api/v1/{name}", partial(self._of_a_world, question))
+            add(f"/api/v1/{name}", ask(partial(self._of_a_world, question)))
         for name, question in OF_THE_LOG.items():
-            add(f"/api/v1/{name}", partial(self._of_the_log, question))
-        add("/api/v1/differences", self._differences)
-        add("/api/v1/workloads/{namespace}/{name}", self._workload)
-        add("/api/v1/changes", self._streamed)
+            add(f"/api/v1/{name}", ask(partial(self._of_the_log, question)))
+        add("/api/v1/differences", ask(self._differences))
+        add("/api/v1/workloads/{namespace}/{name}", ask(self._workload))
+        add("/api/v1/changes", self._gate.streaming(self._streamed))
+        if self._gate.access is None:
+            add(SESSION, unreviewed)
+        else:
+            signing = SigningIn(self._gate, self._gate.access)
+            add(SESSION, signing.said)
+            app.router.add_post(SESSION, signing.begun)
+            app.router.add_delete(SESSION, signing.ended)
         return app
 
     async def _healthy(self, request: web.Request) -> web.Response:
@@ -78,35 +96,35 @@ class ConsoleApp:
         body, kind = found
         return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Cache-Control": "no-cache"})
 
-    async def _of_a_world(self, question: Callable[[Folded, Query], JsonObject], request: web.Request) -> web.Response:
+    async def _of_a_world(self, question: Question, request: web.Request, rights: Rights) -> Answer:
         if request.query.get("at"):
-            return await self._answer(request, lambda then: question(then, request.query))
-        return self._answer_now(question(self._live, request.query))
+            return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
+        return self._answer_now(question.ask(self._live, request.query, rights))
 
-    async def _of_the_log(
-        self, question: Callable[[Recorded, Query], JsonObject], request: web.Request
-    ) -> web.Response:
-        return await self._answer(request, lambda then: question(then, request.query))
+    async def _of_the_log(self, question: Question, request: web.Request, rights: Rights) -> Answer:
+        return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
 
-    async def _differences(self, request: web.Request) -> web.Response:
+    async def _differences(self, request: web.Request, rights: Rights) -> Answer:
         before, after = request.query.get("at", ""), request.query.get("with", "")
 
         def asked(one: Recorded, other: Recorded) -> tuple[JsonObject, str]:
             known = one.settled and other.settled and request.query.get("log", "") == one.identity
-            return differences(one, other), _FOR_EVER if known else _NOT_KEPT
+            return differences(one, other, rights), _FOR_EVER if known and self._gate.access is None else _NOT_KEPT
 
         answer, caching = await self._recordings.compare(before, after, asked)
-        return _json({"data": answer}, {"Cache-Control": caching})
+        return Answer(value={"data": answer}, headers={"Cache-Control": caching})
 
-    async def _workload(self, request: web.Request) -> web.Response:
+    async def _workload(self, request: web.Request, rights: Rights) -> Answer:
+        rights.check_namespace(request.match_info["namespace"])
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         wanted = f"workload/{key}"
         if request.query.get("at"):
             return await self._answer(
                 request,
+                rights,
                 lambda then: {
-                    "explanation": explained(then.world(), then.point, wanted),
-                    "history": msgspec.to_builtins(life_of(wanted, then.point)),
+                    "explanation": explained(then.world(), then.point, wanted, rights.reads),
+                    "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
                 },
             )
         # What it waits for is asked of the world that is folded; what lies behind it only the log knows.
@@ -114,38 +132,36 @@ class ConsoleApp:
             "",
             lambda then: {
                 "stops": msgspec.to_builtins(stops(then.point, key)),
-                "history": msgspec.to_builtins(life_of(wanted, then.point)),
+                "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
             },
         )
-        now = explained(self._live.world(), Point(entries={}, at=self._live.at()), wanted)
+        now = explained(self._live.world(), Point(entries={}, at=self._live.at()), wanted, rights.reads)
         answer = {"explanation": {**now, "stops": before["stops"]}, "history": before["history"]}
         return self._answer_now(answer)
 
-    async def _answer(self, request: web.Request, question: Callable[[Recorded], JsonObject]) -> web.Response:
+    async def _answer(self, request: web.Request, rights: Rights, question: Callable[[Recorded], JsonObject]) -> Answer:
         """The answer of the log as of the moment that the address names, or as it is now."""
         text, log = request.query.get("at", ""), request.query.get("log", "")
         known = request.headers.get("If-None-Match", "")
 
-        def asked(found: Recorded) -> tuple[dict[str, str], JsonObject | None]:
-            headers = {"ETag": f'"{found.tag}"', "Cache-Control": _cached(found, text, log)}
+        def asked(found: Recorded) -> Answer:
+            kept = _cached(found, text, log, reviewed=self._gate.access is not None)
+            headers = {"ETag": f'"{found.tag}{_mark(rights)}"', "Cache-Control": kept}
             if text and headers["ETag"] == known:
-                return headers, None
+                return Answer(value=None, headers=headers, status=_NOT_MODIFIED)
             as_of = views.as_of(found.point.at, found.point.upto, live=not text)
-            return headers, {"data": question(found), "as_of": {**as_of, "log": found.identity}}
+            return Answer(value={"data": question(found), "as_of": {**as_of, "log": found.identity}}, headers=headers)
 
-        headers, answer = await self._recordings.ask(text, asked)
-        if answer is None:
-            return web.Response(status=_NOT_MODIFIED, headers=headers)
-        return _json(answer, headers)
+        return await self._recordings.ask(text, asked)
 
-    def _answer_now(self, data: JsonObject) -> web.Response:
+    def _answer_now(self, data: JsonObject) -> Answer:
         as_of = views.as_of(self._live.at(), dict(self._live.positions()), live=True)
         halted = self._live.halted
-        return _json({"data": data, "as_of": {**as_of, "halted": halted}}, {"Cache-Control": _NOT_KEPT})
+        return Answer(value={"data": data, "as_of": {**as_of, "halted": halted}}, headers={"Cache-Control": _NOT_KEPT})
 
-    async def _streamed(self, request: web.Request) -> web.StreamResponse:
+    async def _streamed(self, request: web.Request, rights: Now) -> web.StreamResponse:
         self._live.world()
-        return await streamed(request, self._changes)
+        return await streamed(request, self._changes, rights)
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,22 +172,38 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """What follows the log; it ends only where that fails."""
 
 
+class Door(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the console is reached, and who is let in; without `access` everybody on this machine is."""
+
+    port: int = PORT
+    """A free one when it is 0."""
+    address: str = LOOPBACK
+    tls: ssl.SSLContext | None = None
+    access: Access | None = None
+
+    def check(self) -> None:
+        """Raise `ConsoleUnserved` for what would show everybody everything."""
+        check_address(self.address, reviewed=self.access is not None, encrypted=self.tls is not None)
+
+
 @asynccontextmanager
 async def console_served(
-    bus: Bus, *, port: int = PORT, address: str = LOOPBACK, archive: str = "", scale: float = 1.0
+    bus: Bus, door: Door, *, archive: str = "", scale: float = 1.0
 ) -> AsyncGenerator[Served, None]:
-    """Follow the log of a bus and serve the console; on a free port when it is 0.
+    """Follow the log of a bus and serve the console.
 
     Raises `ConsoleUnserved`, `PortTaken`.
     """
-    check_address(address)
+    door.check()
     running = follower(bus, scale)
     live, recordings = Live(running), Recordings(bus, archive)
     changes = Changes(running, live.positions)
     following = [asyncio.create_task(running.run()), asyncio.create_task(changes.run())]
+    crowd = door.access.crowd if door.access is not None else None
     try:
-        app = ConsoleApp(live, recordings, changes).app()
-        async with listening(app, port, what="the console", host=address, grace_s=1) as found:
+        app = ConsoleApp(live, recordings, changes, door.access).app()
+        serving = listening(app, door.port, what="the console", host=door.address, tls=door.tls, grace_s=1, crowd=crowd)
+        async with serving as found:
             yield Served(port=found, following=following[0])
     finally:
         recordings.close()
@@ -179,15 +211,21 @@ async def console_served(
             await stopped(one)
 
 
-def _cached(found: Recorded, text: str, log: str) -> str:
+def _cached(found: Recorded, text: str, log: str, *, reviewed: bool) -> str:
     """How long a browser may keep an answer: for ever where its address names a settled moment and the log it is of.
 
-    Without the name of the log it is asked for again each time: another log may be served under the same address tomorrow.
+    Without the name of the log it is asked for again each time: another log may be served under the same address tomorrow. Where
+    rights are asked for it is too: they may be others tomorrow, and so may be the person at the browser.
     """
     if not text:
         return _NOT_KEPT
-    return _FOR_EVER if found.settled and log == found.identity else "private, no-cache"
+    settled = found.settled and log == found.identity and not reviewed
+    return _FOR_EVER if settled else "private, no-cache"
 
 
-def _json(value: JsonObject, headers: dict[str, str]) -> web.Response:
-    return web.Response(body=msgspec.json.encode(value), content_type="application/json", headers=headers)
+def _mark(rights: Rights) -> str:
+    """What keeps the answers of people with other rights apart."""
+    if rights == EVERYTHING:
+        return ""
+    namespaces = None if rights.namespaces is None else sorted(rights.namespaces)
+    return hashlib.sha256(msgspec.json.encode((namespaces, rights.queues))).hexdigest()[:16]

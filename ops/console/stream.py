@@ -7,14 +7,15 @@ import msgspec
 from aiohttp import ClientConnectionResetError, web
 
 from ops.console.changes import EVERY_S, Changes, Positions, format_positions, parse_positions
-from ops.console.guard import HEADERS
+from ops.console.gate import Now
+from ops.console.guard import HEADERS, REFUSED
 
 _STILL_THERE_S = 15.0
 _RETRY_MS = 2000
 
 
-async def streamed(request: web.Request, changes: Changes) -> web.StreamResponse:
-    """Send what happens, from the event that the browser saw last, until it goes away."""
+async def streamed(request: web.Request, changes: Changes, rights: Now) -> web.StreamResponse:
+    """Send what happens, from the event that the browser saw last, until it goes away, or may read nothing any more."""
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
@@ -31,15 +32,17 @@ async def streamed(request: web.Request, changes: Changes) -> web.StreamResponse
                 async with asyncio.timeout(_STILL_THERE_S):
                     upto = await changes.moved(seen)
             except TimeoutError:
+                await rights()
                 await response.write(b": still there\n\n")
                 continue
-            found = await changes.between(seen, upto)
-            content = {"changes": found} if found is not None else {}
+            found, readable = await changes.between(seen, upto), await rights()
+            content = {"changes": readable.changes(found)} if found is not None else {}
             await response.write(_frame("changes" if found is not None else "resync", upto, content))
             seen = upto
             # What happens meanwhile goes into one event: a browser draws no faster.
             await asyncio.sleep(EVERY_S)
-    except ClientConnectionResetError:
+    except (ClientConnectionResetError, *REFUSED):
+        # Who may read nothing any more comes back, and is told why.
         return response
 
 

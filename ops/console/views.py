@@ -42,16 +42,20 @@ class WorkloadQuery(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = MOST_ROWS
 
 
-def overview(world: World, rows: Sequence[WorkloadRow], cards: Sequence[CardView]) -> JsonObject:
-    """How many there are in which state, who waits longest, what the trees use, how the cards are."""
+def overview(
+    world: World, rows: Sequence[WorkloadRow], cards: Sequence[CardView], *, queues: bool = True
+) -> JsonObject:
+    """How many there are in which state, who waits longest; with `queues` also what the trees use, and how the cards are."""
     waiting = sorted((row for row in rows if row.state == "pending"), key=lambda row: (row.since, row.key))
     roots = {root.key for root in _nodes(world) if root.parent is None}
     return msgspec.to_builtins(
         {
             "states": dict(sorted(Counter(row.state for row in rows).items())),
             "longest_waiting": waiting[:_FIRST],
-            "usage": [row for row in usage_rows(world) if row.node in roots],
-            "cards": {
+            "usage": [row for row in usage_rows(world) if row.node in roots] if queues else None,
+            "cards": None
+            if not queues
+            else {
                 "states": dict(sorted(Counter(card.state for card in cards).items())),
                 "memory": sum(card.memory for card in cards),
                 "memory_used": sum(card.memory_used for card in cards),

@@ -30,8 +30,17 @@ ROWS: dict[str, Callable[[World, str], Any]] = {
 """By name, what `kuelog replay --show` prints of a world, or of one tree of quota where it is named."""
 
 
-def explained(world: World, point: Point, wanted: str, namespace: str = "") -> JsonObject:
-    """Why an object of a canonical name stands as it does; `namespace` is the only one whose names may be asked for.
+Reads = Callable[[str], bool]
+"""Whether somebody may read a workload or job, by its `namespace/name`."""
+
+
+def _all(key: str) -> bool:
+    del key
+    return True
+
+
+def explained(world: World, point: Point, wanted: str, reads: Reads = _all) -> JsonObject:
+    """Why an object of a canonical name stands as it does; what may not be read is not known, and not named either.
 
     The world is that of the point. Raises `NotOnTheLog` for what the log does not know.
     """
@@ -43,7 +52,7 @@ def explained(world: World, point: Point, wanted: str, namespace: str = "") -> J
             return explain_queue(world, name)
         case "job" | "workload":
             found = find_workload(world, wanted)
-            readable = [key for key in world.workloads if not namespace or key.startswith(f"{namespace}/")]
+            readable = {key: None for key in world.workloads if reads(key)}
             if found is None or found.key not in readable:
                 names = [f"{kind}/{key}" for key in readable]
                 if kind == "job":
@@ -63,16 +72,16 @@ def explained(world: World, point: Point, wanted: str, namespace: str = "") -> J
             )
 
 
-def life_of(wanted: str, point: Point, *, everything: bool = False) -> list[LifeMoment]:
+def life_of(wanted: str, point: Point, *, everything: bool = False, reads: Reads = _all) -> list[LifeMoment]:
     """The life of an object of a canonical name up to a point; with `everything` also what is seldom looked for.
 
-    Raises `NotOnTheLog` for what the log does not know.
+    Where it is not known, those that are and may be read are named. Raises `NotOnTheLog` for what the log does not know.
     """
     life = Life(wanted)
     for stored in in_order(point.entries):
         life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
     if not life.lines:
-        raise unknown(wanted, list(life.known))
+        raise unknown(wanted, [one for one in life.known if reads(one.partition("/")[2])])
     return life.lines if everything else [line for line in life.lines if not line.note]
 
 

@@ -1,6 +1,6 @@
 """Bills by group: exact sums of what was held and what it costs, over any of the words that a line bears."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 
 import msgspec
@@ -82,8 +82,8 @@ class Bill(msgspec.Struct, kw_only=True):
     """Entries that corrections name and the log does not have, or that still go on."""
 
 
-def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenant: str = "") -> Bill:
-    """Sum up a window; of one tenant where one is named."""
+def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Collection[str] | None = None) -> Bill:
+    """Sum up a window; of these tenants alone where any are named."""
     found: dict[tuple[tuple[str, ...], LineKind], Totals] = {}
     due: dict[tuple[str, Millis], int] = {}
     total: dict[str, int] = {}
@@ -99,7 +99,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenant: str 
 
     for piece in pieces(ledger, window):
         who = piece.entry.holder.tenant
-        if tenant and who != tenant:
+        if tenants is not None and who not in tenants:
             continue
         group = tuple(word(piece) for word in words)
         sums = found.get((group, piece.kind))
@@ -121,7 +121,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenant: str 
             kind = (piece.entry.slice.flavor, piece.entry.slice.card.model)
             unpriced[kind] = unpriced.get(kind, 0) + piece.length
     for amount in amounts(ledger, window):
-        if not tenant or amount.tenant == tenant:
+        if tenants is None or amount.tenant in tenants:
             put(amount)
             month = month_of(amount.booked)
             due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost

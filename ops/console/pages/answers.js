@@ -3,6 +3,11 @@
 
 export class Refused extends Error {}
 
+/** Nobody knows any more who looks. */
+export class SignedOut extends Refused {}
+
+const UNKNOWN = 401;
+
 /** Which log the server has, as it said last: an answer about a settled moment of a named log is kept for ever. */
 let log = "";
 
@@ -14,6 +19,7 @@ export async function ask(path, query, signal) {
   const answer = await fetch(`api/v1/${path}${text ? `?${text}` : ""}`, { signal });
   if (!answer.headers.get("Content-Type")?.startsWith("application/json")) throw new Refused(`The console failed on this question (${answer.status}); what it has logged says why.`);
   const found = await answer.json();
+  if (answer.status === UNKNOWN) throw new SignedOut(found.message);
   if (!answer.ok) throw new Refused(found.message);
   log = found.as_of?.log ?? log;
   return found;

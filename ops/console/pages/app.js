@@ -1,13 +1,14 @@
 // @ts-check
 // Puts the parts together: the page of the address, its moment, and what keeps it up to date.
 
-import { Refused } from "./answers.js";
+import { Refused, SignedOut } from "./answers.js";
 import { listen } from "./changes.js";
 import { h } from "./dom.js";
 import { moment } from "./format.js";
 import { bind } from "./keys.js";
 import { address, moved, place } from "./place.js";
 import { differ } from "./differences.js";
+import { showSignIn, showWho, whoLooks } from "./session.js";
 import { bindTime, compare, measure, played, showTime } from "./time.js";
 import * as bills from "./bills.js";
 import * as cards from "./cards.js";
@@ -24,6 +25,7 @@ import * as workloads from "./workloads.js";
 
 /** @type {Record<string, Page>} */
 const PAGES = { overview, queues, workloads, cards, gantt, preemptions, bills, log };
+const OF_CLUSTER = ["queues", "cards", "log"];
 const AT_MOST_MS = 250;
 const MEASURED_MS = 10000;
 const main = element("main");
@@ -34,6 +36,8 @@ let shown;
 let paused = false;
 let waiting = false;
 let pending = 0;
+/** Whether queues, cards and the log are shown. */
+let wholeCluster = true;
 
 /** @param {string} id */
 function element(id) {
@@ -69,7 +73,8 @@ async function attempt(load, signal, where = main) {
     showAsOf();
   } catch (problem) {
     if (signal.aborted) return;
-    if (problem instanceof Refused) {
+    if (problem instanceof SignedOut) location.reload();
+    else if (problem instanceof Refused) {
       where.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
       if (where === main) {
         asOfLine.className = "past";
@@ -97,7 +102,8 @@ function offline() {
 
 /** @param {string} name */
 function navigation(name) {
-  element("nav").replaceChildren(...Object.entries(PAGES).map(([key, page]) =>
+  const shownTo = Object.entries(PAGES).filter(([key]) => wholeCluster || !OF_CLUSTER.includes(key));
+  element("nav").replaceChildren(...shownTo.map(([key, page]) =>
     h("a", { href: address(key), "aria-current": key === name ? "page" : undefined }, page.title)));
 }
 
@@ -143,13 +149,31 @@ const chosen = localStorage.getItem("kuelog.theme") ?? "system";
 setTheme(THEMES.includes(chosen) ? chosen : "system");
 bindTime();
 bind({ compare, live: () => { location.hash = moved({ at: "" }); }, pause: () => pause(!paused) });
-window.addEventListener("hashchange", () => void show());
-listen({
-  changed: (objects) => { if (!shown?.concerns || shown.concerns(objects)) refresh(); },
-  anew: refresh,
-  heard: (fine) => { if (!fine) offline(); else if (asOfLine.className === "halted") refresh(); },
-});
-const measured = () => measure().catch(() => undefined).then(showAsOf);
-window.setInterval(() => { if (!paused) void measured(); }, MEASURED_MS);
-void measured();
-void show();
+
+function begin() {
+  window.addEventListener("hashchange", () => void show());
+  listen({
+    changed: (objects) => { if (!shown?.concerns || shown.concerns(objects)) refresh(); },
+    anew: refresh,
+    heard: (fine) => { if (!fine) offline(); else if (asOfLine.className === "halted") refresh(); },
+  });
+  const measured = () => measure().catch(() => undefined).then(showAsOf);
+  window.setInterval(() => { if (!paused) void measured(); }, MEASURED_MS);
+  void measured();
+  void show();
+}
+
+async function enter() {
+  try {
+    const said = await whoLooks();
+    wholeCluster = said.queues;
+    showWho(element("who"), said);
+    if (said.reviewed && !said.user) showSignIn(main, said);
+    else begin();
+  } catch {
+    offline();
+    window.setTimeout(() => void enter(), MEASURED_MS);
+  }
+}
+
+void enter();

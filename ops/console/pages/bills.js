@@ -2,7 +2,7 @@
 // Bills: who held what of which cards for how long, what it costs, and where the time of the cards went.
 
 import { ask, asOf } from "./answers.js";
-import { h, table } from "./dom.js";
+import { h, OF_CLUSTER, table } from "./dom.js";
 import { hours, moment } from "./format.js";
 import { moved } from "./place.js";
 
@@ -47,7 +47,7 @@ function parts(data) {
       table("What was held, and what it costs", [...names, "Kind", "GiB-hours", "Card-hours", "Of them alone on a card", "Cost"],
         data.lines.map((/** @type {any} */ line) => [...names.map((name) => line[name]), line.kind, hours(line.memory_mib_ms / 1024), hours(line.card_ms), hours(line.exclusive_ms), line.cost === null ? "no price" : `${line.cost} ${line.currency ?? ""}`]), "Nobody held a card in this period.")),
     h("section", {}, h("h2", {}, "Where the time of the cards went"),
-      table("Card-hours by flavor and model", ["Flavor", "Model", "Cards", ...PARTS],
+      data.cards === null ? h("p", { class: "empty" }, OF_CLUSTER) : table("Card-hours by flavor and model", ["Flavor", "Model", "Cards", ...PARTS],
         data.cards.map((/** @type {any} */ row) => [row.flavor, row.model, row.cards, ...PARTS.map((name) => hours(row[name]?.cards ?? 0))]), "No card is known.")),
   ];
 }

@@ -1,6 +1,9 @@
 // @ts-check
 // The only place that makes elements: text is always text, never markup.
 
+/** In place of what is of the whole cluster, for who may not read that. */
+export const OF_CLUSTER = "This is shown to who may list clusterqueues.kueue.x-k8s.io.";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** @param {Element} element @param {Record<string, unknown>} attributes @param {unknown[]} children */

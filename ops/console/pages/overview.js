@@ -3,7 +3,7 @@
 
 import { ask, asOf } from "./answers.js";
 import { useBar } from "./bars.js";
-import { h, table } from "./dom.js";
+import { h, OF_CLUSTER, table } from "./dom.js";
 import { amount, duration } from "./format.js";
 import { address } from "./place.js";
 
@@ -23,7 +23,7 @@ export async function show(main, at, signal) {
 function parts(data, now) {
   const states = Object.entries(data.states);
   const { cards } = data;
-  const count = Object.values(cards.states).reduce((sum, one) => sum + Number(one), 0);
+  const count = Object.values(cards?.states ?? {}).reduce((sum, one) => sum + Number(one), 0);
   return [
     h("section", { "aria-labelledby": "states" }, h("h2", { id: "states" }, "Workloads"),
       states.length ? h("ul", { class: "figures" }, states.map(([state, number]) =>
@@ -34,6 +34,7 @@ function parts(data, now) {
         data.longest_waiting.map((/** @type {any} */ row) => [
           h("a", { href: address("workloads", row.key.split("/")), "data-row": true }, row.key),
           row.cluster_queue, row.priority, duration(now - row.since), row.reason]), "No workload waits.")),
+    ...(cards === null ? [h("p", { class: "note" }, `Quota and cards: ${OF_CLUSTER}`)] : [
     h("section", {}, h("h2", {}, "Quota of the trees"),
       table("What each tree of quota uses", ["Tree", "Flavor", "Resource", "Used", "May still use", "Use"],
         data.usage.map((/** @type {any} */ row) => [
@@ -43,6 +44,6 @@ function parts(data, now) {
       count ? h("p", {}, h("a", { href: address("cards") }, `${count} cards`), ": ",
         Object.entries(cards.states).map(([state, number]) => `${number} ${state}`).join(", "),
         `; ${cards.memory_used.toLocaleString("en")} of ${cards.memory.toLocaleString("en")} MiB are given`)
-        : h("p", { class: "empty" }, "No card is known. Cards appear when the plugin of their vendor registers them on a node.")),
+        : h("p", { class: "empty" }, "No card is known. Cards appear when the plugin of their vendor registers them on a node."))]),
   ];
 }

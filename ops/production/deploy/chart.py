@@ -11,7 +11,7 @@ from ops.files.yaml_text import yaml_text
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
-from ops.production.deploy.deployments import pod_monitor, services, streams_job, visibility, webhook
+from ops.production.deploy.deployments import console, pod_monitor, services, streams_job, visibility, webhook
 from ops.production.deploy.monitoring import prometheus_rule
 from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
@@ -47,6 +47,15 @@ CHOICES: JsonObject = {
     },
     "certManager": False,
     "visibility": True,
+    "console": {
+        "enabled": False,
+        "access": "token",
+        "audience": "",
+        "userHeader": "X-Forwarded-User",
+        "groupsHeader": "X-Forwarded-Groups",
+        "userPrefix": "",
+        "groupPrefix": "",
+    },
     "networkPolicies": True,
     "podMonitor": False,
     "prometheusRule": False,
@@ -110,6 +119,7 @@ PARTS = (
     Part(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
     Part(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
     Part(name="visibility", build=visibility, when="visibility"),
+    Part(name="console", build=console, when="console.enabled"),
     Part(name="network", build=policies, when="networkPolicies"),
     Part(name="roles", build=roles, when="roles.create"),
     Part(name="pod-monitor", build=pod_monitor, when="podMonitor"),

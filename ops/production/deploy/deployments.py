@@ -3,7 +3,14 @@
 from events.json_object import JsonObject
 from ops.production.deploy.bus import USERS
 from ops.production.deploy.chart_values import ChartValues
-from ops.production.deploy.permissions import ON_CLUSTER, VISIBILITY, service_account, visibility_access
+from ops.production.deploy.permissions import (
+    CONSOLE,
+    ON_CLUSTER,
+    VISIBILITY,
+    console_access,
+    service_account,
+    visibility_access,
+)
 from ops.production.visibility.api import GROUP, VERSIONS
 from ops.production.wiring import SERVICES
 
@@ -13,6 +20,7 @@ CERTIFICATE = "kuelog-webhook-certificate"
 USERS_SECRET = "kuelog-nats-users"
 TOKEN_SECRET = "kuelog-metrics-token"
 TOKEN = "/etc/kuelog-token/token"
+_PROXY = "/etc/kuelog-proxy"
 EVERYWHERE = "0.0.0.0"
 """The kubelet and Prometheus come from other machines."""
 _USER_ID = 65532
@@ -121,8 +129,32 @@ def visibility(values: ChartValues) -> list[JsonObject]:
     ]
 
 
+def console(values: ChartValues) -> list[JsonObject]:
+    """The console: on the bus, reached by people or by the proxy that signs them in; it asks the API server what each may read."""
+    reached = ["--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{values.namespace}/kuelog-{CONSOLE}"]
+    let_in = ["--access", values.text("console.access"), "--audience", values.text("console.audience")]
+    proxy = ["--proxy-secret", f"{_PROXY}/secret"]
+    for header in ("user", "groups"):
+        proxy += [f"--{header}-header", values.text(f"console.{header}Header")]
+    for prefix in ("user", "group"):
+        proxy += [f"--{prefix}-prefix", values.text(f"console.{prefix}Prefix")]
+    container = container_of(values, CONSOLE, [CONSOLE, *reached, *let_in, *proxy])
+    container["env"] = bus_address(values, CONSOLE)
+    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container.update(_probes("https", "HTTPS"))
+    container["volumeMounts"].append({"name": "proxy", "mountPath": _PROXY, "readOnly": True})
+    # Without it a proxy is not believed, whatever it says.
+    secret: JsonObject = {"name": "proxy", "secret": {"secretName": f"kuelog-{CONSOLE}-proxy", "optional": True}}
+    deployed = _deployed(values, CONSOLE, container, [secret], on_bus=True)
+    for one in deployed:
+        if one["kind"] == "Deployment":
+            # The sessions of browsers live in the process.
+            one["spec"]["replicas"] = 1
+    return [*console_access(values), *deployed, _service(values, CONSOLE), _empty_secret(values, CONSOLE)]
+
+
 def _service(values: ChartValues, service: str) -> JsonObject:
-    """What the API server calls."""
+    """What the API server calls, or people do."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

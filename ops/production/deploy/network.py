@@ -1,4 +1,4 @@
-"""Who may speak with whom: services with the bus and, where one is chosen, a collector of traces, four with the API server."""
+"""Who may speak with whom: services with the bus and, where one is chosen, a collector of traces, five with the API server."""
 
 from events.json_object import JsonObject
 from ops.production.deploy.chart_values import ChartValues
@@ -35,10 +35,10 @@ def policies(values: ChartValues) -> list[JsonObject]:
                 values,
                 f"kuelog-{service}",
                 {"matchLabels": labels(service)},
-                # The API server is no pod: it comes from an address that only the cluster's owner knows.
+                # The API server is no pod: it comes from an address that only the cluster's owner knows, and so do people.
                 ingress=[{"ports": _ports(HTTPS)}],
             )
-            for service in ("webhook", "visibility")
+            for service in ("webhook", "visibility", "console")
         ),
         _policy(
             values,

@@ -11,9 +11,9 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from ops.production.deploy.chart_values import ChartValues
+from ops.production.listeners.front_proxy import CONFIG_MAP
 from ops.production.visibility.api_service import API_SERVICES
 from ops.production.visibility.api_service import NAMES as API_NAMES
-from ops.production.visibility.front_proxy import CONFIG_MAP
 from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.managed_namespaces import NAMESPACES
@@ -29,6 +29,7 @@ from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KIND
 REVIEWS = Resource(
     group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
 )
+TOKENS = Resource(group="authentication.k8s.io", plural="tokenreviews", kind="TokenReview", namespaced=False)
 SEEING = ("list", "watch")
 _STATUS_TOO = ("", "batch")
 QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
@@ -126,13 +127,25 @@ def reviewing(settings: SettingsObserved) -> list[Grant]:
     ]
 
 
+def reviewing_people(settings: SettingsObserved) -> list[Grant]:
+    """What the console needs on the whole cluster: to ask whose a token is, and what its owner may read. It reads nothing there."""
+    del settings
+    return [Grant(group=one.group, resources=(one.plural,), verbs=("create",)) for one in (REVIEWS, TOKENS)]
+
+
 def kueue_plurals() -> list[str]:
     """The resources of Kueue's group."""
     return [one.plural for one in DEFINITIONS]
 
 
-VISIBILITY = "visibility"
-ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked, VISIBILITY: reviewing}
+VISIBILITY, CONSOLE = "visibility", "console"
+ON_CLUSTER = {
+    "watcher": seen,
+    "applier": written,
+    "webhook": asked,
+    VISIBILITY: reviewing,
+    CONSOLE: reviewing_people,
+}
 
 
 def _hami_configs(values: ChartValues) -> list[JsonObject]:
@@ -155,10 +168,10 @@ def service_account(values: ChartValues, service: str) -> JsonObject:
 
 
 def access(values: ChartValues) -> list[JsonObject]:
-    """Roles and bindings of all services but the visibility API, which is installed by itself."""
+    """Roles and bindings of all services but the visibility API and the console, which are installed by themselves."""
     found: list[JsonObject] = []
     for service, grants in ON_CLUSTER.items():
-        if service != VISIBILITY:
+        if service not in (VISIBILITY, CONSOLE):
             found.extend(_bound(values, service, grants(values.settings)))
     return [
         *found,
@@ -175,6 +188,14 @@ def visibility_access(values: ChartValues) -> list[JsonObject]:
         *_bound(values, VISIBILITY, ON_CLUSTER[VISIBILITY](values.settings)),
         *_bound(values, VISIBILITY, [_certificate(VISIBILITY)], within=values.namespace),
         *_bound(values, VISIBILITY, [known], within=space),
+    ]
+
+
+def console_access(values: ChartValues) -> list[JsonObject]:
+    """Roles and bindings of the console."""
+    return [
+        *_bound(values, CONSOLE, ON_CLUSTER[CONSOLE](values.settings)),
+        *_bound(values, CONSOLE, [_certificate(CONSOLE)], within=values.namespace),
     ]
 
 

@@ -1,13 +1,14 @@
 """Who may ask what, as the API server answers by SubjectAccessReview; each answer is good for some seconds."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+import hashlib
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from events.json_object import JsonObject
-from ops.production.visibility.front_proxy import Person
+from ops.production.listeners.front_proxy import Person
+from ops.production.listeners.kept_answers import KeptAnswers
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 MASTERS = "system:masters"
@@ -26,12 +27,22 @@ class ApiServer(Protocol):
 
 
 class AccessReviews:
-    """Asks at most once at a time about the same thing, and again when an answer is `good` seconds old."""
+    """Asks at most once at a time about the same thing, and again when an answer is old.
 
-    def __init__(self, server: ApiServer, now: Callable[[], float], good: float = GOOD_S) -> None:
-        self._server, self._now, self._good = server, now, good
-        self._kept: dict[bytes, tuple[float, bool]] = {}
-        self._asking: dict[bytes, asyncio.Task[bool]] = {}
+    A yes is `good` seconds old then; a no is `refused` seconds old, which may be more: who is given a right can wait for it.
+    """
+
+    def __init__(
+        self,
+        server: ApiServer,
+        now: Callable[[], float],
+        good: float = GOOD_S,
+        *,
+        refused: float = GOOD_S,
+        most: int = MOST,
+    ) -> None:
+        self._server = server
+        self._answers = KeptAnswers[bool](now, lambda allowed: good if allowed else refused, most)
 
     async def allowed(self, person: Person, attributes: JsonObject) -> bool:
         """Whether this person may do that: `attributes` as in the spec of a SubjectAccessReview."""
@@ -44,24 +55,12 @@ class AccessReviews:
             "extra": person.extra,
             **attributes,
         }
-        key = msgspec.json.encode(spec, order="sorted")
-        until, answer = self._kept.get(key, (0.0, False))
-        return answer if self._now() < until else await self._ask(key, spec)
+        key = hashlib.sha256(msgspec.json.encode(spec, order="sorted")).digest()
+        known = self._answers.known(key)
+        return known if known is not None else await self._answers.of(key, lambda: self._review(spec))
 
-    def _ask(self, key: bytes, spec: JsonObject) -> Awaitable[bool]:
-        task = self._asking.get(key)
-        if task is None:
-            task = self._asking[key] = asyncio.create_task(self._review(key, spec))
-            task.add_done_callback(lambda _: self._asking.pop(key, None))
-        return asyncio.shield(task)
-
-    async def _review(self, key: bytes, spec: JsonObject) -> bool:
+    async def _review(self, spec: JsonObject) -> bool:
         body: JsonObject = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         found = await self._server.request("POST", PATH, body)
         status: JsonObject = found.get("status") or {}
-        answer = status.get("allowed") is True and status.get("denied") is not True
-        self._kept.pop(key, None)
-        self._kept[key] = (self._now() + self._good, answer)
-        if len(self._kept) > MOST:
-            del self._kept[next(iter(self._kept))]
-        return answer
+        return status.get("allowed") is True and status.get("denied") is not True

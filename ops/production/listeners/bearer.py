@@ -15,16 +15,19 @@ def trusted(request: web.Request, token: Path | None) -> bool:
 
     The file is read for each request, so that a new token counts at once; one that is missing or empty lets nobody in.
     """
-    return is_loopback(request.remote) or (token is not None and _bears(request, token))
+    return is_loopback(request.remote) or (token is not None and is_secret(bearer_token(request), token))
 
 
-def _bears(request: web.Request, token: Path) -> bool:
+def bearer_token(request: web.Request) -> str:
+    """The token that a request bears; empty where it bears none."""
     header = request.headers.get("Authorization", "")
-    if header[: len(_SCHEME)].lower() != _SCHEME:
-        return False
+    return header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
+
+
+def is_secret(shown: str, file: Path) -> bool:
+    """Whether a text is what stands in a file; never, where that is missing or empty."""
     try:
-        wanted = token.read_bytes().strip()
+        wanted = file.read_bytes().strip()
     except OSError:
         return False
-    shown = header[len(_SCHEME) :].strip().encode(errors="surrogateescape")
-    return bool(wanted) and hmac.compare_digest(shown, wanted)
+    return bool(wanted) and hmac.compare_digest(shown.encode(errors="surrogateescape"), wanted)

@@ -51,9 +51,13 @@ class ConnectionLimiter:
                 found = await self._read(request, most)
         except TimeoutError as problem:
             raise web.HTTPRequestTimeout(text="the request takes too long to arrive\n") from problem
+        self.known(request)
+        return found
+
+    def known(self, request: web.Request) -> None:
+        """A request came whole, from somebody whom the application knows: its connection is closed after those of strangers."""
         self._requests += 1
         self._last[request.protocol] = self._requests
-        return found
 
     async def _read(self, request: web.Request, most: int) -> bytes:
         found, counted = bytearray(), 0

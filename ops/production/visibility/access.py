@@ -5,8 +5,8 @@ from aiohttp import web
 
 from events.json_object import JsonObject
 from ops.production.listeners.access_review import AccessReviews
+from ops.production.listeners.front_proxy import FrontProxy, Unproven, who_asks
 from ops.production.visibility.api import GROUP, VERSIONS, Refused
-from ops.production.visibility.front_proxy import FrontProxy, Unproven, who_asks
 from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,

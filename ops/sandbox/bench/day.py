@@ -1,7 +1,7 @@
 """Simulated days: a platform, arrivals and run times; by a seed, large for figures or small for tests."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -68,16 +68,19 @@ def large_day(workloads: int, seed: int = 0) -> Day:
         _, cpus, priority, seconds = KINDS[0 if roll < 70 else 1 if roll < 95 else 2]  # noqa: PLR2004
         shape = PodShape(containers=(ContainerShape(name="c", requests={"cpu": cpus * 1000}),))
         at = BEGINS + chance.randrange(DAY)
-        _arrive(day, f"w{number}", f"queue-{chance.randrange(30)}", shape, at, priority=priority)
+        _arrive(day, f"day/w{number}", f"queue-{chance.randrange(30)}", shape, at, priority=priority)
         day.course.runs[f"day/w{number}"] = seconds * chance.randrange(500, 1500)
     return _sorted(day)
 
 
-def small_day(seed: int) -> Day:
-    """A random day of a small platform: cards, borrowing, preemption, stops, raises, lost nodes, jobs that are deleted."""
+def small_day(seed: int, namespaces: Sequence[str] = ("day",)) -> Day:
+    """A random day of a small platform: cards, borrowing, preemption, stops, raises, lost nodes, jobs that are deleted.
+
+    The namespaces take turns in submitting to all of its queues.
+    """
     chance = random.Random(seed)  # noqa: S311 - a load, not a secret
     day = Day(platform=[], happenings=[], course=_course())
-    day.platform += _small_platform(chance)
+    day.platform += _small_platform(chance, namespaces)
     queues = [fact for fact in day.platform if isinstance(fact, ClusterQueueObserved)]
     for number in range(chance.randrange(12, 30)):
         count = chance.choice((1, 1, 1, 2, 3))
@@ -86,9 +89,8 @@ def small_day(seed: int) -> Day:
         at = BEGINS + chance.randrange(DAY // 4)
         queue = chance.choice(queues).name
         minimum = 1 if chance.random() < 0.2 else None  # noqa: PLR2004
-        key = _arrive(
-            day, f"w{number}", queue, shape, at, priority=chance.choice((0, 0, 10, 100)), count=count, minimum=minimum
-        )
+        key = f"{namespaces[number % len(namespaces)]}/w{number}"
+        _arrive(day, key, queue, shape, at, priority=chance.choice((0, 0, 10, 100)), count=count, minimum=minimum)
         day.course.runs[key] = chance.randrange(60_000, DAY // 6)
         if chance.random() < 0.1:  # noqa: PLR2004
             day.happenings.append(Happening(at + chance.randrange(DAY // 4), WorkloadDeleted(workload=key)))
@@ -149,7 +151,7 @@ def cluster_queue(
 
 def _arrive(
     day: Day,
-    name: str,
+    key: str,
     queue: str,
     shape: PodShape,
     at: Millis,
@@ -157,21 +159,21 @@ def _arrive(
     priority: int,
     count: int = 1,
     minimum: int | None = None,
-) -> str:
-    key = f"day/{name}"
+) -> None:
+    namespace, _, name = key.partition("/")
     spec = WorkloadSpec(
         queue=queue, priority=priority, pod_sets=(PodSet(name="main", count=count, minimum=minimum, shape=shape),)
     )
     owner = Owner(kind="Job", name=name, uid=f"uid-{name}")
     submitted = WorkloadSubmitted(workload=key, uid=f"uid-{name}", owner=owner, created_at=at, spec=spec)
     day.happenings.append(Happening(at, submitted))
-    day.course.submitted[key], day.course.classes[key] = at, (f"day/{queue}", priority)
-    return key
+    day.course.submitted[key], day.course.classes[key] = at, (f"{namespace}/{queue}", priority)
 
 
-def _small_platform(chance: random.Random) -> Iterator[Fact]:
+def _small_platform(chance: random.Random, namespaces: Sequence[str]) -> Iterator[Fact]:
     yield SettingsObserved(fair_sharing=chance.random() < 0.3)  # noqa: PLR2004
-    yield NamespaceObserved(name="day")
+    for namespace in namespaces:
+        yield NamespaceObserved(name=namespace)
     flavors = ("v100", "a100")[: chance.choice((1, 2))]
     for flavor in flavors:
         yield FlavorObserved(name=flavor, node_labels={"card": flavor})
@@ -209,7 +211,8 @@ def _small_platform(chance: random.Random) -> Iterator[Fact]:
             chance.choice(list(QueueingStrategy)),
             Weight(numerator=chance.choice((1, 1, 2))),
         )
-        yield LocalQueueObserved(namespace="day", name=name, cluster_queue=name)
+        for namespace in namespaces:
+            yield LocalQueueObserved(namespace=namespace, name=name, cluster_queue=name)
 
 
 def _befallen(chance: random.Random, queues: list[ClusterQueueObserved]) -> Fact:

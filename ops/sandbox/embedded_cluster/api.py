@@ -19,7 +19,7 @@ from ops.sandbox.embedded_cluster.patches import json_patch, merge_patch, strate
 from ops.sandbox.embedded_cluster.pod_log import pod_log
 from ops.sandbox.embedded_cluster.protobuf import FORM, object_of
 from ops.sandbox.embedded_cluster.resources import Resources
-from ops.sandbox.embedded_cluster.reviews import review_status
+from ops.sandbox.embedded_cluster.reviews import Reviews
 from ops.sandbox.embedded_cluster.scaling import scale_of, with_scale
 from ops.sandbox.embedded_cluster.store import Object
 from ops.sandbox.embedded_cluster.tables import table
@@ -59,6 +59,7 @@ class Api:
     ) -> None:
         self._resources, self._now, self._faults = resources, now, faults
         self._aggregated = aggregated if aggregated is not None else {}
+        self._reviews = Reviews(resources.store, now)
         self.app = web.Application(middlewares=[self._guard], client_max_size=16 << 20)
         self.app.router.add_get("/version", self._plain(lambda: discovery.VERSION))
         for path in ("/healthz", "/readyz", "/livez"):
@@ -103,9 +104,9 @@ class Api:
         found = self._discover(parts)
         if found is not None:
             return reply(found)
-        status = review_status(parts)
-        if status is not None and request.method == "POST":
-            return reply({**await _body(request), "status": status}, 201)
+        if request.method == "POST" and self._reviews.knows(parts):
+            body = await _body(request)
+            return reply({**body, "status": self._reviews.status(parts, body)}, 201)
         return await self._answer(request, target_of(self._resources, parts))
 
     async def _answer(self, request: web.Request, target: Target) -> web.StreamResponse:

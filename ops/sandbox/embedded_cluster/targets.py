@@ -11,7 +11,7 @@ _NOT_HERE = {
     **dict.fromkeys(
         ("exec", "attach", "portforward", "proxy", "ephemeralcontainers"), "the embedded cluster runs no containers"
     ),
-    "token": "the embedded cluster asks for no tokens",
+    "token": "only service accounts have tokens, and these are created",
 }
 """Parts that other clusters have, and why there is none here."""
 

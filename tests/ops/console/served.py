@@ -14,7 +14,8 @@ from events.codec import decode_commit
 from events.subjects import FACTS
 from events.timestamp import format_timestamp
 from ops.cli.main import app
-from ops.console.server import console_served
+from ops.console.gate import Access
+from ops.console.server import Door, console_served
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.wiring import PARTITION
@@ -31,10 +32,12 @@ class Console:
         self.folder, self.url, self.bus, self.log = folder, url, bus, log
         self.port = 0
 
-    async def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, Mapping[str, str]]:
+    async def ask(
+        self, path: str, method: str = "GET", *, sent: Any = None, **headers: str
+    ) -> tuple[int, Any, Mapping[str, str]]:
         async with (
             aiohttp.ClientSession() as session,
-            session.request(method, f"http://127.0.0.1:{self.port}{path}", headers=headers) as answer,
+            session.request(method, f"http://127.0.0.1:{self.port}{path}", headers=headers, json=sent) as answer,
         ):
             body = await answer.read()
             plain = json.loads(body) if answer.content_type == "application/json" and body else body.decode()
@@ -72,15 +75,17 @@ async def store(bus: JetStreamBus, log: Mapping[str, Sequence[Entry]]) -> None:
 
 
 @asynccontextmanager
-async def served(tmp_path: Path) -> AsyncGenerator[Console, None]:
-    """A console on the log of the twelfth random day, which has preemptions,, with a server of its own."""
+async def served(
+    tmp_path: Path, *, access: Access | None = None, namespaces: Sequence[str] = ("day",)
+) -> AsyncGenerator[Console, None]:
+    """A console on the log of the twelfth random day, which has preemptions, with a server of its own."""
     server = NatsServer(tmp_path / "nats")
     await server.start()
     bus = await connect(server.url)
-    log, _ = played(small_day(12))
+    log, _ = played(small_day(12, namespaces))
     await store(bus, log)
     found = Console(tmp_path, server.url, bus, log)
-    async with console_served(bus, port=0) as served:
+    async with console_served(bus, Door(port=0, access=access)) as served:
         found.port = served.port
         async with asyncio.timeout(PATIENCE_S):
             while (await found.ask("/readyz"))[0] != 200:  # noqa: ASYNC110 - only its answers tell

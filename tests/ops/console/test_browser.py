@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.ops.console.served import PATIENCE_S, Console, middle
+from tests.ops.console.people import MINE, NAMESPACES, People, people
+from tests.ops.console.served import PATIENCE_S, Console, middle, served
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: no page is tried in a browser")
 keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
@@ -168,6 +169,43 @@ async def test_all_can_be_done_with_the_keyboard(browser: Browser) -> None:
     await browser.press("?")
     await browser.until(lambda: "document.getElementById('help').open")
     assert await browser.errors() == []
+
+
+@pytest.fixture
+async def strangers_browser(tmp_path: Path) -> AsyncGenerator[tuple[Browser, People], None]:
+    async with (
+        people(tmp_path / "cluster") as everybody,
+        served(tmp_path, access=everybody.access(), namespaces=NAMESPACES) as console,
+        _browser(console, tmp_path / "browser") as browser,
+    ):
+        yield browser, everybody
+
+
+async def test_somebody_signs_in_is_shown_what_is_theirs_and_signs_out(
+    strangers_browser: tuple[Browser, People],
+) -> None:
+    browser, everybody = strangers_browser
+    await browser.do(lambda one: one.get(f"http://127.0.0.1:{browser.console.port}/#/workloads"))
+    await browser.until(lambda: "document.activeElement.id === 'token'")
+    await browser.press(f"made-up{keys.ENTER}")
+    await browser.until(lambda: "document.querySelector('[role=alert]').textContent.includes('does not know')")
+    assert [one for one in await browser.errors() if "401" not in one] == []
+    await browser.do(lambda one: one.execute_script("document.getElementById('token').value = ''"))
+    await browser.press(f"{everybody.tokens['tenant']}{keys.ENTER}")
+    await browser.until(lambda: "document.querySelectorAll('.virtual [data-row]').length > 1")
+    names = await browser.ask("[...document.querySelectorAll('.virtual [data-row]')].map(row => row.textContent)")
+    assert all(name.startswith(f"{MINE}/") for name in names)
+    assert f"workloads of {MINE}" in await browser.ask("document.getElementById('who').textContent")
+    assert await browser.ask("document.getElementById('nav').textContent") == "OverviewWorkloadsGanttPreemptionsBills"
+    for page in ("overview", "gantt", "preemptions", "bills"):
+        await browser.open(f"{page}?at={middle(browser.console.log)}")
+        assert await browser.ask("document.querySelector('#main .problem[role=alert]') === null")
+    assert await browser.ask("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})") == (
+        '{"kuelog.theme":"system"}'
+    )
+    assert await browser.errors() == []
+    await browser.do(lambda one: one.find_element("id", "leave").click())
+    await browser.until(lambda: "document.activeElement.id === 'token'")
 
 
 @pytest.mark.skipif(

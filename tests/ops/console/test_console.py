@@ -9,8 +9,9 @@ import pytest
 
 from events.codec import decode_commit
 from events.subjects import FACTS
+from ops.console.gate import Access
 from ops.console.guard import ConsoleUnserved
-from ops.console.server import console_served
+from ops.console.server import Door, console_served
 from ops.production.wiring import PARTITION
 from ops.queries.point import point_at
 from ops.sandbox.bench.day import played, small_day
@@ -190,11 +191,13 @@ async def test_every_answer_forbids_the_browser_what_comes_from_elsewhere(consol
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.1", "console.example"])  # noqa: S104 - that is refused
-async def test_it_is_served_to_this_machine_alone(address: str) -> None:
+async def test_it_is_served_elsewhere_only_to_who_is_known_and_never_in_plain_text(address: str) -> None:
     nothing: Any = None
-    with pytest.raises(ConsoleUnserved, match="it asks nobody who may read, so it listens on this machine alone"):
-        async with console_served(nothing, address=address):
+    with pytest.raises(ConsoleUnserved, match="to everybody: say --access token"):
+        async with console_served(nothing, Door(address=address)):
             pytest.fail("it is served")
+    with pytest.raises(ConsoleUnserved, match="in plain text, tokens and secrets would be read on the way"):
+        Door(address=address, access=Access(identity=nothing, reviews=nothing, crowd=nothing)).check()
 
 
 def test_a_log_can_be_asked_at_the_moments_that_these_tests_name() -> None:

@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from events.subjects import FACTS
-from ops.console.guard import guarded
+from ops.console.guard import Guard
 from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -39,7 +39,7 @@ async def test_a_log_that_cannot_be_read_is_answered_with_the_reason(problem: Ex
         del request
         raise problem
 
-    app = web.Application(middlewares=[guarded])
+    app = web.Application(middlewares=[Guard(names=True, written=frozenset()).middleware()])
     app.router.add_get("/", failing)
     async with TestClient(TestServer(app)) as client:
         answer = await client.get("/")

@@ -1,5 +1,6 @@
 """Explanations are right: what is said to let a workload in lets it in, and who may not read a name does not."""
 
+import re
 from typing import Any
 
 import pytest
@@ -126,13 +127,41 @@ def test_a_preempted_workload_is_told_by_whom_by_which_rule_and_what_it_changed(
 
 
 def test_names_of_other_namespaces_are_left_out_wherever_they_stand() -> None:
-    hidden = Redaction("mine", ["mine", "theirs", "theirs-too"])
+    hidden = Redaction(["mine"], ["mine", "theirs", "theirs-too"])
     value = {"by": "theirs/job-x", "text": "pod:theirs-too/p holds it, mine/job-y waits for theirs/job-x", "n": 3}
     told_value = hidden.of(value)
     assert "theirs" not in str(told_value)
     assert "mine/job-y" in told_value["text"]
     assert told_value["by"] in told_value["text"]
     assert told_value["n"] == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "job/theirs/x has to stop",
+        "workload/theirs/x",
+        "workload/gone-by-now/x",
+        "localqueue/theirs/q and namespace/theirs",
+        "waits for gone-by-now/x.",
+        "node/x",
+        "theirs/a/b",
+    ],
+)
+def test_a_name_is_left_out_with_its_kind_where_its_namespace_is_gone_and_where_it_is_called_as_a_kind(
+    text: str,
+) -> None:
+    told_text = Redaction(["mine"], ["mine", "theirs", "node"]).text(text)
+    assert "another namespace's #1" in told_text
+    assert not {"theirs", "gone-by-now", "node/x"} & set(re.split(r"[ /]", told_text)) and "/x" not in told_text
+
+
+def test_what_is_no_name_of_another_namespace_stays() -> None:
+    text = (
+        "LOG_0/17 gpu-1/GPU-7 nvidia.com/gpu queue/q clusterqueue/q node/n workload/mine/x mine/y 3/4 "
+        "preemptor path: /team/q; FACTS/3 WorkloadSubmitted"
+    )
+    assert Redaction({"mine"}, ["theirs"], {"gpu-1"}).text(text) == text
 
 
 def test_points_that_the_log_does_not_reach_are_refused() -> None:

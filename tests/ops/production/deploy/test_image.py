@@ -93,7 +93,7 @@ def in_image(image: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_all_that_a_cluster_runs_is_in_the_image(image: Path) -> None:
-    modules = "ops.cli.serve, ops.cli.webhook_commands, ops.cli.visibility, ops.cli.life_commands, ops.cli.audit"
+    modules = "ops.cli.serve, ops.cli.webhook_commands, ops.cli.visibility, ops.cli.console, ops.cli.life_commands, ops.cli.audit"
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"{WITHOUT_EXTRAS}import {modules}; print(ops.__file__)"],
         cwd=image,
@@ -109,6 +109,7 @@ def test_all_that_a_cluster_runs_is_in_the_image(image: Path) -> None:
         for words in commands(yaml.safe_load_all(file.read_text()))
     }
     assert {("run", one) for one in SERVICES} < found
+    found.add(("console",))
     for words in found:
         done = in_image(image, *words, "--help")
         assert done.returncode == 0, (words, done.stderr)

@@ -34,8 +34,12 @@ def every(**choices: Any) -> list[JsonObject]:
     return [one for part in manifests({**CHOICES, **choices}).values() for one in part]
 
 
+CONSOLE: JsonObject = {**CHOICES["console"], "enabled": True}
+
+
 def of(kind: str, values: list[JsonObject] | None = None) -> list[JsonObject]:
-    return [one for one in values or every() if one["kind"] == kind]
+    """All objects of a kind, those of the console too."""
+    return [one for one in values or every(console=CONSOLE) if one["kind"] == kind]
 
 
 def key(value: JsonObject) -> tuple[str, str, str]:
@@ -89,6 +93,11 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     watched = manifests({**CHOICES, "podMonitor": True})["pod-monitor"]
     assert filled(files["templates/pod-monitor.yaml"]) == watched
     assert watched[0]["spec"]["podMetricsEndpoints"][0]["honorLabels"] is True
+    assert "console" not in plain
+    seen = manifests({**CHOICES, "console": {**CONSOLE, "access": "proxy", "userPrefix": "oidc:"}})["console"]
+    assert [one["kind"] for one in seen] == [one["kind"] for one in filled(files["templates/console.yaml"])]
+    args = next(one for one in seen if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[args.index("--access") + 1] == "proxy" and args[args.index("--user-prefix") + 1] == "oidc:"
     assert "prometheus-rule" not in plain
     alerts = manifests({**CHOICES, "prometheusRule": True})["prometheus-rule"]
     assert filled(files["templates/prometheus-rule.yaml"]) == alerts
@@ -113,7 +122,8 @@ def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_
 
 @pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")
 @pytest.mark.parametrize(
-    "settings", [[], ["certManager=true"], ["image.tag=007", "replicas=3", "networkPolicies=false"]]
+    "settings",
+    [[], ["certManager=true"], ["console.enabled=true"], ["image.tag=007", "replicas=3", "networkPolicies=false"]],
 )
 def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[str]) -> None:
     chart = tmp_path / "kuelog"
@@ -147,12 +157,12 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
 
 def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
     found = {one["metadata"]["name"]: one for one in of("Deployment")}
-    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility")}
+    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility", "console")}
     budgets = {one["metadata"]["name"]: one["spec"] for one in of("PodDisruptionBudget")}
     for name, one in found.items():
         spec = one["spec"]
         pod = spec["template"]["spec"]
-        assert spec["replicas"] >= 2
+        assert spec["replicas"] == (1 if name == "kuelog-console" else 2), "sessions of browsers live in one process"
         assert budgets[name]["selector"] == spec["selector"]
         assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -160,7 +170,11 @@ def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root()
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         ports = {port["name"] for port in container["ports"]}
-        assert ("metrics" in ports) is ("--metrics" in container["args"]) is (name != "kuelog-webhook")
+        assert (
+            ("metrics" in ports)
+            is ("--metrics" in container["args"])
+            is (name not in ("kuelog-webhook", "kuelog-console"))
+        )
         assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
         assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
         assert container["readinessProbe"]["httpGet"]["port"] in ports
@@ -187,7 +201,7 @@ def test_the_watcher_cannot_write_and_nobody_may_do_everything() -> None:
 
 
 def test_each_binding_leads_from_a_role_that_is_there_to_an_account_that_is_there() -> None:
-    there = {key(one) for one in every()}
+    there = {key(one) for one in every(console=CONSOLE)}
     for one in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         space = one["metadata"].get("namespace", "")
         assert (one["roleRef"]["kind"], space, one["roleRef"]["name"]) in there
@@ -253,7 +267,9 @@ def place_of(value: JsonObject) -> Resource:
 
 
 @pytest.mark.any_cluster
-@pytest.mark.parametrize("choices", [{}, {"networkPolicies": False, "replicas": 3}], ids=["default", "chosen"])
+@pytest.mark.parametrize(
+    "choices", [{}, {"networkPolicies": False, "replicas": 3, "console": CONSOLE}], ids=["default", "chosen"]
+)
 async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: JsonObject) -> None:
     await checked(cluster, every(**choices))
 

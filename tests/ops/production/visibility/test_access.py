@@ -24,10 +24,10 @@ from cryptography.x509.oid import NameOID
 from events.json_object import JsonObject
 from ops.production.listeners.access_review import AccessReviews
 from ops.production.listeners.certificate import Certificate
+from ops.production.listeners.front_proxy import FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.api_service import API_SERVICES, NAMES
-from ops.production.visibility.front_proxy import FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.visibility.server import serving
 from ops.sandbox.embedded_cluster.api import reply
 from services.runtime.cluster_port import ClusterUnavailable

@@ -1,6 +1,7 @@
 """What somebody types in the first hour, with kubectl unmodified where it is installed: it works, or says why not in one sentence."""
 
 import asyncio
+import json
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -100,6 +101,18 @@ async def test_it_may_do_everything_and_is_told_what_fields_mean(kubectl: Kubect
     assert "FIELD: suspend <boolean>" in told and "Job controller" in told
     assert "nominalQuota" in await kubectl("explain", "clusterqueue.spec.resourceGroups.flavors.resources")
     assert "g1" in (wide := await kubectl("get", "nodes", "-o", "wide")) and "V100" in wide
+
+
+async def test_a_token_of_a_service_account_is_known_again(kubectl: Kubectl) -> None:
+    await kubectl("create", "serviceaccount", "robot")
+    token = (await kubectl("create", "token", "robot", "--audience", "kuelog-console")).strip()
+    path = "/apis/authentication.k8s.io/v1/tokenreviews"
+    for audience, known in (("kuelog-console", True), ("others", False)):
+        review = json.dumps({"kind": "TokenReview", "spec": {"token": token, "audiences": [audience]}})
+        status = json.loads(await kubectl("create", "--raw", path, "-f", "-", given=review))["status"]
+        assert status["authenticated"] is known
+        assert not known or status["user"]["username"] == "system:serviceaccount:default:robot"
+    assert "not found" in await kubectl("create", "token", "nobody", code=1)
 
 
 async def test_mistakes_are_named_in_kubectls_own_words(kubectl: Kubectl) -> None:

@@ -64,12 +64,25 @@ def front_proxy_of(data: Mapping[str, str]) -> FrontProxy:
 
 def who_asks(request: web.Request, proxy: FrontProxy) -> Person:
     """The person in the headers of a request that the front proxy has sent. Raises `Unproven`."""
+    check_certificate(request, proxy.names, "the API server's front proxy")
+    return person_in(request, proxy)
+
+
+def check_certificate(request: web.Request, names: tuple[str, ...], who: str) -> None:
+    """Raise `Unproven` unless the client has shown a certificate of one of these names, or of any where there is none.
+
+    That an authority that is believed has signed it was found out when the connection began.
+    """
     shown = request.get_extra_info("peercert")
     if not shown:
-        raise Unproven("only the API server's front proxy is answered, over its client certificate")
-    names = [value for part in shown.get("subject", ()) for name, value in part if name == "commonName"]
-    if proxy.names and not set(names) & set(proxy.names):
-        raise Unproven(f"a certificate of {', '.join(names) or 'nobody'} is not the front proxy's")
+        raise Unproven(f"only {who} is answered, over its client certificate")
+    bears = [value for part in shown.get("subject", ()) for name, value in part if name == "commonName"]
+    if names and not set(bears) & set(names):
+        raise Unproven(f"a certificate of {', '.join(bears) or 'nobody'} is not that of {who}")
+
+
+def person_in(request: web.Request, proxy: FrontProxy) -> Person:
+    """The person whom the headers of a request name; whether they are to be believed was asked before. Raises `Unproven`."""
     user = _first(request, proxy.user_headers)
     if not user:
         raise Unproven(f"nobody is named in {', '.join(proxy.user_headers)}")
