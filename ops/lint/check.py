@@ -11,6 +11,7 @@ from events.settings import SettingsObserved
 from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from ops.lint.finding import LintFinding, broken_file, finding
 from projections.devices.card_config import HAMI, CardConfig, card_config
+from services.jobs.topology_rules import topology_problems
 from services.validation.conversion import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck
 from services.validation.every_kind import validate
@@ -118,7 +119,8 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 
 
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
-    found = [*crosscheck(value, objects), *validate(value, _SETTINGS), *problems_in(value)]
+    found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
+    found += [*topology_problems(value, _SETTINGS), *problems_in(value)]
     try:
         _translate(value)
     except Refused as refused:

@@ -17,7 +17,7 @@ from events.api.labels import (
     ROLE_HASH,
     TOPOLOGY_GATE,
 )
-from events.json_object import JsonMapping, JsonObject, array_at, objects_at
+from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from events.whole_number import whole_number
 from services.jobs.injection import inject
 from services.jobs.paths import FieldBroken, get, put
@@ -36,14 +36,12 @@ _ESCAPED = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 def labels_of(pod: JsonMapping) -> JsonMapping:
     """The labels, or none."""
-    meta: JsonMapping = pod.get("metadata") or {}
-    return meta.get("labels") or {}
+    return object_at(pod, "metadata", "labels")
 
 
 def annotations_of(pod: JsonMapping) -> JsonMapping:
     """The annotations, or none."""
-    meta: JsonMapping = pod.get("metadata") or {}
-    return meta.get("annotations") or {}
+    return object_at(pod, "metadata", "annotations")
 
 
 def is_managed(pod: JsonObject) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from events.job_kind import JobKind
-from events.json_object import JsonObject, array_at, is_object, object_at
+from events.json_object import JsonObject, array_at, is_array, is_object, object_at
 from services.jobs.paths import FieldBroken, Location, dotted, get, whole
 from services.jobs.pod_set import Pods
 
@@ -49,7 +49,8 @@ def _cluster(job: JsonObject, at: Location) -> list[Pods]:
     if get(job, (*at, "enableInTreeAutoscaling")) is True:
         template = _with_autoscaler(template, get(job, (*at, "autoscalerOptions", "resources")) or _AUTOSCALER)
     found = [Pods(name="head", count=1, template=template, at=head)]
-    for index in range(len(get(job, (*at, "workerGroupSpecs")) or ())):
+    groups = get(job, (*at, "workerGroupSpecs"))
+    for index in range(len(groups) if is_array(groups) else 0):
         group = (*at, "workerGroupSpecs", index)
         place = (*group, "template")
         count = whole(job, "replicas", 1, group) * whole(job, "numOfHosts", 1, group)

@@ -12,7 +12,7 @@ from events.api.labels import (
     QUEUE_NAME,
     ROLE_HASH,
 )
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from services.jobs.index_offset import behind_leader
 from services.jobs.paths import Location, get, put, whole
 from services.jobs.pod_set import PodIndex, Pods
@@ -86,13 +86,13 @@ def replicas_of(value: JsonObject) -> int:
 def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     """The pods of one of its workloads, by shape: all of a StatefulSet's, or one group of a LeaderWorkerSet's."""
     if kind == "StatefulSet":
-        template: JsonObject = get(value, _TEMPLATE) or {}
+        template = dict(object_at(value, "spec", "template"))
         name = str(annotations_of(template).get(ROLE_HASH) or MAIN)
         index = PodIndex(label=STATEFUL_SET_INDEX)
         return [Pods(name=name, count=replicas_of(value), template=template, at=_TEMPLATE, index=index)]
     size = whole(value, "spec.leaderWorkerTemplate.size", 1)
     leader: JsonObject | None = get(value, _LEADER)
-    worker: JsonObject = get(value, _WORKER) or {}
+    worker = dict(object_at(value, "spec", "leaderWorkerTemplate", "workerTemplate"))
     index = PodIndex(label=WORKER_INDEX)
     if leader is None:
         return [Pods(name=MAIN, count=size, template=worker, at=_WORKER, index=index)]

@@ -26,7 +26,7 @@ def spark_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
 
 def _role(job: JsonObject, role: str, count: int) -> Pods:
     at = ("spec", role)
-    spec: JsonObject = get(job, at) or {}
+    spec = dict(object_at(job, *at))
     template = object_at(spec, "template")
     inner = object_at(template, "spec")
     word = f"spark-kubernetes-{role}"

@@ -2,7 +2,7 @@
 
 from events.json_object import JsonMapping, object_at
 from services.validation.names import labels_problems
-from services.validation.problem import Problem, immutable, required
+from services.validation.problem import Problem, invalid, required
 from services.validation.selectors import taint_problems, toleration_problems
 
 
@@ -20,15 +20,15 @@ def topology_problems(value: JsonMapping) -> list[Problem]:
     """A flavor with a topology has to say which nodes it means."""
     spec = object_at(value, "spec")
     if spec.get("topologyName") and not spec.get("nodeLabels"):
-        return [required("spec.nodeLabels", "a flavor with a topology needs a node label", "the label of its nodes")]
+        what = "at least one nodeLabel is required when topology is set"
+        return [required("spec.nodeLabels", what, "the label of its nodes")]
     return []
 
 
 def topology_update_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
-    """A flavor keeps its topology, and with it its labels, taints and tolerations."""
-    before = object_at(old, "spec")
-    spec = object_at(new, "spec")
-    if not before.get("topologyName"):
+    """A flavor keeps its topology: what it holds of nodes was counted by that."""
+    before, after = (object_at(one, "spec").get("topologyName") for one in (old, new))
+    if not before or before == after:
         return []
-    names = ("topologyName", "nodeLabels", "nodeTaints", "tolerations")
-    return [immutable(f"spec.{name}", spec.get(name)) for name in names if spec.get(name) != before.get(name)]
+    what = "topologyName is immutable when topologyName is set"
+    return [invalid("spec.topologyName", after, what, f"{before}, or a flavor of another name")]

@@ -1,6 +1,6 @@
 """Whether a pod set of a Workload is valid: requests, labels of its template, topology."""
 
-from events.json_object import JsonMapping, object_at
+from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, parse_quantity
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -74,22 +74,18 @@ def _negative_amounts(amounts: JsonMapping, field: str) -> list[Problem]:
 
 def _slices(topology: JsonMapping, field: str) -> list[Problem]:
     level, size = topology.get("podSetSliceRequiredTopology"), topology.get("podSetSliceSize")
+    at, instead = f"{field}.podSetSliceSize", "how many pods are a slice"
     found: list[Problem] = []
     if size is not None and not level:
-        found.append(
-            forbidden(
-                f"{field}.podSetSliceSize",
-                "a size of slices without the level that they stay together on",
-                "podSetSliceRequiredTopology beside it",
-            )
-        )
+        what = "may not be set when podSetSliceRequiredTopology is not specified"
+        found.append(forbidden(at, what, "podSetSliceRequiredTopology beside it"))
     elif level and size is None:
-        found.append(required(f"{field}.podSetSliceSize", "slices need a size", "how many pods stay together"))
+        found.append(required(at, "must be set when podSetSliceRequiredTopology is specified", instead))
     elif size is not None and size <= 0:
-        found.append(invalid(f"{field}.podSetSliceSize", size, f"a slice of {size} pods", "at least 1"))
-    for index, one in enumerate(topology.get("podsetSliceRequiredTopologyConstraints") or ()):
+        found.append(invalid(at, size, "must be greater than 0", instead))
+    for index, one in enumerate(objects_at(topology, "podsetSliceRequiredTopologyConstraints")):
         size = one.get("size", 0)
         if size <= 0:
             at = f"{field}.podsetSliceRequiredTopologyConstraints[{index}].size"
-            found.append(invalid(at, size, f"a slice of {size} pods", "at least 1"))
+            found.append(invalid(at, size, "must be greater than 0", instead))
     return found

@@ -95,7 +95,8 @@ def configurations(
     validating = [
         _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),
         *of_jobs("v", jobs(kinds), "CREATE", "UPDATE"),
-        *of_jobs("v", serving(kinds), "UPDATE"),
+        *of_jobs("v", pods(kinds), "CREATE"),
+        *of_jobs("v", serving(kinds), "CREATE", "UPDATE"),
     ]
     return [
         _configuration("Mutating", MUTATING, mutating, annotations),

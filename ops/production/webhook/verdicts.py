@@ -9,6 +9,7 @@ from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.kinds import kinds_of
 from services.jobs.serving_rules import serving_problems
+from services.jobs.topology_rules import new_topology_problems
 from services.validation.conversion import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
 from services.validation.problem import Problem, immutable
@@ -50,7 +51,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         return []
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
     if kinds_of(settings).serves(group, kind):
-        return serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
+        changed = serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
+        return [*changed, *new_topology_problems(request.old_object, value, settings)]
     read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
     newest, found = read.value, read.problems
     old = request.old_object
@@ -62,6 +64,7 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         found = [*found, *validate_update(before, newest, settings), *_moved(old, value)]
     else:
         found = [*found, *validate(newest, settings)]
+    found = [*found, *new_topology_problems(old, newest, settings)]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
 
 

@@ -320,5 +320,12 @@ def test_a_flavor_that_names_a_topology_that_is_not_among_the_files_is_told(tmp_
     assert all(code != "TopologyNotFound" for _, code, _ in codes(tmp_path, files("racks")))
 
 
+def test_a_topology_annotation_that_cannot_be_meant_is_told_at_its_line(tmp_path: Path) -> None:
+    note = "kueue.x-k8s.io/podset-slice-size"
+    text = job("cpu: 1").replace("template: {spec", f"template: {{metadata: {{annotations: {{{note}: two}}}}, spec")
+    field = f"spec.template.metadata.annotations[{note}]"
+    assert ("error", "Invalid", field) in codes(tmp_path, text)
+
+
 def an(kind: str, name: str, spec: JsonObject) -> JsonObject:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}

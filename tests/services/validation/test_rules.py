@@ -123,6 +123,20 @@ def test_what_may_not_change_is_named(kind: str, before: JsonObject, after: Json
     assert validate_update(an(kind, spec=before), an(kind, spec=before), SETTINGS) == []
 
 
+def test_a_flavor_keeps_its_topology_and_may_change_what_else_it_says() -> None:
+    spec = {"topologyName": "t", "nodeLabels": {"a": "b"}}
+    before = an("ResourceFlavor", spec=spec)
+    more = {
+        "nodeLabels": {"a": "c"},
+        "nodeTaints": [{"key": "k", "effect": "NoSchedule"}],
+        "tolerations": [{"key": "k"}],
+    }
+    assert validate_update(before, an("ResourceFlavor", spec={**spec, **more}), SETTINGS) == []
+    assert validate_update(an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}}), before, SETTINGS) == []
+    (problem,) = validate_update(before, an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}}), SETTINGS)
+    assert (problem.field, problem.what) == ("spec.topologyName", "topologyName is immutable when topologyName is set")
+
+
 def reserved(**spec: Any) -> JsonObject:
     condition = {
         "type": "QuotaReserved",

@@ -18,6 +18,7 @@ from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
 from ops.production.webhook.verdicts import problems_of, stored
 from ops.sandbox.embedded_cluster.patches import json_patch
+from services.jobs.paths import put
 from services.runtime.cluster_port import ObjectMissing, Resource
 from services.validation.from_beta1 import topology_slices
 from services.validation.to_beta1 import slice_domains
@@ -68,6 +69,39 @@ GROUP = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [LI
 def verdict(raw: bytes) -> JsonObject:
     asked = read_review(raw)
     return judged(asked, problems_of(asked, SETTINGS))["response"]
+
+
+MAYBE = {"kueue.x-k8s.io/podset-unconstrained-topology": "maybe"}
+
+
+def placed(value: JsonObject) -> JsonObject:
+    return put(value, ("spec", "template", "metadata", "annotations"), MAYBE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "value"),
+    [
+        ("Job", "batch", placed(job(NAMED))),
+        (
+            "StatefulSet",
+            "apps",
+            placed({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "labels": NAMED}}),
+        ),
+        (
+            "Pod",
+            "",
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": NAMED, "annotations": MAYBE}},
+        ),
+    ],
+)
+def test_topology_annotations_are_held_to_their_rules_on_jobs_pods_and_what_serves(
+    kind: str, group: str, value: JsonObject
+) -> None:
+    response = verdict(review(kind, value, group=group))
+    assert not response["allowed"]
+    assert "podset-unconstrained-topology]: must be a boolean value" in response["status"]["message"]
+    unnamed = put(value, ("metadata", "labels"), {})
+    assert verdict(review(kind, unnamed, group=group))["allowed"], "it waits in no queue"
 
 
 def test_a_job_with_a_queue_is_stored_suspended_and_only_that_changes() -> None:
