@@ -1,4 +1,4 @@
-"""Objects of Kubernetes as they come from JSON, before anybody has read them, and how fields of theirs are read.
+"""Objects as they come from JSON, before anybody has read them, and how fields of theirs are read.
 
 A reader goes down a path of fields and holds to the type that it promises, whatever is there: where nothing is, or something
 else, its answer is empty.

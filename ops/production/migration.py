@@ -1,11 +1,10 @@
 """A cluster that Kueue has managed, as it was found at one moment, and in what kuelog would differ from Kueue there."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import msgspec
 
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quantity import BadQuantity, from_units, to_units
 from events.settings import SettingsObserved
 from events.workload import ConditionStatus
@@ -102,7 +101,7 @@ class Found(Reader):
             except ObjectMissing:
                 return []  # A kind that is not installed has no objects.
             objects.extend(page.get("items") or ())
-            meta = page.get("metadata") or {}
+            meta = object_at(page, "metadata")
             token = meta.get("continue") or ""
             if not token:
                 self._versions[_place(resource)] = meta.get("resourceVersion", "")
@@ -138,7 +137,7 @@ def running(found: Found, view: View) -> list[tuple[str, str]]:
 def _still_managed(found: Found) -> Iterator[Difference]:
     for one in found.of(DEPLOYMENTS):
         meta = one["metadata"]
-        if meta["name"].endswith(_MANAGER) and (one.get("spec") or {}).get("replicas", 1):
+        if meta["name"].endswith(_MANAGER) and object_at(one, "spec").get("replicas", 1):
             yield Difference(
                 object=f"Deployment {meta['namespace']}/{meta['name']}",
                 code="KueueRuns",
@@ -149,10 +148,7 @@ def _still_managed(found: Found) -> Iterator[Difference]:
             )
     for resource in ASKED:
         for one in found.of(resource):
-            services = {
-                ((hook.get("clientConfig") or {}).get("service") or {}).get("name")
-                for hook in one.get("webhooks") or ()
-            }
+            services = {object_at(hook, "clientConfig", "service").get("name") for hook in objects_at(one, "webhooks")}
             if _KUEUES_SERVICE in services:
                 yield Difference(
                     object=f"{resource.kind} {one['metadata']['name']}",
@@ -191,13 +187,13 @@ def _refused(world: World) -> Iterator[Difference]:
 def _not_counted(found: Found, view: View) -> Iterator[Difference]:
     """Workloads that hold quota under Kueue and belong to nothing that is known here."""
     for one in found.of(WORKLOAD_KIND):
-        meta, status = one["metadata"], one.get("status") or {}
+        meta, status = one["metadata"], object_at(one, "status")
         key = f"{meta['namespace']}/{meta['name']}"
         name = f"Workload {key}"
         if not status.get("admission") or _is_finished(status):
             continue
         if key not in view.workloads:
-            owner = next((own for own in meta.get("ownerReferences") or () if own.get("controller")), {})
+            owner = object_at(next((own for own in objects_at(meta, "ownerReferences") if own.get("controller")), None))
             yield Difference(
                 object=name,
                 code="OwnerUnknown",
@@ -221,7 +217,7 @@ def _usage(found: Found, world: World) -> Iterator[Difference]:
         if name not in world.cluster_queues:
             continue
         ours = _amounts(cluster_queue_status(world, name, tallies(world, name)).reservation)
-        theirs = _shown((one.get("status") or {}).get("flavorsReservation"))
+        theirs = _shown(objects_at(one, "status", "flavorsReservation"))
         for flavor, resource in sorted({*ours, *theirs}):
             here, there = ours.get((flavor, resource), 0), theirs.get((flavor, resource), 0)
             if here != there:
@@ -239,10 +235,10 @@ def _amounts(uses: tuple[FlavorUse, ...]) -> dict[tuple[str, str], int]:
     return {(use.flavor, one.resource): one.total for use in uses for one in use.resources if one.total}
 
 
-def _shown(uses: Any) -> dict[tuple[str, str], int]:
+def _shown(uses: list[JsonMapping]) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
-    for use in uses or ():
-        for one in use.get("resources") or ():
+    for use in uses:
+        for one in objects_at(use, "resources"):
             try:
                 amount = to_units(one["name"], one.get("total", 0))
             except BadQuantity:
@@ -252,10 +248,10 @@ def _shown(uses: Any) -> dict[tuple[str, str], int]:
     return found
 
 
-def _is_finished(status: JsonObject) -> bool:
+def _is_finished(status: JsonMapping) -> bool:
     return any(
         one.get("type") == "Finished" and one.get("status") == ConditionStatus.TRUE
-        for one in status.get("conditions") or ()
+        for one in objects_at(status, "conditions")
     )
 
 

@@ -1,12 +1,12 @@
 """Other settings than those that were recorded: read from FIELD=VALUE, and put into the log that is folded."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from events.codec import encode
 from events.commit import Sighting
+from events.json_object import JsonObject, is_object, object_at
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable, yaml_of
@@ -26,7 +26,7 @@ def is_setting(text: str) -> bool:
 
 def changed_settings(before: SettingsObserved, words: Sequence[str]) -> SettingsObserved:
     """The settings with these fields set; `gates.NAME=true` for a feature gate. Raises `BadChange`."""
-    plain: dict[str, Any] = msgspec.to_builtins(before)
+    plain: JsonObject = msgspec.to_builtins(before)
     for text in words:
         path, _, value = text.partition("=")
         first, *rest = path.strip().split(".")
@@ -40,12 +40,9 @@ def changed_settings(before: SettingsObserved, words: Sequence[str]) -> Settings
         if not rest:
             plain[first] = read
             continue
-        held = plain.get(first) or {}
-        if not isinstance(held, dict):
+        if plain.get(first) and not is_object(plain[first]):
             raise BadChange(f"{text}: {first} is one value and has no {'.'.join(rest)}")
-        inner: dict[str, Any] = dict(held)
-        inner[".".join(rest)] = read
-        plain[first] = inner
+        plain[first] = {**object_at(plain, first), ".".join(rest): read}
     try:
         return msgspec.convert(plain, SettingsObserved)
     except msgspec.ValidationError as problem:

@@ -16,6 +16,7 @@ import msgspec
 
 from events.api.meta import Selector
 from events.event import Millis
+from events.json_object import JsonObject, is_object, object_at
 from events.quantity import parse_quantity
 from events.settings import (
     AdmissionFairSharing,
@@ -160,7 +161,7 @@ def read_configuration(path: Path) -> Configuration:
     return configuration_of(document(path), path)
 
 
-def configuration_of(found: dict[str, Any], source: Path | str) -> Configuration:
+def configuration_of(found: JsonObject, source: Path | str) -> Configuration:
     """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
     unknown = sorted(map(str, set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__}))
     refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
@@ -169,7 +170,7 @@ def configuration_of(found: dict[str, Any], source: Path | str) -> Configuration
     try:
         file = msgspec.convert(found, type=_File)
         ignored = _OF_NO_MEANING & set(found)
-        if "podOptions" in (found.get("integrations") or {}):
+        if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
     except msgspec.ValidationError as problem:
@@ -180,7 +181,7 @@ def configuration_of(found: dict[str, Any], source: Path | str) -> Configuration
         raise ConfigurationBroken(source, str(problem)) from problem
 
 
-def document(path: Path) -> dict[str, Any]:
+def document(path: Path) -> JsonObject:
     """The fields of a file, or of the ConfigMap that it is. Raises `ConfigurationBroken`."""
     try:
         return _document(path)
@@ -188,13 +189,12 @@ def document(path: Path) -> dict[str, Any]:
         raise ConfigurationBroken(path, problem.what) from problem
 
 
-def _document(path: Path) -> dict[str, Any]:
-    found = yaml_file(path) or {}
-    if isinstance(found, dict) and found.get("kind") == "ConfigMap":
-        data = found.get("data")
-        inner = data.get("controller_manager_config.yaml") if isinstance(data, dict) else None
+def _document(path: Path) -> JsonObject:
+    found: Any = yaml_file(path) or {}
+    if is_object(found) and found.get("kind") == "ConfigMap":
+        inner = object_at(found, "data").get("controller_manager_config.yaml")
         found = yaml_of(inner) if isinstance(inner, str) else None
-    if not isinstance(found, dict) or found.get("kind", "Configuration") != "Configuration":
+    if not is_object(found) or found.get("kind", "Configuration") != "Configuration":
         raise ConfigurationBroken(path, "expected a Configuration of config.kueue.x-k8s.io, or a ConfigMap with one")
     return found
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 
 _FIXED = {
     "AdmissionCheck": ("controllerName",),
@@ -36,7 +36,7 @@ _UNCHANGED = "self == oldSelf"
 
 
 def _may_borrow(preemption: JsonObject, _: Any) -> bool:
-    borrows = (preemption.get("borrowWithinCohort") or {}).get("policy", "Never") != "Never"
+    borrows = object_at(preemption, "borrowWithinCohort").get("policy", "Never") != "Never"
     return preemption.get("reclaimWithinCohort") != "Never" or not borrows
 
 

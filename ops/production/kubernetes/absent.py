@@ -1,8 +1,8 @@
 """The cluster of services that need none: every request fails, because only watcher and applier may send any."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
+from events.json_object import JsonObject
 from services.runtime.cluster_port import Resource, Sight
 
 
@@ -22,23 +22,23 @@ class AbsentCluster:
         """Refused."""
         raise ClusterNotMine
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Refused."""
         raise ClusterNotMine
 
-    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+    async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         """Refused."""
         raise ClusterNotMine
 
     async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
         """Refused."""
         raise ClusterNotMine
 
     async def apply(
-        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, value: JsonObject, *, manager: str, subresource: str = ""
+    ) -> JsonObject:
         """Refused."""
         raise ClusterNotMine
 

@@ -24,6 +24,7 @@ from kubernetes.aio import client as kube
 from kubernetes.aio import config as kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 
+from events.json_object import JsonObject
 from ops.files.reading import Unreadable, yaml_file
 from services.runtime.cluster_port import (
     AccessRefused,
@@ -56,45 +57,45 @@ class ApiRequests(ABC):
     """Reads and writes of objects of any kind, with patience; what carries the requests is another's business."""
 
     @abstractmethod
-    async def once(self, method: str, path: str, data: bytes | None, form: str) -> dict[str, Any]:
+    async def once(self, method: str, path: str, data: bytes | None, form: str) -> JsonObject:
         """One request, sent once; any failure is one of those that services know."""
 
     @abstractmethod
     def lines(self, path: str) -> AsyncGenerator[bytes, None]:
         """The lines of an answer that goes on for long, as a watch's does. Raises as `once`."""
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """One object."""
         return await self.request("GET", path_of(resource, namespace, name))
 
-    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+    async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         """A new object."""
         return await self.request("POST", path_of(resource, namespace) + _WRITTEN_BY, value)
 
     async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
         """A merge patch."""
         path = path_of(resource, namespace, name, subresource)
         return await self.request("PATCH", path + _WRITTEN_BY, patch, form=_MERGE)
 
     async def apply(
-        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, value: JsonObject, *, manager: str, subresource: str = ""
+    ) -> JsonObject:
         """A server-side apply; of fields that others have written, too."""
         path = path_of(resource, namespace, value["metadata"]["name"], subresource)
         return await self.request("PATCH", f"{path}?fieldManager={manager}&force=true", value, form=_APPLY)
 
     async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         """Take an object away."""
-        options: dict[str, Any] = {"propagationPolicy": "Background"}
+        options: JsonObject = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid}
         await self.request("DELETE", path_of(resource, namespace, name), options)
 
     async def request(
-        self, method: str, path: str, body: dict[str, Any] | None = None, *, form: str = "application/json"
-    ) -> dict[str, Any]:
+        self, method: str, path: str, body: JsonObject | None = None, *, form: str = "application/json"
+    ) -> JsonObject:
         """One request, tried again while the API server asks for patience."""
         data = msgspec.json.encode(body) if body is not None else None
         for attempt in range(1, _TRIES + 1):
@@ -143,7 +144,7 @@ class KubeClient(ApiRequests):
         found = {one["key"]: one["value"] for one in settings.values() if one["in"] == "header"}
         return {"Accept": "application/json", "User-Agent": self._agent, **found}
 
-    async def once(self, method: str, path: str, data: bytes | None, form: str) -> dict[str, Any]:
+    async def once(self, method: str, path: str, data: bytes | None, form: str) -> JsonObject:
         """One request over HTTP."""
         async with self._room:
             try:

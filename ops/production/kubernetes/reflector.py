@@ -4,11 +4,11 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 import msgspec
 import structlog
 
+from events.json_object import JsonObject, object_at
 from ops.production.kubernetes.client import LONGEST_S, ApiRequests, failure_of, path_of
 from services.runtime.cluster_port import (
     AccessRefused,
@@ -35,7 +35,7 @@ _SHOWN = 300
 
 class _WatchLine(msgspec.Struct):
     type: str
-    object: dict[str, Any]
+    object: JsonObject
 
 
 _line = msgspec.json.Decoder(_WatchLine)
@@ -71,20 +71,20 @@ class Reflector:
                 await _rest(max(min(problem.retry_after, LONGEST_S), _pause(failures)))
             failures += 1
 
-    async def _list(self, resource: Resource) -> tuple[list[dict[str, Any]], str]:
-        objects: list[dict[str, Any]] = []
+    async def _list(self, resource: Resource) -> tuple[list[JsonObject], str]:
+        objects: list[JsonObject] = []
         token = ""
         while True:
             page = await self._page_of(
                 f"{path_of(resource, resource.namespace)}?{fields_of(resource)}limit={self._page}&continue={token}"
             )
             objects.extend(page.get("items") or ())
-            meta = page.get("metadata") or {}
+            meta = object_at(page, "metadata")
             token = meta.get("continue") or ""
             if not token:
                 return objects, meta.get("resourceVersion", "")
 
-    async def _page_of(self, path: str) -> dict[str, Any]:
+    async def _page_of(self, path: str) -> JsonObject:
         return await self._client.request("GET", path)
 
     async def _follow(self, resource: Resource, version: str) -> AsyncIterator[Sight]:
@@ -131,7 +131,7 @@ def _sight(line: bytes, version: str) -> tuple[Sight | None, str]:
     if event.type == "ERROR":
         found = failure_of(int(event.object.get("code") or 0), msgspec.json.encode(event.object))
         raise found if isinstance(found, ClusterUnavailable) else ClusterUnavailable(str(found), _RETRY_S)
-    seen = str((event.object.get("metadata") or {}).get("resourceVersion") or version)
+    seen = str(object_at(event.object, "metadata").get("resourceVersion") or version)
     match event.type:
         case "BOOKMARK":
             return None, seen

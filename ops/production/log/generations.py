@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from nats.aio.client import Client
 
+from events.json_object import JsonObject
 from ops.production.log.cancellable import cancellable
 from ops.production.log.connection import is_answered
 from ops.production.log.refusals import UNANSWERED, unanswered
@@ -153,7 +154,7 @@ async def _mark(client: Client, stream: str, name: str) -> int:
     raise LogUnavailable(stream=name, problem=found.error.description)
 
 
-async def asked(client: Client, what: str, body: Any) -> dict[str, Any]:
+async def asked(client: Client, what: str, body: Any) -> JsonObject:
     """The server's answer to a question about its streams. Raises `LogUnavailable`."""
     subject, stream = f"$JS.API.{what}", what.rpartition(".")[2]
     try:
@@ -161,7 +162,7 @@ async def asked(client: Client, what: str, body: Any) -> dict[str, Any]:
     except UNANSWERED as problem:
         raise unanswered(client, subject, stream, problem) from problem
     is_answered(client, subject)
-    answer = decoded(stream, reply.data, dict[str, Any])
+    answer = decoded(stream, reply.data, JsonObject)
     if not isinstance(answer.get("error"), dict | None):
         raise LogUnavailable(stream=stream, problem=_NO_ANSWER.format("its error is none"))
     return answer
@@ -175,7 +176,7 @@ def decoded(stream: str, data: bytes, kind: type[T]) -> T:
         raise LogUnavailable(stream=stream, problem=_NO_ANSWER.format(problem)) from problem
 
 
-def as_answer(stream: str, answer: dict[str, Any], kind: type[T]) -> T:
+def as_answer(stream: str, answer: JsonObject, kind: type[T]) -> T:
     """What an answer says. Raises `LogUnavailable`."""
     try:
         return msgspec.convert(answer, kind)

@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
-from typing import Any
 
 import msgspec
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from events.event import Millis
+from events.json_object import JsonObject
 from ops.production.log.cancellable import cancellable
 from ops.production.log.connection import is_answered
 from ops.production.log.generations import Generation, decoded, generations, mark_subject
@@ -39,7 +39,7 @@ class PublishAck(msgspec.Struct, frozen=True):
     stream: str = ""
     seq: int = 0
     duplicate: bool = False
-    error: dict[str, Any] | None = None
+    error: JsonObject | None = None
 
 
 class _ServerTime(msgspec.Struct, frozen=True):

@@ -4,7 +4,6 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 import structlog
@@ -15,6 +14,7 @@ from nats.errors import ConnectionClosedError, Error, NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
 from events.event import Millis
+from events.json_object import JsonObject
 from ops.production.log.cancellable import cancellable
 from ops.production.log.connection import MayNot, calling_on_return, is_answered, is_refused, may_not_read, reads
 from ops.production.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
@@ -40,7 +40,7 @@ TRACE = slice(3, 35)
 
 class _Created(msgspec.Struct):
     name: str = ""
-    error: dict[str, Any] | None = None
+    error: JsonObject | None = None
 
 
 STORED = "Kuelog-Stored"
@@ -59,7 +59,7 @@ class _Stored(msgspec.Struct, frozen=True):
 
 class _Found(msgspec.Struct, frozen=True):
     message: _Stored = _Stored()
-    error: dict[str, Any] | None = None
+    error: JsonObject | None = None
 
 
 class StreamGone(Exception):

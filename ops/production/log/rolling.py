@@ -7,10 +7,10 @@ flight lies before the mark, or fails at it; a fact that strayed behind it is pu
 """
 
 import asyncio
-from typing import Any
 
 import structlog
 
+from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.production.log.cancellable import cancellable
 from ops.production.log.generations import (
@@ -108,7 +108,7 @@ async def _check_room(bus: JetStreamBus, stream: str, name: str) -> None:
     await asked(bus.client, f"STREAM.DELETE.{probe}", {})
 
 
-def _kept(config: dict[str, Any]) -> dict[str, Any]:
+def _kept(config: JsonObject) -> JsonObject:
     fields = ("storage", "retention", "discard", "max_bytes", "num_replicas", "deny_delete", "deny_purge")
     return {field: value for field, value in config.items() if field in (*fields, "duplicate_window")}
 

@@ -6,9 +6,9 @@ A point is a call to the outside, before or after it: `append:before:2` is the m
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
 
 from events.event import Millis
+from events.json_object import JsonObject
 from services.runtime.cluster_port import Resource, Writer
 from services.runtime.log_port import Bus, Entry, Head, Message, Stream
 
@@ -101,22 +101,22 @@ class _MortalWriter:
     def __init__(self, writer: Writer, point: PassPoint) -> None:
         self._writer, self._point = writer, point
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         call = _call("get", resource)
         self._point(call, "before")
         found = await self._writer.get(resource, namespace, name)
         self._point(call, "after")
         return found
 
-    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+    async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         self._point("create", "before")
         made = await self._writer.create(resource, namespace, value)
         self._point("create", "after")
         return made
 
     async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
         call = _call("merge", resource)
         self._point(call, "before")
         merged = await self._writer.merge(resource, namespace, name, patch, subresource=subresource)
@@ -124,8 +124,8 @@ class _MortalWriter:
         return merged
 
     async def apply(
-        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
-    ) -> dict[str, Any]:
+        self, resource: Resource, namespace: str, value: JsonObject, *, manager: str, subresource: str = ""
+    ) -> JsonObject:
         self._point("apply", "before")
         applied = await self._writer.apply(resource, namespace, value, manager=manager, subresource=subresource)
         self._point("apply", "after")

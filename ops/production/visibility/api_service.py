@@ -1,9 +1,8 @@
 """The API server where it hands requests on: the APIServices of the visibility API, which have to know its authority."""
 
-from typing import Any
-
 import structlog
 
+from events.json_object import JsonObject, object_at
 from ops.production.visibility.api import GROUP, VERSIONS
 from services.runtime.cluster_port import ObjectMissing, Resource, Writer
 
@@ -27,8 +26,8 @@ class Aggregated:
                 found = await self._writer.get(API_SERVICES, "", name)
             except ObjectMissing:
                 continue  # Not installed, or not yet.
-            spec: dict[str, Any] = found["spec"]
-            leads = spec.get("service") or {}
+            spec: JsonObject = found["spec"]
+            leads = object_at(spec, "service")
             if (leads.get("namespace"), leads.get("name")) != self._place or spec.get("caBundle") == authorities:
                 continue
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}

@@ -1,8 +1,8 @@
 """The namespaces in which a local queue named `default` takes in every job that names none."""
 
 import asyncio
-from typing import Any
 
+from events.json_object import JsonObject
 from ops.production.webhook.verdicts import DEFAULT_QUEUE
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Vanished
 
@@ -32,9 +32,9 @@ class DefaultLocalQueues:
                         self.open.discard(_namespace(sight.object))
 
 
-def _is_default(value: dict[str, Any]) -> bool:
+def _is_default(value: JsonObject) -> bool:
     return value["metadata"]["name"] == DEFAULT_QUEUE
 
 
-def _namespace(value: dict[str, Any]) -> str:
+def _namespace(value: JsonObject) -> str:
     return str(value["metadata"]["namespace"])

@@ -1,8 +1,8 @@
 """In which namespaces jobs are managed, where the configuration chooses among them."""
 
 import asyncio
-from typing import Any
 
+from events.json_object import JsonObject, object_at
 from events.selector import LabelSelector
 from projections.flavors.affinity import selects
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
@@ -44,6 +44,6 @@ class ManagedNamespaces:
         return selects(self._selector, labels)
 
 
-def _labels(value: dict[str, Any]) -> dict[str, str]:
+def _labels(value: JsonObject) -> dict[str, str]:
     meta = value["metadata"]
-    return {_NAME: meta["name"], **(meta.get("labels") or {})}
+    return {_NAME: meta["name"], **object_at(meta, "labels")}

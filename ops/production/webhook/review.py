@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_object
 from services.validation.problem import Problem, Severity
 
 _UNPROCESSABLE = 422
@@ -118,7 +118,7 @@ def patch_between(before: JsonObject, after: JsonObject, path: str = "") -> list
         place = f"{path}/{_pointer(name)}"
         if name not in before:
             found.append({"op": "add", "path": place, "value": value})
-        elif isinstance(value, dict) and isinstance(before[name], dict):
+        elif is_object(value) and is_object(before[name]):
             found.extend(patch_between(before[name], value, place))
         elif msgspec.json.encode(value) != msgspec.json.encode(before[name]):
             found.append({"op": "replace", "path": place, "value": value})

@@ -85,7 +85,7 @@ class Callers:
         except ObjectMissing:
             return
         wanted = conversion(self._service, self._namespace, authorities)
-        asked = found["spec"].get("conversion") or {}
+        asked: JsonObject = found["spec"].get("conversion") or {}
         if asked != wanted:
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
             # What is asked so far goes: an address beside our service would be refused.

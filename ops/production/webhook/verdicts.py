@@ -3,7 +3,7 @@
 from collections.abc import Set as AbstractSet
 
 from events.api.labels import QUEUE_NAME
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
@@ -35,8 +35,8 @@ def stored(
     if request.operation == "UPDATE":
         return queued_later(value, kind, kinds_of(settings))
     if request.namespace in local_queues and _takes_default(kind, value):
-        meta: JsonObject = value.get("metadata") or {}
-        labels = {**(meta.get("labels") or {}), QUEUE_NAME: DEFAULT_QUEUE}
+        meta = object_at(value, "metadata")
+        labels = {**object_at(meta, "labels"), QUEUE_NAME: DEFAULT_QUEUE}
         value = {**value, "metadata": {**meta, "labels": labels}}
     return waiting(value, kind, kinds_of(settings))
 
@@ -44,7 +44,7 @@ def stored(
 def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Problem]:
     """What lint would say, and the watcher; an object that is leaving is held up by nothing."""
     value = request.object
-    if value is None or request.sub_resource or (value.get("metadata") or {}).get("deletionTimestamp"):
+    if value is None or request.sub_resource or object_at(value, "metadata").get("deletionTimestamp"):
         return []
     kueues = request.kind.get("group") == GROUP
     if not kueues and not named_queue(value) and not named_queue(request.old_object or {}):
@@ -69,7 +69,7 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
 
 
 def _takes_default(kind: str, value: JsonObject) -> bool:
-    owners: list[JsonObject] = (value.get("metadata") or {}).get("ownerReferences") or []
+    owners = objects_at(value, "metadata", "ownerReferences")
     owned = any(one.get("controller") and one.get("kind") not in _MAKERS_OF_JOBS for one in owners)
     return kind != "Pod" and not owned and not named_queue(value)
 

@@ -3,10 +3,10 @@
 import base64
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.merkle import consistency_path, inclusion_path
 from ops.production.archive.checkpoint import Checkpoint
 from ops.production.archive.errors import NotProvable
@@ -16,7 +16,7 @@ from ops.queries.audit.chain import link_of
 from services.runtime.log_port import Entry
 
 
-def prove(entries: Iterable[Entry], evidence: Evidence, stream: str, sequence: int) -> dict[str, Any]:
+def prove(entries: Iterable[Entry], evidence: Evidence, stream: str, sequence: int) -> JsonObject:
     """The proof of one message under the newest checkpoint of its stream. Raises `NotProvable`."""
     head = evidence.heads.get(stream)
     if head is None or stream not in judge(evidence).sound:
@@ -39,7 +39,7 @@ def prove(entries: Iterable[Entry], evidence: Evidence, stream: str, sequence: i
     }
 
 
-def prove_consistency(evidence: Evidence, stream: str, old: Statement, new: Statement) -> dict[str, Any]:
+def prove_consistency(evidence: Evidence, stream: str, old: Statement, new: Statement) -> JsonObject:
     """The proof that a stream at one checkpoint begins with all that it was at another. Raises `NotProvable`."""
     before, after = old.heads.get(stream), new.heads.get(stream)
     if before is None or after is None:
@@ -63,6 +63,6 @@ def prove_consistency(evidence: Evidence, stream: str, old: Statement, new: Stat
     }
 
 
-def _plain(head: Checkpoint) -> dict[str, Any]:
+def _plain(head: Checkpoint) -> JsonObject:
     """All of it that is signed, and by whom."""
     return {name: getattr(head, name) for name in ("sequence", "root", "sha256", "key", "signature")}

@@ -1,7 +1,7 @@
 """What is changed at a fork: fields that are set, manifests that are applied, objects that are removed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,7 @@ class Changes:
             there = [key for key in keys if key in world.workloads]
             self._used.update({name} if there else set())
             return [WorkloadDeleted(workload=key) for key in there]
-        tables: dict[str, Any] = {
+        tables: dict[str, Mapping[str, object]] = {
             "clusterqueue": world.cluster_queues,
             "cohort": world.cohorts,
             "localqueue": world.local_queues,
