@@ -33,7 +33,7 @@ MANAGED = "kueue.x-k8s.io/managed"
 """A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
-"""Kueue puts it before each pod, and takes it away with the other where the flavor does not place pods by topology."""
+"""Before each pod that no job has made, and before those that are placed by topology until they know their domain."""
 CARDS_GATE = "kuelog.io/cards"
 WORKLOAD = "kueue.x-k8s.io/workload"
 POD_SET = "kueue.x-k8s.io/podset"
@@ -196,7 +196,13 @@ KNOWN = (
     Known(MANAGED, _L, "pods, PodTemplates, ProvisioningRequests", _OURS, "queueing decides over it"),
     Known(MANAGED, _F, "pods", _OURS, "the pod stays until its outcome is on the log"),
     Known(ADMISSION_GATE, _G, "pods", _BOTH, "taken away when the workload of the pod is admitted"),
-    Known(TOPOLOGY_GATE, _G, "pods", Writer.PEOPLE, "left by Kueue at a take-over; taken away with the other"),
+    Known(
+        TOPOLOGY_GATE,
+        _G,
+        "pods, pod templates",
+        _BOTH,
+        "taken away with the other, or, where pods are placed by topology, when it is known where this one goes",
+    ),
     Known(CARDS_GATE, _G, "pods", _OURS, "taken away when the pod's own cards are written on it"),
     Known(WORKLOAD, _A, "pods, pod templates", _OURS, "the Workload to which the pod belongs"),
     Known(POD_SET, _L, "pods, pod templates", _OURS, "its pod set"),

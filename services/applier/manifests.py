@@ -4,7 +4,14 @@ from typing import Any
 
 import msgspec
 
-from events.api.labels import CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET, RESOURCE_IN_USE, WORKLOAD
+from events.api.labels import (
+    CLUSTER_QUEUE_NAME,
+    LOCAL_QUEUE_NAME,
+    POD_SET,
+    PODSET_UNCONSTRAINED_TOPOLOGY,
+    RESOURCE_IN_USE,
+    WORKLOAD,
+)
 from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.quantity import from_units
@@ -97,6 +104,7 @@ def originals(workload: Workload) -> tuple[Original, ...]:
             node_selector=one.shape.node_selector,
             tolerations=tuple(toleration(found) for found in one.shape.tolerations),
             annotations=one.shape.device_annotations,
+            unconstrained=one.topology is not None and one.topology.unconstrained is not None,
         )
         for one in workload.spec.pod_sets
     )
@@ -111,16 +119,29 @@ def _injection(
     for flavor in flavors:
         selector.update(flavor.node_labels)
         tolerations.extend(found for one in flavor.tolerations if (found := toleration(one)) not in tolerations)
+    placed = given.topology is not None
     return Injection(
         count=given.count,
         original=original,
         labels={POD_SET: original.name, CLUSTER_QUEUE_NAME: cluster_queue, LOCAL_QUEUE_NAME: workload.spec.queue},
-        annotations={WORKLOAD: workload.name, **card_pins(workload, original.name)},
+        annotations={
+            WORKLOAD: workload.name,
+            **card_pins(workload, original.name),
+            **(_said_to_be_placed(workload, original.name) if placed else {}),
+        },
+        placed=placed,
         gated=needs_pins(workload, original.name),
         node_selector=selector,
         tolerations=tuple(tolerations),
         updates=_updates(workload, original.name),
     )
+
+
+def _said_to_be_placed(workload: Workload, pod_set: str) -> dict[str, str]:
+    """By the annotation Kueue tells pods that are placed from those that hold room of nodes besides."""
+    asked = next((one.topology for one in workload.spec.pod_sets if one.name == pod_set), None)
+    says = asked is not None and (asked.required or asked.preferred or asked.unconstrained is not None)
+    return {} if says else {PODSET_UNCONSTRAINED_TOPOLOGY: "true"}
 
 
 def _updates(workload: Workload, pod_set: str) -> tuple[Update, ...]:

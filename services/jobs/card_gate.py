@@ -14,14 +14,16 @@ def waits_for_cards(pod: JsonMapping) -> bool:
     return {"name": CARDS_GATE} in _gates(pod, ("spec",))
 
 
-def gate_closed(value: JsonObject, at: Location) -> JsonObject:
-    """The object with the gate added to the pod specification at a path."""
-    return put(value, (*at, _GATES), [*_others(value, at), {"name": CARDS_GATE}])
+def gate_closed(value: JsonObject, at: Location, gate: str = CARDS_GATE) -> JsonObject:
+    """The object with the gate, or another, added to the pod specification at a path."""
+    return put(value, (*at, _GATES), [*_others(value, at, gate), {"name": gate}])
 
 
-def gate_open(value: JsonObject, at: Location) -> JsonObject:
-    """The object without the gate in the pod specification at a path."""
-    return put(value, (*at, _GATES), _others(value, at) or None) if get(value, (*at, _GATES)) is not None else value
+def gate_open(value: JsonObject, at: Location, gate: str = CARDS_GATE) -> JsonObject:
+    """The object without the gate, or another, in the pod specification at a path."""
+    return (
+        put(value, (*at, _GATES), _others(value, at, gate) or None) if get(value, (*at, _GATES)) is not None else value
+    )
 
 
 def with_own_cards(pod: JsonObject, pins: dict[str, str]) -> JsonObject:
@@ -36,5 +38,5 @@ def _gates(value: JsonMapping, at: Location) -> list[Any]:
     return list(found) if is_array(found) else []
 
 
-def _others(value: JsonObject, at: Location) -> list[Any]:
-    return [one for one in _gates(value, at) if one != {"name": CARDS_GATE}]
+def _others(value: JsonObject, at: Location, gate: str) -> list[Any]:
+    return [one for one in _gates(value, at) if one != {"name": gate}]

@@ -25,7 +25,7 @@ def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
     if word == POD.kind and not group:
         named = labels_of(value).get(QUEUE_NAME) or kinds.takes_all or waits_for_its_group(value)
         waits = named and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
-        return gated(value) if waits else value
+        return gated(value, by_topology=kinds.by_topology) if waits else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
     if (
         kind is None

@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from events.api.labels import CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET, WORKLOAD
+from events.api.labels import (
+    CLUSTER_QUEUE_NAME,
+    LOCAL_QUEUE_NAME,
+    POD_SET,
+    PODSET_UNCONSTRAINED_TOPOLOGY,
+    TOPOLOGY_GATE,
+    WORKLOAD,
+)
 from events.json_object import JsonObject, object_at
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations import CARD_POLICY
@@ -41,7 +48,14 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     job = _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
     lower = lower_of(pods)
     # Spark describes its executors without gates: all of them are kept to the cards that they have together.
-    return gate_closed(job, lower) if injection.gated and pods.form is not Form.FLAT else gate_open(job, lower)
+    job = gate_closed(job, lower) if injection.gated and pods.form is not Form.FLAT else gate_open(job, lower)
+    topology = _topology_at(pods)
+    return gate_closed(job, topology, TOPOLOGY_GATE) if injection.placed else gate_open(job, topology, TOPOLOGY_GATE)
+
+
+def _topology_at(pods: Pods) -> Location:
+    """Where the gate for topologies is: Spark takes it in the template beside its own description alone."""
+    return (*pods.at, "template", "spec") if pods.form is Form.FLAT else lower_of(pods)
 
 
 def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
@@ -78,7 +92,14 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
             if get(job, pods.at) is None:
                 return job
             old = metadata_of(job, pods)
-            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"), *_left_by_kueue(old), *_chip_pins(old))
+            free = () if original.unconstrained else (PODSET_UNCONSTRAINED_TOPOLOGY,)
+            ours = (
+                *_ANNOTATIONS,
+                *free,
+                *added_to(job, pods.name, "annotations"),
+                *_left_by_kueue(old),
+                *_chip_pins(old),
+            )
             asked = PodFields(
                 labels=_without(old.get("labels"), (*_LABELS, *added_to(job, pods.name, "labels"))),
                 annotations={**_without(old.get("annotations"), ours), **original.annotations},
@@ -86,6 +107,7 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
                 tolerations=original.tolerations,
             )
             job = gate_open(_placed(job, pods, asked), lower_of(pods))
+            job = gate_open(job, _topology_at(pods), TOPOLOGY_GATE)
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
 
 

@@ -55,6 +55,8 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[JsonObject, ...] = ()
     annotations: dict[str, str] = {}
     """The annotations that steer which cards the pods get."""
+    unconstrained: bool = False
+    """Its own annotation says whether its pods may lie anywhere in a topology."""
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,3 +73,5 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """What admission checks add to all of that."""
     gated: bool = False
     """Each pod waits at the gate of `services.jobs.card_gate`, because they have different cards."""
+    placed: bool = False
+    """Each pod waits at Kueue's gate for topologies, because they go to different domains."""

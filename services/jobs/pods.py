@@ -9,6 +9,8 @@ from events.api.labels import (
     MANAGED,
     POD_GROUP_FAST_ADMISSION,
     POD_GROUP_NAME,
+    POD_GROUP_POD_INDEX,
+    POD_GROUP_POD_INDEX_LABEL,
     POD_GROUP_SERVING,
     POD_GROUP_TOTAL_COUNT,
     POD_SUSPENDING_PARENT,
@@ -129,11 +131,16 @@ def role_of(pod: JsonObject) -> str:
     return str(annotations_of(pod).get(ROLE_HASH) or _digest(pod))
 
 
-def gated(pod: JsonObject) -> JsonObject:
-    """A new pod with our scheduling gate, label and finalizer."""
+def gated(pod: JsonObject, *, by_topology: bool = True) -> JsonObject:
+    """A new pod with the scheduling gates, label and finalizer; with its place in its group where pods are placed by topology."""
+    names = (ADMISSION_GATE, TOPOLOGY_GATE) if by_topology else (ADMISSION_GATE,)
     gates = array_at(pod, "spec", "schedulingGates")
-    held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": ADMISSION_GATE}])
+    missing = [{"name": name} for name in names if {"name": name} not in gates]
+    held = put(pod, ("spec", "schedulingGates"), [*gates, *missing])
     held = put(held, ("metadata", "annotations", ROLE_HASH), role_of(pod))
+    bearer = annotations_of(pod).get(POD_GROUP_POD_INDEX_LABEL)
+    if by_topology and bearer:
+        held = put(held, ("metadata", "labels", POD_GROUP_POD_INDEX), str(labels_of(pod).get(bearer, "")))
     if waits_for_its_group(pod):
         # Kueue's manager completes the pods of a LeaderWorkerSet that name no queue, and leaves others alone.
         held = put(held, ("metadata", "labels", QUEUE_NAME), None)
@@ -163,14 +170,11 @@ def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
         node_selector=get(pod, ("spec", "nodeSelector")) or {},
         tolerations=tuple(get(pod, ("spec", "tolerations")) or ()),
     )
-    injection = msgspec.structs.replace(injection, original=own)
-    gates = [
-        one
-        for one in objects_at(pod, "spec", "schedulingGates")
-        if one.get("name") not in (ADMISSION_GATE, TOPOLOGY_GATE)
-    ]
-    open_ = put(pod, ("spec", "schedulingGates"), gates or None)
-    return inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
+    passed = (ADMISSION_GATE,) if injection.placed else (ADMISSION_GATE, TOPOLOGY_GATE)
+    gates = [one for one in array_at(pod, "spec", "schedulingGates") if one.get("name") not in passed]
+    injection = msgspec.structs.replace(injection, original=own, placed=False)
+    found = inject(pod, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
+    return put(found, ("spec", "schedulingGates"), gates or None)
 
 
 def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonMapping]:

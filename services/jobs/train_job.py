@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from events.api.labels import CARDS_GATE, TOPOLOGY_GATE
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from services.jobs.card_gate import gate_closed
@@ -61,7 +62,9 @@ def patched(job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
             "spec": {"nodeSelector": {**selector, **one.node_selector}, "tolerations": list(wanted.tolerations)},
         }
         patch = put({"name": one.original.name}, _TEMPLATE, pods)
-        jobs.append(gate_closed(patch, (*_TEMPLATE, "spec")) if one.gated else patch)
+        for gate in ((CARDS_GATE,) if one.gated else ()) + ((TOPOLOGY_GATE,) if one.placed else ()):
+            patch = gate_closed(patch, (*_TEMPLATE, "spec"), gate)
+        jobs.append(patch)
     ours = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     return put(job, _PATCHES, [*_others(job), ours])
 
