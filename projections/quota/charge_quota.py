@@ -20,12 +20,8 @@ def usage_of(workload: Workload, columns: Columns) -> Usage:
     if workload.admission is None:
         return {}
     usage: Usage = {}
-    asked = {one.name: one.count for one in workload.spec.pod_sets}
     for assignment in workload.admission.assignments:
-        # Pods that were assigned quota and are not asked for any more are done, too.
-        over = max(assignment.count - asked.get(assignment.name, assignment.count), 0)
-        done = workload.reclaimable.get(assignment.name, 0) + over
-        for resource, amount in remaining_usage(assignment, done).items():
+        for resource, amount in remaining_usage(assignment, workload.reclaimable.get(assignment.name, 0)).items():
             flavor = assignment.flavors.get(resource)
             if flavor is not None:
                 column = columns.of(flavor, resource)

@@ -35,7 +35,7 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, position: Log
         conditions=conditions,
         checks={check.name: check for check in status.checks},
         unhealthy_nodes=status.unhealthy_nodes,
-        reclaimable=status.reclaimable if enabled(world.settings, "ReclaimablePods") else {},
+        reclaimable=_done(workload, status) if enabled(world.settings, "ReclaimablePods") else {},
         requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
         past_execution=status.past_execution,
         evictions=status.evictions,
@@ -60,6 +60,20 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, position: Log
     if queue is not None:
         admission = replace(admission, required_checks=required_checks(queue, adopted))
     return replace(adopted, admission=admission, devices=_held_already(world, adopted, admission))
+
+
+def _done(workload: Workload, status: AdoptedStatus) -> dict[str, int]:
+    """The pods that need no quota any more; those that are not asked for any more are among them.
+
+    Rule: docs/rules/quota.md#charged-usage
+    """
+    asked = {one.name: one.count for one in workload.spec.pod_sets}
+    done = dict(status.reclaimable)
+    for one in status.assignments:
+        over = one.count - asked.get(one.name, one.count)
+        if over > 0:
+            done[one.name] = done.get(one.name, 0) + over
+    return done
 
 
 def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:

@@ -230,9 +230,11 @@ def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:
     since = _ago(spec.get("running_for", 0))
     held = {
         "name": "main",
-        "count": count,
+        "count": spec.get("assigned", count),
         "flavors": dict.fromkeys(asked, spec.get("flavor", "default")),
-        "resourceUsage": {resource: str(int(amount) * count) for resource, amount in asked.items()},
+        "resourceUsage": {
+            resource: str(int(amount) * spec.get("assigned", count)) for resource, amount in asked.items()
+        },
         **({"topologyAssignment": _on(spec["hosts"])} if "hosts" in spec else {}),
         **({"delayedTopologyRequest": "Pending"} if spec.get("delayed") else {}),
     }
