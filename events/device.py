@@ -5,6 +5,7 @@ from enum import StrEnum
 from events.card import Card, CardShare
 from events.event import Event, Millis, Value
 from events.selector import Taint
+from events.topology import PodTopology
 
 
 class NodeObserved(Event, frozen=True, kw_only=True, tag="NodeObserved.v1"):
@@ -53,7 +54,7 @@ class NodeLockObserved(Event, frozen=True, kw_only=True, tag="NodeLockObserved.v
 
 
 class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
-    """A pod that holds cards, or may come to: where it is and what HAMi has written on it."""
+    """A pod that holds cards, or may come to, or that is placed by topology: where it is and what is written on it."""
 
     namespace: str
     name: str
@@ -81,6 +82,10 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """Creation time of a pod that is gated so; 0 for others."""
     completion_index: int | None = None
     """The completion index of a pod of an Indexed Job that is gated so."""
+    topology: PodTopology | None = None
+    """Where its workload's pods are placed by topology."""
+    cardless: bool = False
+    """It neither holds cards nor asks for any: it is told for its place in a topology alone."""
 
 
 class CardQuotaObserved(Event, frozen=True, kw_only=True, tag="CardQuotaObserved.v1"):

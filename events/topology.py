@@ -67,6 +67,21 @@ class TopologyPlacement(Value, frozen=True, kw_only=True):
     assignment: TopologyAssignment
 
 
+class PodTopology(Value, frozen=True, kw_only=True):
+    """What a pod shows that is placed by topology.
+
+    Rule: docs/rules/topology.md#ungating
+    """
+
+    gated: bool = False
+    """It waits at the scheduling gate `kueue.x-k8s.io/topology` until its node selector names its domain."""
+    node_selector: dict[str, str] = {}
+    indexes: dict[str, int] = {}
+    """Its labels that are whole numbers: one of them may be its rank."""
+    index_offset: int = 0
+    """With which index the pods of its pod set begin (annotation `pod-index-offset`)."""
+
+
 class DelayedTopology(StrEnum):
     """Whether pods that are placed only after their checks are ready have been (`delayedTopologyRequest`)."""
 

@@ -31,6 +31,7 @@ from projections.queues.enqueue import reclass
 from projections.queues.pending_queues import PendingQueues
 from projections.quota.tree import QuotaTree
 from projections.topology.flavor_nodes import placing_flavors
+from projections.topology.placed_pods import forget_placed_pod
 from projections.trail import Trail
 from projections.work_queue import WorkQueue
 from projections.workloads.node_failures import review_owner, review_places
@@ -302,6 +303,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             if world.cards.remove_pod(spaced):
                 retry_all_refused(world)
             leave_gate(world, spaced)
+            forget_placed_pod(world, spaced)
             drop(world.pods, spaced)
             drop(world.accounted, spaced)
             world.pod_work.forget(spaced)

@@ -50,6 +50,7 @@ from projections.queues.pending_queues import Scan
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
+from projections.topology.placed_pods import note_placed_pod
 from projections.workloads.lifecycle import Workload
 from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World
@@ -243,8 +244,10 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         else:
             world.cards.propose(one.workload, one.reservation, one.placements)
     for key in sorted(world.pods):
-        world.cards.observe_pod(world.pods[key])
+        if not world.pods[key].cardless:
+            world.cards.observe_pod(world.pods[key])
         hold_at_gate(world, world.pods[key])
+        note_placed_pod(world, world.pods[key])
     for name in CareTables.__struct_fields__:
         table = getattr(world.cards.care, name)
         table.clear()

@@ -84,6 +84,8 @@ class World:
         self.registered: dict[str, DevicesRegistered] = {}
         self.node_locks: dict[str, NodeLockObserved] = {}
         self.pods: dict[str, PodObserved] = {}
+        self.placed_pods: dict[str, dict[str, None]] = {}
+        """Keys of the pods that are placed by topology, by workload."""
         self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
         """The assignments of cards to single pods, by workload."""
         self.refused: dict[str, ObjectRefused] = {}

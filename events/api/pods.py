@@ -76,6 +76,12 @@ class Affinity(ApiStruct, frozen=True, kw_only=True):
     node_affinity: NodeAffinity | None = None
 
 
+class PodSchedulingGate(ApiStruct, frozen=True, kw_only=True):
+    """A gate at which a pod waits before it is scheduled."""
+
+    name: str = ""
+
+
 class PodSpec(ApiStruct, frozen=True, kw_only=True):
     """A pod's specification."""
 
@@ -91,6 +97,7 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     runtime_class_name: str | None = None
     scheduler_name: str = ""
     node_name: str = ""
+    scheduling_gates: tuple[PodSchedulingGate, ...] | None = None
 
 
 class PodTemplate(ApiStruct, frozen=True, kw_only=True):

@@ -93,7 +93,11 @@ def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> l
             f"pod {key} runs and asks for cards, and HAMi has not written which it got",
         )
         for key, pod in sorted(pods.items())
-        if pod.node and pod.phase not in TERMINAL and pod.phase != "Pending" and not any(pod.shares)
+        if pod.node
+        and not pod.cardless
+        and pod.phase not in TERMINAL
+        and pod.phase != "Pending"
+        and not any(pod.shares)
     ]
 
 

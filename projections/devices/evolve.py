@@ -27,6 +27,7 @@ from projections.devices.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate
 from projections.evolve_objects import readjust, reconfigured, retry_all_refused
 from projections.log_position import LogPosition
+from projections.topology.placed_pods import note_placed_pod
 from projections.workloads.lifecycle import Devices
 from projections.workloads.node_failures import review_places
 from projections.world import World
@@ -117,9 +118,10 @@ def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) 
 
 def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
     hold_at_gate(world, event)
+    note_placed_pod(world, event)
     world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
     world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
-    if world.cards.observe_pod(event, position.at):
+    if not event.cardless and world.cards.observe_pod(event, position.at):
         retry_all_refused(world)
     suspect = world.cards.care.suspects.get(f"{event.namespace}/{event.name}")
     if suspect is not None:

@@ -17,11 +17,11 @@ from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
 from services.applier.backlog import Backlog
-from services.applier.card_gates import CardGates
 from services.applier.cluster_events import refusal_event
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application, plan
+from services.applier.pod_gates import PodGates
 from services.applier.pod_keeper import PodKeeper
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.write_limit import MOST
@@ -64,7 +64,7 @@ class Applier:
         self._workloads = WorkloadKeeper(writer, clock, spare)
         self._write, self._under_way = ApplicationWriter(writer, self._notices, self._workloads), 0
         self._pods = PodKeeper(writer, clock, spare, self._notices)
-        self._gates = CardGates(writer, clock, spare)
+        self._gates = PodGates(writer, clock, spare)
         self.backlog = Backlog()
         self.results: Counter[str] = Counter()
         """How many applications were reported as what, since this process began."""

@@ -26,6 +26,7 @@ from services.jobs.card_gate import waits_for_cards
 from services.jobs.table import COMPLETION_INDEX
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
+from services.watcher.pod_topology import pod_topology
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import readable_amounts
 
@@ -69,7 +70,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
 
 
 def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
-    """A Pod that holds cards or asks for some; None for any other."""
+    """A Pod that holds cards or asks for some, or is placed by topology; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
@@ -77,7 +78,9 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         shares = pod_shares(annotations, config.vendors)
     except BadAnnotation as bad:
         raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
-    if not shares and not asks_for_cards(shape, config):
+    cardless = not shares and not asks_for_cards(shape, config)
+    topology = pod_topology(found)
+    if cardless and topology is None:
         return None
     workload, bound = annotations.get(WORKLOAD, ""), bool(found.spec.node_name)
     gated = waits_for_cards(value)
@@ -99,6 +102,8 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         gated=gated,
         created_at=created_at(meta) if gated else 0,
         completion_index=whole_number(annotations.get(COMPLETION_INDEX, "")) if gated else None,
+        topology=topology,
+        cardless=cardless,
     )
 
 
