@@ -148,10 +148,12 @@ class JobController(Controller):
         meta, template = job["metadata"], job["spec"]["template"]
         digest = hashlib.sha256(f"{meta['uid']}/{number}/{self.store.version}".encode()).hexdigest()[:5]
         annotations = dict((template.get("metadata") or {}).get("annotations") or {})
+        labels = dict((template.get("metadata") or {}).get("labels") or {})
         if job["spec"].get("completionMode") == "Indexed":
             index = next(str(i) for i in range(job["spec"]["completions"]) if str(i) not in used)
             used.add(index)
             annotations["batch.kubernetes.io/job-completion-index"] = index
+            labels["batch.kubernetes.io/job-completion-index"] = index
         owner = {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -163,7 +165,7 @@ class JobController(Controller):
         pod = {
             "metadata": {
                 "name": f"{meta['name']}-{digest}",
-                "labels": (template.get("metadata") or {}).get("labels") or {},
+                "labels": labels,
                 "annotations": annotations,
                 "ownerReferences": [owner],
             },

@@ -1,0 +1,110 @@
+"""Pods of a workload that is placed by topology wait at their gate until they are told their domain, and run there."""
+
+from collections import Counter
+from typing import Any
+
+import yaml
+
+from events.api.labels import TOPOLOGY_GATE
+from events.json_object import JsonObject
+from ops.sandbox.embedded_cluster.nodes import plain_node
+from tests.stage.stage import PODS, Stage
+from tests.stories.test_own_cards import INDEX, alive, running, settled
+
+HOSTNAME = "kubernetes.io/hostname"
+RACKS = {"h1": "r1", "h2": "r1", "h3": "r2", "h4": "r2"}
+QUEUES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata: {name: racks}
+spec: {levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: racked}
+spec: {topologyName: racks, nodeLabels: {pool: racked}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: racked}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: racked, resources: [{name: cpu, nominalQuota: 100}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: racked, namespace: default}
+spec: {clusterQueue: racked}
+"""
+
+
+async def racks(stage: Stage) -> None:
+    """Two racks of two hosts with two CPUs each, and a node apart that has room for all."""
+    for host, rack in RACKS.items():
+        node = plain_node(host, cpu="2")
+        node["metadata"]["labels"] |= {"rack": rack, "pool": "racked"}
+        await stage.add(node)
+    await stage.add(plain_node("big", cpu="64"))
+    for document in yaml.safe_load_all(QUEUES):
+        await stage.add(document)
+
+
+def placed(name: str, count: int, *, indexed: bool = True, **asked: str) -> dict[str, Any]:
+    """A job whose pods want a CPU each, in one rack."""
+    notes = {"kuelog.io/run-seconds": "500", "kueue.x-k8s.io/podset-required-topology": "rack", **asked}
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    pod: JsonObject = {
+        "restartPolicy": "Never",
+        "schedulingGates": [{"name": TOPOLOGY_GATE}],
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "racked"}},
+        "spec": {
+            "parallelism": count,
+            "completions": count,
+            "completionMode": "Indexed" if indexed else "NonIndexed",
+            "backoffLimit": 6,
+            "template": {"metadata": {"annotations": notes}, "spec": pod},
+        },
+    }
+
+
+def hosts(stage: Stage, job: str) -> dict[int, str]:
+    """By completion index, where a pod runs; each is kept there by its node selector."""
+    found = alive(stage, job)
+    assert all(one["spec"]["nodeSelector"][HOSTNAME] == one["spec"]["nodeName"] for one in found)
+    assert not any(one["spec"].get("schedulingGates") for one in found)
+    return {int(one["metadata"]["annotations"][INDEX]): one["spec"]["nodeName"] for one in found}
+
+
+async def test_each_pod_of_a_job_runs_in_the_domain_of_its_rank(stage: Stage) -> None:
+    await racks(stage)
+    stage.serve()
+    await stage.add(placed("ring", 4))
+    await stage.until(lambda: running(stage, "ring", 4))
+    found = hosts(stage, "ring")
+    first, second = found[0], found[2]
+    assert found == {0: first, 1: first, 2: second, 3: second} and first < second
+    assert RACKS[first] == RACKS[second], "one rack"
+    world = await settled(stage)
+    (key,) = world.placed_pods
+    assert len(world.placed_pods[key]) == 4 and not world.cards.pods
+
+
+async def test_a_pod_that_replaces_another_runs_where_that_one_ran(stage: Stage) -> None:
+    await racks(stage)
+    stage.serve()
+    await stage.add(placed("ring", 3, indexed=False))
+    await stage.until(lambda: running(stage, "ring", 3))
+    before = Counter(one["spec"]["nodeName"] for one in alive(stage, "ring"))
+    lost = alive(stage, "ring")[0]["metadata"]["name"]
+    await stage.client.merge(PODS, "default", lost, {"status": {"phase": "Failed"}}, subresource="status")
+    await stage.until(
+        lambda: running(stage, "ring", 3) and lost not in {one["metadata"]["name"] for one in alive(stage, "ring")}
+    )
+    assert Counter(one["spec"]["nodeName"] for one in alive(stage, "ring")) == before
