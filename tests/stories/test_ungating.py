@@ -8,6 +8,9 @@ import yaml
 from events.api.labels import TOPOLOGY_GATE
 from events.json_object import JsonObject
 from ops.sandbox.embedded_cluster.nodes import plain_node
+from projections.devices.drift import all_findings
+from projections.snapshot import tables_of, world_of
+from projections.topology.placed_pods import placed_pod_sets
 from tests.stage.stage import PODS, Stage
 from tests.stories.test_own_cards import INDEX, alive, running, settled
 
@@ -93,7 +96,10 @@ async def test_each_pod_of_a_job_runs_in_the_domain_of_its_rank(stage: Stage) ->
     assert RACKS[first] == RACKS[second], "one rack"
     world = await settled(stage)
     (key,) = world.placed_pods
-    assert len(world.placed_pods[key]) == 4 and not world.cards.pods
+    assert len(world.placed_pods[key]) == 4
+    assert not world.cards.pods and all_findings(world.cards, world.nodes, world.pods) == [], "they have no cards"
+    again = world_of(tables_of(world))
+    assert placed_pod_sets(again, again.workloads[key]) == placed_pod_sets(world, world.workloads[key])
 
 
 async def test_a_pod_that_replaces_another_runs_where_that_one_ran(stage: Stage) -> None:

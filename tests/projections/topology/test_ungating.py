@@ -87,9 +87,7 @@ def test_indexes_may_begin_behind_a_leader() -> None:
 
 def test_groups_of_pods_within_a_pod_set_come_one_after_the_other() -> None:
     request = TopologyRequest(pod_index_label=INDEX, sub_group_index_label=GROUP, sub_group_count=2)
-    found = [
-        pod(f"{group}-{index}", indexes={INDEX: index, GROUP: group}) for group in (1, 0) for index in (1, 0)
-    ]
+    found = [pod(f"{group}-{index}", indexes={INDEX: index, GROUP: group}) for group in (1, 0) for index in (1, 0)]
     placed = hosts(pods_of(*found, request=request, w=1, x=1, y=1, z=1))
     assert placed == {"0-0": "w", "0-1": "x", "1-0": "y", "1-1": "z"}
     odd = pods_of(pod("a", indexes={INDEX: 0, GROUP: 2}), request=request, w=3, x=1)
