@@ -36,7 +36,7 @@ def placed_pod_sets(world: World, workload: Workload) -> tuple[PlacedPodSet, ...
     if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
         return ()
     pods: dict[str, list[PlacedPod]] = {}
-    for key in world.placed_pods.get(workload.key, ()):
+    for key in sorted(world.placed_pods.get(workload.key, ())):
         pod = world.pods[key]
         if pod.topology is not None and pod.phase not in TERMINAL:
             placed = PlacedPod(name=pod.name, uid=pod.uid, topology=pod.topology)

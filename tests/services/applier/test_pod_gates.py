@@ -181,6 +181,7 @@ async def test_a_pod_that_changed_while_it_was_written_is_written_again() -> Non
         await one.until(lambda: cluster.host("a") == "x")
     assert cluster.host("b") == "y"
     assert cluster.of("a")["metadata"]["annotations"]["a"] == "b"
+    assert cluster.asked.count("merge") == 3, "the first holds only for the version that was read"
 
 
 async def test_a_new_applier_waits_for_what_the_one_before_it_has_written() -> None:
