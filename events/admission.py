@@ -154,6 +154,14 @@ class SecondPassFailed(Event, frozen=True, kw_only=True, tag="SecondPassFailed.v
     again_at: Millis
 
 
+class UnhealthyNodesChanged(Event, frozen=True, kw_only=True, tag="UnhealthyNodesChanged.v1"):
+    """Of the nodes that a workload is placed on by topology, others have failed than before: they are to be replaced."""
+
+    workload: str
+    nodes: tuple[str, ...]
+    """All of them, by hostname; none when those that had failed are well again (`status.unhealthyNodes`)."""
+
+
 class WorkloadAdmitted(Event, frozen=True, kw_only=True, tag="WorkloadAdmitted.v1"):
     """The workload is admitted: quota, checks and cards are ready, and its job may start."""
 

@@ -15,6 +15,7 @@ from events.admission import (
     QuotaReserved,
     SecondPassFailed,
     TopologyAssigned,
+    UnhealthyNodesChanged,
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
@@ -84,6 +85,7 @@ AUTHORS = {
                     WorkloadFailedToStart,
                     WorkloadDiscarded,
                     QuotaReleased,
+                    UnhealthyNodesChanged,
                     SetAside,
                 )
             ),

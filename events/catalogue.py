@@ -8,6 +8,7 @@ from events.admission import (
     QuotaReserved,
     SecondPassFailed,
     TopologyAssigned,
+    UnhealthyNodesChanged,
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
@@ -162,6 +163,7 @@ AdmissionDecision: TypeAlias = (
     | PreemptionRequested
     | TopologyAssigned
     | SecondPassFailed
+    | UnhealthyNodesChanged
     | WorkloadAdmitted
     | PreemptionOrdered
     | PreemptionRefused

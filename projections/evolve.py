@@ -8,6 +8,7 @@ from events.admission import (
     QuotaReserved,
     SecondPassFailed,
     TopologyAssigned,
+    UnhealthyNodesChanged,
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
@@ -145,6 +146,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | PreemptionRequested()
             | TopologyAssigned()
             | SecondPassFailed()
+            | UnhealthyNodesChanged()
             | WorkloadAdmitted()
             | PreemptionOrdered()
             | PreemptionRefused()

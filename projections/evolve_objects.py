@@ -323,13 +323,13 @@ def _remove_workload_object(world: World, key: str, position: LogPosition) -> No
 
 def _remove_node(world: World, name: str) -> None:
     placed_on = placing_flavors(world.flavors, world.nodes.get(name))
+    review_places(world, name)
     world.domains.node_changed(world.nodes.get(name), None)
     world.trail.drop(world.nodes, name)
     world.trail.drop(world.registered, name)
     world.trail.drop(world.node_locks, name)
     world.trail.drop(world.node_usage, name)
     world.cards.remove_node(name)
-    review_places(world.cards, world.work, name)
     if placed_on:
         retry_all_refused(world)
     if not world.cards.nodes:

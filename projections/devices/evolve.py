@@ -61,7 +61,7 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             world.domains.node_changed(before, event)
             world.cards.change_service(event.name)
             care.node_seen(event.name)
-            review_places(world.cards, world.work, event.name)
+            review_places(world, event.name)
             retry_all_refused(world)
         case DevicesRegistered():
             put(world.registered, event.node, event)
@@ -71,7 +71,7 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             if not world.cards.nodes:
                 world.review_holders()
             world.cards.register(event)
-            review_places(world.cards, world.work, event.node)
+            review_places(world, event.node)
             retry_all_refused(world)
         case NodeLockObserved():
             # A pod is bound in a moment: nobody is placed otherwise for it, so nothing is looked at again.

@@ -6,6 +6,7 @@ from events.admission import (
     QuotaReserved,
     SecondPassFailed,
     TopologyAssigned,
+    UnhealthyNodesChanged,
     WorkloadAdmitted,
 )
 from events.catalogue import AnyEvent
@@ -101,6 +102,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
         ):
             queue = (f"clusterqueue/{event.cluster_queue}",) if event.cluster_queue else ()
             return (f"workload/{event.workload}", *queue)
+        case UnhealthyNodesChanged():
+            return (f"workload/{event.workload}", *(f"node/{name}" for name in event.nodes))
         case PreemptionOrdered():
             return (f"workload/{event.workload}", f"workload/{event.preemptor}")
         case RoomClaimed():

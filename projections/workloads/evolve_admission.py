@@ -11,6 +11,7 @@ from events.admission import (
     RequeueReason,
     SecondPassFailed,
     TopologyAssigned,
+    UnhealthyNodesChanged,
     WorkloadAdmitted,
 )
 from events.event import Millis
@@ -61,6 +62,7 @@ AdmissionEvent: TypeAlias = (
     | PreemptionRequested
     | TopologyAssigned
     | SecondPassFailed
+    | UnhealthyNodesChanged
     | WorkloadAdmitted
     | PreemptionOrdered
     | PreemptionRefused
@@ -97,6 +99,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
     | PreemptionRequested
     | TopologyAssigned
     | SecondPassFailed
+    | UnhealthyNodesChanged
     | WorkloadAdmitted
     | PreemptionOrdered
     | EvictionOrdered
@@ -117,6 +120,11 @@ def _evolve_workload(  # noqa: C901 - one case per event
             failures = workload.second_pass.failures + 1
             failed = SecondPass(failures=failures, again_at=event.again_at, message=event.message)
             world.put_workload(replace(workload, second_pass=failed, decided=position.sequence))
+        case UnhealthyNodesChanged():
+            # What was tried before says nothing of these.
+            again = SecondPass(placed=workload.second_pass.placed)
+            changed = replace(workload, unhealthy_nodes=event.nodes, second_pass=again, decided=position.sequence)
+            world.put_workload(changed)
         case WorkloadAdmitted():
             condition = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
             workload = waits_for_start(with_condition(workload, condition), position)

@@ -1,18 +1,21 @@
 """Workloads that run where nothing can run any more: their node is lost, or a card that they were given has failed or is gone.
 
-The rule is in docs/rules/eviction.md#node-failures: who ran on a node that is gone has to go; on one that is not
-ready, who has no pod left there that goes on.
+The rules are in docs/rules/eviction.md#node-failures and docs/rules/topology.md#node-failures: who ran on a node that is gone has
+to go, or is placed on another; on one that is not ready, or keeps pods off, who has no pod left there that goes on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
-from events.device import PodObserved
+from events.device import NodeObserved, PodObserved
+from events.selector import Toleration
+from events.workload import PodSetAssignment
 from projections.devices.annotations import vendor_word
-from projections.devices.card_holdings import CardHoldings
+from projections.devices.card_holdings import TERMINAL
 from projections.devices.vendor import Encoding
 from projections.devices.vendors import BY_WORD
 from projections.feature_gates import enabled
-from projections.work_queue import WorkQueue
+from projections.flavors.affinity import first_untolerated
+from projections.topology.tree import HOSTNAME
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import failed_nodes
 from projections.world import World
@@ -33,11 +36,55 @@ def lost_place(world: World, workload: Workload) -> str:
     return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
 
 
-def review_places(cards: CardHoldings, work: WorkQueue, node: str) -> None:
-    """Have those looked at that were given cards of a node: something happened to it."""
-    for holding in cards.holdings.values():
+def unhealthy_nodes(world: World, workload: Workload) -> tuple[str, ...]:
+    """The hosts that a workload is placed on by topology and whose pods are to go elsewhere, in the order of its domains.
+
+    Rule: docs/rules/topology.md#node-failures
+    """
+    if workload.admission is None or not world.nodes or not enabled(world.settings, "TASFailedNodeReplacement"):
+        return ()
+    hosts: dict[str, list[PodSetAssignment]] = {}
+    for one in workload.admission.assignments:
+        if one.topology is not None and one.topology.assignment.levels[-1:] == (HOSTNAME,):
+            for domain in one.topology.assignment.domains:
+                hosts.setdefault(domain.values[-1], []).append(one)
+    return tuple(host for host, placed in hosts.items() if _unhealthy(world, workload, host, placed))
+
+
+def stranded_pods(world: World, workload: Workload) -> tuple[PodObserved, ...]:
+    """The pods of a workload that were sent to a host by name and will never get there: they are to end, so that others come.
+
+    Rule: docs/rules/topology.md#stranded-pods
+    """
+    if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
+        return ()
+    found: list[PodObserved] = []
+    given = {one.name: one for one in workload.admission.assignments}
+    for key in sorted(world.placed_pods.get(workload.key, ())):
+        pod = world.pods[key]
+        host = pod.topology.node_selector.get(HOSTNAME) if pod.topology is not None else None
+        waits = pod.topology is not None and not (pod.node or pod.terminating or pod.topology.gated)
+        if host is None or not waits or pod.phase != "Pending":
+            continue
+        one = given.get(pod.pod_set)
+        if one is None or one.topology is None or one.topology.assignment.levels[-1:] != (HOSTNAME,):
+            continue  # It has named the host itself.
+        node = _node_of(world, host)
+        if not _on(one, host) or node is not None and (not node.ready or _keeps_off(world, workload, node, [one])):
+            found.append(pod)
+    return tuple(found)
+
+
+def review_places(world: World, node: str) -> None:
+    """Have those looked at that were given cards or domains of a node: something happened to it."""
+    for holding in world.cards.holdings.values():
         if any(one.node == node for one in holding.placements):
-            work.mark_dirty(holding.workload)
+            world.work.mark_dirty(holding.workload)
+    known = world.nodes.get(node)
+    hosts = {node} if known is None else {node, known.labels.get(HOSTNAME, node)}
+    for workload, placements in world.domains.held().items():
+        if any(domain.values[-1] in hosts for one in placements for domain in one.assignment.domains):
+            world.work.mark_dirty(workload)
 
 
 def review_owner(world: World, pod: str) -> None:
@@ -47,18 +94,63 @@ def review_owner(world: World, pod: str) -> None:
         world.work.mark_dirty(gone.workload)
 
 
+def _unhealthy(world: World, workload: Workload, host: str, placed: Sequence[PodSetAssignment]) -> bool:
+    node = _node_of(world, host)
+    if node is None:
+        return True
+    if not node.ready or _keeps_off(world, workload, node, placed):
+        at_once = not enabled(world.settings, "TASReplaceNodeOnPodTermination")
+        return at_once or not _goes_on(world, workload, node.name)
+    return False
+
+
+def _node_of(world: World, host: str) -> NodeObserved | None:
+    """The node of a host: by its name, which is its hostname almost always."""
+    found = world.nodes.get(host)
+    if found is not None and found.labels.get(HOSTNAME, host) == host:
+        return found
+    named = (one for one in world.nodes.values() if one.labels.get(HOSTNAME) == host)
+    return min(named, key=lambda one: one.name, default=None)
+
+
+def _keeps_off(world: World, workload: Workload, node: NodeObserved, placed: Sequence[PodSetAssignment]) -> bool:
+    """Whether the node has a taint that pods of these pod sets don't tolerate, or not for ever."""
+    if not node.taints or not enabled(world.settings, "TASReplaceNodeOnNodeTaints"):
+        return False
+    return any(first_untolerated(node.taints, _for_ever(world, workload, one)) is not None for one in placed)
+
+
+def _for_ever(world: World, workload: Workload, placed: PodSetAssignment) -> tuple[Toleration, ...]:
+    """What the pods tolerate without an end: of their template, of their flavors, and what checks have added."""
+    template = next((one.shape.tolerations for one in workload.spec.pod_sets if one.name == placed.name), ())
+    names = sorted(set(placed.flavors.values()))
+    flavors = (one for name in names if (found := world.flavors.get(name)) is not None for one in found.tolerations)
+    added = (
+        one
+        for name in sorted(workload.checks)
+        for update in workload.checks[name].updates
+        if update.name == placed.name
+        for one in update.tolerations
+    )
+    return tuple(one for one in (*template, *flavors, *added) if one.seconds is None)
+
+
+def _on(placed: PodSetAssignment, host: str) -> bool:
+    return placed.topology is not None and any(one.values[-1] == host for one in placed.topology.assignment.domains)
+
+
 def _lost(world: World, workload: Workload, node: str) -> bool:
     known = world.nodes.get(node)
     if known is None:
         return bool(world.nodes)  # Where no node was ever reported, none was lost.
-    return not known.ready and not _goes_on(world.cards, world.pods, workload, node)
+    return not known.ready and not _goes_on(world, workload, node)
 
 
-def _goes_on(cards: CardHoldings, pods: Mapping[str, PodObserved], workload: Workload, node: str) -> bool:
-    """Whether some pod of it is on the node and is not being deleted."""
-    for key in cards.living.get(workload.key, ()):
-        pod = pods.get(key)
-        if pod is not None and pod.node == node and not pod.terminating:
+def _goes_on(world: World, workload: Workload, node: str) -> bool:
+    """Whether some pod of it is on the node, has not ended and is not being deleted."""
+    for key in (*world.cards.living.get(workload.key, ()), *world.placed_pods.get(workload.key, ())):
+        pod = world.pods.get(key)
+        if pod is not None and pod.node == node and not pod.terminating and pod.phase not in TERMINAL:
             return True
     return False
 

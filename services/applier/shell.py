@@ -23,6 +23,7 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application, plan
 from services.applier.pod_gates import PodGates
 from services.applier.pod_keeper import PodKeeper
+from services.applier.stranded_pods import StrandedPods
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.write_limit import MOST
 from services.applier.writing import ApplicationWriter, Ended
@@ -65,6 +66,7 @@ class Applier:
         self._write, self._under_way = ApplicationWriter(writer, self._notices, self._workloads), 0
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = PodGates(writer, clock, spare)
+        self._stranded = StrandedPods(writer, clock, spare, self._notices)
         self.backlog = Backlog()
         self.results: Counter[str] = Counter()
         """How many applications were reported as what, since this process began."""
@@ -84,6 +86,7 @@ class Applier:
         self._pods.observe(world)
         self._workloads.observe(world)
         self._gates.observe(world, touched)
+        self._stranded.observe(world, touched)
         for place, refused in world.refused.items():
             if self._recorded_refusals.get(place) != refused:
                 self._recorded_refusals[place] = refused
@@ -100,6 +103,7 @@ class Applier:
             tasks.create_task(self._pods.run())
             tasks.create_task(self._workloads.run())
             tasks.create_task(self._gates.run())
+            tasks.create_task(self._stranded.run())
 
     def _wake(self) -> None:
         self._news.set()

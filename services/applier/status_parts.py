@@ -37,6 +37,7 @@ _FIELDS = (
     "preemptionGates",
     "accumulatedPastExecutionTimeSeconds",
     "schedulingStats",
+    "unhealthyNodes",
 )
 
 

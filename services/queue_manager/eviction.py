@@ -1,5 +1,6 @@
 """When a workload with reserved quota is evicted, and when its quota is released (docs/rules/eviction.md#evicted)."""
 
+from events.admission import UnhealthyNodesChanged
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
@@ -8,7 +9,7 @@ from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered,
 from projections.budgets.enforcement import EXHAUSTED, own_checks, used_up
 from projections.workloads.deadlines import pods_ready_until, runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
-from projections.workloads.node_failures import lost_place
+from projections.workloads.node_failures import lost_place, unhealthy_nodes
 from projections.workloads.pods import stands_still
 from projections.workloads.terminating import has_to_stop
 from projections.world import World
@@ -42,6 +43,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         _cluster_queue,
         _cards,
         _place_lost,
+        _nodes_failed,
         _ran_too_long,
         _not_ready,
     ):
@@ -182,6 +184,22 @@ def _place_lost(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del at
     message = lost_place(world, workload) if workload.admitted else ""
     return [EvictionOrdered(workload=workload.key, reason=NODE_FAILURES, message=message)] if message else []
+
+
+def _nodes_failed(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Have another node found for the one that has failed under an admitted workload; evict it when a second one fails."""
+    del at
+    if not workload.admitted:
+        return []
+    failed = unhealthy_nodes(world, workload)
+    if set(failed) == set(workload.unhealthy_nodes):
+        return []
+    if len(failed) > 1:
+        known = [one for one in workload.unhealthy_nodes if one in failed]
+        names = ", ".join([*known, *(one for one in failed if one not in known)])
+        message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {names}"
+        return [EvictionOrdered(workload=workload.key, reason=NODE_FAILURES, message=message)]
+    return [UnhealthyNodesChanged(workload=workload.key, nodes=failed)]
 
 
 def _ran_too_long(world: World, workload: Workload, at: Millis) -> list[Decision]:

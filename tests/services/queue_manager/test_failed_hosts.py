@@ -1,0 +1,175 @@
+"""Hosts that fail under pods placed by topology: one is replaced, with a second one the workload goes.
+
+Rule: docs/rules/topology.md#node-failures
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from events.admission import TopologyAssigned, UnhealthyNodesChanged
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.device import NodeObserved, PodObserved
+from events.pod_set import PodSet
+from events.selector import Effect, Taint, Toleration
+from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
+from events.workload import EvictionOrdered, PodSetAssignment
+from projections.workloads.node_failures import stranded_pods
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SHAPE, SPEC, Room, settings, submitted
+
+HOST = "kubernetes.io/hostname"
+
+
+def node(name: str, *, ready: bool = True, taint: Effect | None = None) -> NodeObserved:
+    taints = () if taint is None else (Taint(key="broken", value="", effect=taint),)
+    return NodeObserved(name=name, labels={HOST: name}, ready=ready, taints=taints)
+
+
+def placed(*hosts: str, levels: tuple[str, ...] = (HOST,)) -> tuple[PodSetAssignment, ...]:
+    domains = tuple(TopologyDomain(values=(*(["r"] * (len(levels) - 1)), host), count=1) for host in hosts)
+    at = TopologyAssignment(levels=levels, domains=domains)
+    topology = TopologyPlacement(flavor="f", requests={"cpu": 1000}, assignment=at)
+    return (PodSetAssignment(name="main", count=len(hosts), flavors={"cpu": "f"}, topology=topology),)
+
+
+def running(*facts: AnyEvent, tolerations: tuple[Toleration, ...] = (), levels: tuple[str, ...] = (HOST,)) -> Room:
+    """A workload with a pod on each of the hosts a and b; c is free."""
+    room = Room(node("a"), node("b"), node("c"), *facts)
+    shape = replace(SHAPE, tolerations=tolerations)
+    spec = replace(SPEC, pod_sets=(PodSet(name="main", count=2, shape=shape),))
+    room.tell(submitted(spec, reserved=True, admitted_at=MINUTE))
+    room.tell(TopologyAssigned(workload=KEY, cluster_queue="cq", assignments=placed("a", "b", levels=levels)))
+    return room.tell(pod("p0", "a"), pod("p1", "b"))
+
+
+def pod(name: str, host: str, *, bound: bool = True, phase: str = "Running", **more: bool) -> PodObserved:
+    return PodObserved(
+        namespace="team",
+        name=name,
+        uid=name,
+        node=host if bound else "",
+        phase=phase,
+        workload=KEY,
+        pod_set="main",
+        topology=PodTopology(gated=more.get("gated", False), node_selector={HOST: host}),
+        cardless=True,
+        terminating=more.get("terminating", False),
+    )
+
+
+def failed(*hosts: str) -> list[UnhealthyNodesChanged]:
+    return [UnhealthyNodesChanged(workload=KEY, nodes=hosts)]
+
+
+GONE = ObjectRemoved(kind="Node", name="a")
+
+
+def test_who_runs_on_healthy_hosts_runs_on() -> None:
+    assert running().steps() == []
+    assert running(settings()).tell(node("c", ready=False), ObjectRemoved(kind="Node", name="c")).steps() == []
+
+
+def test_a_host_that_is_gone_is_to_be_replaced() -> None:
+    room = running().tell(GONE)
+    assert room.steps() == failed("a")
+    assert room.workload.unhealthy_nodes == ("a",)
+    assert list(room.world.second_passes) == [KEY]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [node("a", ready=False), node("a", taint=Effect.NO_SCHEDULE), node("a", taint=Effect.NO_EXECUTE)],
+    ids=["not ready", "NoSchedule", "NoExecute"],
+)
+@pytest.mark.parametrize(
+    "over",
+    [
+        pod("p0", "a", terminating=True),
+        pod("p0", "a", phase="Failed"),
+        ObjectRemoved(kind="Pod", namespace="team", name="p0"),
+    ],
+    ids=["leaving", "ended", "gone"],
+)
+def test_a_host_has_failed_when_no_pod_goes_on_there_and_none_may(change: NodeObserved, over: AnyEvent) -> None:
+    room = running().tell(change)
+    assert room.steps() == [], "its pod goes on"
+    assert room.tell(over).steps() == failed("a")
+
+
+def test_a_taint_counts_unless_all_pods_tolerate_it_for_ever() -> None:
+    change, over = node("a", taint=Effect.NO_EXECUTE), pod("p0", "a", phase="Failed")
+    tolerates = Toleration(key="broken", operator="Exists")
+    assert running(tolerations=(tolerates,)).tell(change, over).steps() == []
+    assert running(tolerations=(replace(tolerates, seconds=60),)).tell(change, over).steps() == failed("a")
+    assert running().tell(node("a", taint=Effect.PREFER_NO_SCHEDULE), over).steps() == []
+
+
+def test_a_second_host_that_fails_has_the_workload_evicted() -> None:
+    room = running().tell(ObjectRemoved(kind="Node", name="b"))
+    assert room.steps() == failed("b")
+    message = "Workload eviction triggered due to multiple TAS assigned node failures, including: b, a"
+    assert room.tell(GONE).step() == [EvictionOrdered(workload=KEY, reason="NodeFailures", message=message)]
+    both = running().tell(GONE, ObjectRemoved(kind="Node", name="b"))
+    (ordered,) = both.step()
+    assert isinstance(ordered, EvictionOrdered) and ordered.message.endswith(": a, b")
+
+
+def test_a_host_that_is_well_again_is_taken_out() -> None:
+    room = running().tell(GONE)
+    room.steps()
+    assert room.tell(node("a")).steps() == failed()
+    assert (room.workload.unhealthy_nodes, list(room.world.second_passes)) == ((), [])
+
+
+def test_another_assignment_forgets_what_had_failed() -> None:
+    room = running().tell(GONE)
+    room.steps()
+    room.tell(TopologyAssigned(workload=KEY, cluster_queue="cq", assignments=placed("c", "b")))
+    assert room.steps() == []
+
+
+@pytest.mark.parametrize(
+    ("gate", "change", "expected"),
+    [
+        ("TASFailedNodeReplacement", GONE, []),
+        ("TASReplaceNodeOnNodeTaints", node("a", taint=Effect.NO_SCHEDULE), []),
+        ("TASReplaceNodeOnPodTermination", node("a", ready=False), failed("a")),
+    ],
+)
+def test_gates_leave_failures_taints_or_waiting_out(
+    gate: str, change: AnyEvent, expected: list[UnhealthyNodesChanged]
+) -> None:
+    over = [] if expected else [pod("p0", "a", phase="Failed")]
+    assert running(settings(gates={gate: False})).tell(change, *over).steps() == expected
+
+
+def test_only_hosts_fail() -> None:
+    room = running(levels=("rack", "shelf"))
+    assert room.tell(GONE).steps() == []
+
+
+def test_a_host_is_known_by_its_hostname_where_its_node_has_another_name() -> None:
+    room = running().tell(GONE, NodeObserved(name="node-a", labels={HOST: "a"}))
+    assert room.steps() == []
+    list(room.world.work.take("queue-manager"))
+    room.tell(ObjectRemoved(kind="Node", name="node-a"))
+    assert list(room.world.work.take("queue-manager")) == [KEY]
+    assert room.steps() == failed("a")
+
+
+def test_pods_that_were_sent_to_a_host_and_never_get_there_are_to_end() -> None:
+    def ends(*facts: AnyEvent, levels: tuple[str, ...] = (HOST,)) -> list[str]:
+        room = running(levels=levels).tell(*facts)
+        return [one.name for one in stranded_pods(room.world, room.workload)]
+
+    sent = pod("p2", "a", bound=False, phase="Pending")
+    elsewhere = pod("p2", "c", bound=False, phase="Pending")
+    assert ends(sent) == [], "it may get there yet"
+    assert ends(elsewhere) == ["p2"], "its pod set is not there any more"
+    assert ends(sent, node("a", ready=False)) == ["p2"]
+    assert ends(sent, node("a", taint=Effect.NO_SCHEDULE)) == ["p2"]
+    assert ends(sent, GONE) == [], "what becomes of it is found out with its host"
+    assert ends(pod("p2", "c", bound=False, phase="Pending", gated=True)) == []
+    assert ends(pod("p2", "c", bound=False, phase="Pending", terminating=True)) == []
+    assert ends(pod("p2", "c", phase="Pending")) == [], "a node has taken it"
+    assert ends(elsewhere, levels=("rack", "shelf")) == [], "it has named the host itself"
