@@ -140,7 +140,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
                 requeue = Requeue(count=event.requeue_count, at=event.requeue_at)
             elif event.reason.startswith("Deactivated"):
                 requeue = Requeue()
-            workload = replace(workload, requeue=requeue)
+            # Wherever it is placed next, it is not where these have failed.
+            workload = replace(workload, requeue=requeue, unhealthy_nodes=())
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
             workload = evicted(workload, event.reason, event.cause, event.message, position)
