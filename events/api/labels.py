@@ -100,7 +100,6 @@ class Known(msgspec.Struct, frozen=True):
 _L, _A, _E, _F, _G = Form.LABEL, Form.ANNOTATION, Form.EITHER, Form.FINALIZER, Form.GATE
 _YOU, _OURS, _BOTH = Writer.PEOPLE, Writer.KUELOG, Writer.BOTH
 _TEMPLATES = ("pods, pod templates", _YOU)
-_LATER = "; refused with a condition: placement by topology is not done yet"
 
 KNOWN = (
     Known(
@@ -161,21 +160,21 @@ KNOWN = (
         _BOTH,
         "with what index the pods of a pod set begin; kuelog writes 1 where a leader takes the first",
     ),
-    Known(PODSET_REQUIRED_TOPOLOGY, _A, *_TEMPLATES, f"the level whose one domain takes all pods{_LATER}"),
-    Known(PODSET_PREFERRED_TOPOLOGY, _A, *_TEMPLATES, f"the level whose one domain takes all pods, if one can{_LATER}"),
-    Known(PODSET_UNCONSTRAINED_TOPOLOGY, _A, *_TEMPLATES, f"its pods are placed, anywhere there is room{_LATER}"),
+    Known(PODSET_REQUIRED_TOPOLOGY, _A, *_TEMPLATES, "the level whose one domain takes all pods"),
+    Known(PODSET_PREFERRED_TOPOLOGY, _A, *_TEMPLATES, "the level whose one domain takes all pods, if one can"),
+    Known(PODSET_UNCONSTRAINED_TOPOLOGY, _A, *_TEMPLATES, "its pods are placed, anywhere there is room"),
     Known(
         PODSET_SLICE_REQUIRED_TOPOLOGY,
         _A,
         *_TEMPLATES,
-        f"the level of which each slice, so many pods in succession, gets one domain{_LATER}",
+        "the level of which each slice, so many pods in succession, gets one domain",
     ),
     Known(PODSET_SLICE_SIZE, _A, *_TEMPLATES, "how many pods are a slice"),
     Known(
         PODSET_SLICE_LAYERS,
         _A,
         *_TEMPLATES,
-        f"up to three layers of slices, the widest first: a JSON list of level (`topology`) and `size`{_LATER}",
+        "up to three layers of slices, the widest first: a JSON list of level (`topology`) and `size`",
     ),
     Known(
         PODSET_GROUP_NAME,

@@ -13,6 +13,8 @@ from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
+from projections.configured_cards import config_of
+from projections.devices.requests import asks_for_cards
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
@@ -27,6 +29,8 @@ from projections.workloads.effective_requests import pod_requests
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.entry import Entry
+
+WITH_CARDS = "pods that ask for cards are not placed by topology yet: leave one of both out"
 
 
 class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,13 +120,20 @@ def topology_demand(world: World, workload: Workload, plan: Plan, assignment: As
         if not by_topology or not choice.count:
             continue
         flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
-        if len(flavors) != 1:
+        if _asks_for_cards(world, asked.pod_set):
+            problems[choice.name] = WITH_CARDS
+        elif len(flavors) != 1:
             problems[choice.name] = _which_flavor(flavors)
         elif _is_delayed(world, plan.queue, flavors[0], reserved=workload.reserved):
             delayed.append(choice.name)
         else:
             requests.append(request_of(world, workload, asked.pod_set, choice.count, flavors[0]))
     return TopologyDemand(requests=tuple(requests), problems=problems, delayed=tuple(delayed))
+
+
+def _asks_for_cards(world: World, pod_set: PodSet) -> bool:
+    """Whether the cards of its pods are chosen here, which knows nothing of the domains that they have."""
+    return world.settings.devices and bool(world.cards.nodes) and asks_for_cards(pod_set.shape, config_of(world))
 
 
 def _which_flavor(flavors: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import yaml
 
-from events.api.labels import TOPOLOGY_GATE
 from events.json_object import JsonObject
 from ops.sandbox.embedded_cluster.nodes import plain_node
 from projections.devices.drift import all_findings
@@ -58,11 +57,7 @@ def placed(name: str, count: int, *, indexed: bool = True, **asked: str) -> dict
     """A job whose pods want a CPU each, in one rack."""
     notes = {"kuelog.io/run-seconds": "500", "kueue.x-k8s.io/podset-required-topology": "rack", **asked}
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-    pod: JsonObject = {
-        "restartPolicy": "Never",
-        "schedulingGates": [{"name": TOPOLOGY_GATE}],
-        "containers": [container],
-    }
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [container]}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -114,3 +109,66 @@ async def test_a_pod_that_replaces_another_runs_where_that_one_ran(stage: Stage)
         lambda: running(stage, "ring", 3) and lost not in {one["metadata"]["name"] for one in alive(stage, "ring")}
     )
     assert Counter(one["spec"]["nodeName"] for one in alive(stage, "ring")) == before
+
+
+async def test_a_single_pod_and_a_group_wait_at_the_gate_too_and_one_that_is_not_placed_is_let_through(
+    stage: Stage,
+) -> None:
+    await racks(stage)
+    await stage.add({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "plain"}})
+    quota = [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": 100}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": quota}]
+    await stage.add(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "ClusterQueue",
+            "metadata": {"name": "plain"},
+            "spec": {"namespaceSelector": {}, "resourceGroups": groups},
+        }
+    )
+    await stage.add(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "LocalQueue",
+            "metadata": {"name": "plain", "namespace": "default"},
+            "spec": {"clusterQueue": "plain"},
+        }
+    )
+    stage.serve()
+    await stage.add(single("alone", "racked"))
+    await stage.add(single("anywhere", "plain"))
+    for name in ("first", "second"):
+        await stage.add(single(name, "racked", group="pair"))
+    names = ("alone", "anywhere", "first", "second")
+    await stage.until(lambda: all(_runs(stage, name) for name in names))
+    found = {name: _pod(stage, name)["spec"] for name in names}
+    assert not any(one.get("schedulingGates") for one in found.values())
+    assert found["alone"]["nodeSelector"][HOSTNAME] == found["alone"]["nodeName"]
+    assert HOSTNAME not in (found["anywhere"].get("nodeSelector") or {})
+    assert RACKS[found["first"]["nodeName"]] == RACKS[found["second"]["nodeName"]], "one rack"
+
+
+def single(name: str, queue: str, group: str = "") -> dict[str, Any]:
+    """A pod of its own, or of a group of two, that wants a CPU."""
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    notes = {"kuelog.io/run-seconds": "500"}
+    if queue == "racked":
+        notes["kueue.x-k8s.io/podset-required-topology"] = "rack"
+    if group:
+        labels["kueue.x-k8s.io/pod-group-name"] = group
+        notes["kueue.x-k8s.io/pod-group-total-count"] = "2"
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels, "annotations": notes},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+
+
+def _runs(stage: Stage, name: str) -> bool:
+    return _pod(stage, name)["status"].get("phase") == "Running"
+
+
+def _pod(stage: Stage, name: str) -> JsonObject:
+    return next(one for one in stage.of("pods") if one["metadata"]["name"] == name)
