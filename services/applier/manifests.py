@@ -50,7 +50,9 @@ def workload_status(
         status["requeueState"] = requeue
     if workload.gates:
         status["preemptionGates"] = [_gate(workload.gates[name]) for name in workload.spec.preemption_gates]
-    if workload.unhealthy_nodes:
+    # As with Kueue: until its quota is released they stay where the status is applied, and go where it is merged.
+    merged = enabled(settings, "WorkloadRequestUseMergePatch")
+    if workload.unhealthy_nodes and not (workload.evicted and merged):
         status["unhealthyNodes"] = [{"name": name} for name in workload.unhealthy_nodes]
     if workload.reclaimable:
         status["reclaimablePods"] = [
