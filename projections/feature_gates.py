@@ -40,7 +40,6 @@ DEFAULTS: dict[str, bool] = {
     "TopologyAwareScheduling": True,
     "UnadmittedWorkloadsExplicitStatus": False,
     "UnadmittedWorkloadsObservability": True,
-    "WorkloadRequestUseMergePatch": False,
     "WorkloadValidateResourcesAreNonNegative": True,
     "WorkloadValidationForPodSetMetadata": True,
 }

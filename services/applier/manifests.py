@@ -50,9 +50,7 @@ def workload_status(
         status["requeueState"] = requeue
     if workload.gates:
         status["preemptionGates"] = [_gate(workload.gates[name]) for name in workload.spec.preemption_gates]
-    # As with Kueue: until its quota is released they stay where the status is applied, and go where it is merged.
-    merged = enabled(settings, "WorkloadRequestUseMergePatch")
-    if workload.unhealthy_nodes and not (workload.evicted and merged):
+    if workload.unhealthy_nodes:
         status["unhealthyNodes"] = [{"name": name} for name in workload.unhealthy_nodes]
     if workload.reclaimable:
         status["reclaimablePods"] = [
