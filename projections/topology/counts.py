@@ -9,6 +9,7 @@ import msgspec
 
 from projections.topology.node_filters import NodeFilters
 from projections.topology.parameters import SearchShape
+from projections.topology.request import LeafLimit, PlacementRequest
 from projections.topology.room import MOST_PODS, LeafRoom, held_by
 from projections.topology.tree import TopologyTree
 
@@ -37,6 +38,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     pod: Mapping[str, int]
     """With its place among the pods of a node."""
     leader: Mapping[str, int] | None = None
+    limit: LeafLimit | None = None
+    leader_limit: LeafLimit | None = None
     within: range | None = None
     """The only leaves that may be used, where a part of the pods has its places already."""
 
@@ -49,11 +52,19 @@ class LeafCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Leaves that are ruled out whatever is free, and by what."""
     free: dict[str, list[int]]
     """What was free on every leaf, of each resource that a pod asks for."""
+    limits: dict[int, int]
+    """Of each leaf that was asked, how many pods it takes at most."""
 
 
-def demand(filters: NodeFilters, requests: Mapping[str, int], leader: Mapping[str, int] | None = None) -> Demand:
-    """What one pod takes with these requests."""
-    return Demand(filters=filters, pod=held_by(requests), leader=None if leader is None else held_by(leader))
+def demand(filters: NodeFilters, pods: PlacementRequest, leader: PlacementRequest | None) -> Demand:
+    """What one of the pods takes, and the leader."""
+    return Demand(
+        filters=filters,
+        pod=held_by(pods.requests),
+        leader=None if leader is None else held_by(leader.requests),
+        limit=pods.limit,
+        leader_limit=None if leader is None else leader.limit,
+    )
 
 
 def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCounts:
@@ -66,8 +77,11 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
     leaders = [0] * len(pods)
     beside = pods
     if asked.leader is not None:
-        leaders = [min(1, fit) for fit in _pods(len(pods), free, asked.leader)]
+        leaders = _pods(len(pods), free, asked.leader)
+        _limit(tree, asked.leader_limit, [leaders], excluded)
+        leaders = [min(1, fit) for fit in leaders]
         beside = _pods(len(pods), _less_leader(free, asked.leader, leaders), asked.pod)
+    limits = _limit(tree, asked.limit, [pods] if beside is pods else [pods, beside], excluded)
     for leaf in excluded:
         pods[leaf] = leaders[leaf] = beside[leaf] = 0
     affinity = asked.filters.preferences(tree) if shape.by_affinity else [0] * len(pods)
@@ -78,7 +92,7 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
         fill_slices(level, shape.slice_size)
     else:
         level.slices = level.slices_with_leader = [0] * len(pods)
-    return LeafCounts(counts=level, excluded=excluded, free=free)
+    return LeafCounts(counts=level, excluded=excluded, free=free, limits=limits)
 
 
 def count_domains(tree: TopologyTree, shape: SearchShape, leaves: LevelCounts) -> list[LevelCounts]:
@@ -134,6 +148,21 @@ def _beside_leader(
         lost = [without[child] - beside[child] for child in one if leaders[child]]
         found.append(total - min(lost) if lost else 0)
     return found
+
+
+def _limit(
+    tree: TopologyTree, limit: LeafLimit | None, counts: Sequence[list[int]], excluded: Mapping[int, str]
+) -> dict[int, int]:
+    """Hold counts of leaves below the limit; how many pods it leaves to each leaf that would take some."""
+    limits: dict[int, int] = {}
+    if limit is None:
+        return limits
+    for leaf, fit in enumerate(counts[0]):
+        if fit and leaf not in excluded:
+            limits[leaf] = most = max(limit.pods(tree.leaves[leaf].key), 0)
+            for each in counts:
+                each[leaf] = min(each[leaf], most)
+    return limits
 
 
 def _less_leader(

@@ -4,9 +4,9 @@ Rule: docs/rules/topology.md#failure-texts
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from projections.topology.counts import LeafCounts, LevelCounts
+from projections.topology.counts import Demand, LeafCounts, LevelCounts
 from projections.topology.parameters import SearchShape
 from projections.topology.search import NoFit
 from projections.topology.tree import TopologyTree
@@ -22,12 +22,12 @@ def shortage(tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchSha
     return f'topology "{tree.name}" allows to fit only {failed.fit} out of {shape.slices} {unit}(s)'
 
 
-def exclusions(tree: TopologyTree, leaves: LeafCounts, pod: Mapping[str, int]) -> str:
+def exclusions(tree: TopologyTree, leaves: LeafCounts, asked: Demand) -> str:
     """On how many leaves no pod fits, and what keeps it off; empty where every leaf would take one."""
     reasons = Counter(leaves.excluded.values())
     for leaf, count in enumerate(leaves.counts.pods):
         if not count and leaf not in leaves.excluded:
-            reasons[f'resource "{_scarcest(leaves.free, leaf, pod)}"'] += 1
+            reasons[f'resource "{_scarcest(leaves, leaf, asked)}"'] += 1
     if not reasons:
         return ""
     told = sorted(f"{reason}: {count}" for reason, count in reasons.items())
@@ -51,6 +51,13 @@ def _by_layer(tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchSh
     return told
 
 
-def _scarcest(free: Mapping[str, Sequence[int]], leaf: int, pod: Mapping[str, int]) -> str:
+def _scarcest(leaves: LeafCounts, leaf: int, asked: Demand) -> str:
     """The resource of which fewest pods fit on a leaf, by name among equals."""
-    return min((max(free[resource][leaf] // amount, 0), resource) for resource, amount in pod.items() if amount > 0)[1]
+    fits = [
+        (max(leaves.free[resource][leaf] // amount, 0), resource)
+        for resource, amount in asked.pod.items()
+        if amount > 0
+    ]
+    if asked.limit is not None and leaf in leaves.limits:
+        fits.append((leaves.limits[leaf], asked.limit.resource))
+    return min(fits)[1]

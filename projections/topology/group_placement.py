@@ -52,7 +52,7 @@ def place_group(
     shape = search_shape(tree, workers.topology, workers.count, 0 if leader is None else 1, gates)
     if isinstance(shape, BadRequest):
         return Unplaced(shape.failure)
-    asked = demand(filters, workers.requests, None if leader is None else leader.requests)
+    asked = demand(filters, workers, leader)
     shares = _leaf_shares(flavor.room, shape, msgspec.structs.replace(asked, within=within), gates)
     if isinstance(shares, Unplaced):
         return shares
@@ -74,7 +74,7 @@ def _leaf_shares(room: LeafRoom, shape: SearchShape, asked: Demand, gates: Topol
     if isinstance(found, NoDomains):
         return Unplaced(f"no topology domains at level: {tree.levels[found.level]}")
     if isinstance(found, NoFit):
-        return Unplaced(shortage(tree, levels, shape, found) + exclusions(tree, leaves, asked.pod))
+        return Unplaced(shortage(tree, levels, shape, found) + exclusions(tree, leaves, asked))
     return _complete(tree, levels, shape, distribute(tree, levels, shape, found))
 
 

@@ -1,6 +1,6 @@
 """What is asked when pods are to be placed in a topology, and what comes of it (docs/rules/topology.md#levels)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -8,6 +8,15 @@ from events.selector import NodeTerm, PreferredNodeTerm, Toleration
 from events.topology import TopologyAssignment, TopologyRequest
 from events.workload import PodSetUpdate
 from projections.topology.room import LeafRoom
+
+
+class LeafLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods a leaf takes at most, whatever else is free there: what no sum of amounts says, such as whole cards."""
+
+    resource: str
+    """What it is called where it keeps pods off."""
+    pods: Callable[[str], int]
+    """By the key of a leaf; asked only of leaves that would take some. The same answer each time."""
 
 
 class PlacementRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +35,7 @@ class PlacementRequest(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     updates: tuple[PodSetUpdate, ...] = ()
     """What checks that are ready add to the pods of this pod set."""
+    limit: LeafLimit | None = None
     previous: TopologyAssignment | None = None
     """Where its pods are: those of the workload that it replaces, or its own when a node has failed."""
 

@@ -1,4 +1,6 @@
-from projections.topology.request import FlavorRoom
+from msgspec.structs import replace
+
+from projections.topology.request import FlavorRoom, LeafLimit
 from projections.topology.room import LeafRoom
 from projections.topology.workload_placement import first_failure, place_pod_sets
 from tests.projections.topology.makers import flavor_with, gates, placed, request, told
@@ -42,6 +44,32 @@ def test_leaves_that_are_no_hosts_are_named_by_all_their_values() -> None:
     found = placed(flavor_with(["block", "rack"], {"b/r1": 2, "b/r2": 3}), request(required="rack", count=3))["main"]
     assert found.assignment is not None
     assert (found.assignment.levels, told(found)) == (("block", "rack"), {"b/r2": 3})
+
+
+def test_a_leaf_takes_no_more_pods_than_it_may_whatever_is_free() -> None:
+    asked_of: list[str] = []
+
+    def cards(leaf: str) -> int:
+        asked_of.append(leaf)
+        return {"a": 2, "b": 0}[leaf]
+
+    flavor = flavor_with(["host"], {"a": 9, "b": 9, "full": 0})
+    limit = LeafLimit(resource="nvidia.com/gpu", pods=cards)
+    assert told(placed(flavor, replace(request(required="host", count=2), limit=limit))["main"]) == {"a": 2}
+    assert asked_of == ["a", "b"]
+    assert told(placed(flavor, replace(request(required="host", count=3), limit=limit))["main"]) == (
+        'topology "t" allows to fit only 2 out of 3 pod(s). '
+        'Total nodes: 3; excluded: resource "cpu": 1, resource "nvidia.com/gpu": 1'
+    )
+
+
+def test_a_leader_lies_only_where_its_own_limit_lets_it() -> None:
+    flavor = flavor_with(["rack", "host"], {"r/a": 3, "r/b": 3})
+    only_b = LeafLimit(resource="nvidia.com/gpu", pods=lambda leaf: int(leaf == "b"))
+    workers = request("workers", required="rack", group="g", count=5)
+    leader = replace(request("leader", required="rack", group="g"), limit=only_b)
+    found = placed(flavor, workers, leader)
+    assert (told(found["workers"]), told(found["leader"])) == ({"a": 3, "b": 2}, {"b": 1})
 
 
 def test_what_is_assumed_for_one_workload_is_gone_with_the_attempt() -> None:
