@@ -3,7 +3,9 @@
 Rule: docs/rules/topology.md#balanced
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
 from math import prod
 
 import msgspec
@@ -70,22 +72,32 @@ class _Trial:
                 best = found
         return best
 
-    def by_evenness(self, domains: Iterable[int]) -> list[int]:
+    def by_evenness(self, domains: Sequence[int]) -> list[int]:
         """Domains of the preferred level: those with a leader and with most room first, then those with the evenest children."""
-        level = self._shape.level
-        counts = self.levels[level]
-        return sorted(
-            domains, key=lambda one: (-counts.leaders[one], -counts.slices_with_leader[one], self._unevenness(one))
-        )
+        counts = self.levels[self._shape.level]
 
-    def _unevenness(self, domain: int) -> int:
-        """A number that is smaller the higher the entropy of the children's pods is.
+        def room(one: int) -> tuple[int, int]:
+            return (-counts.leaders[one], -counts.slices_with_leader[one])
 
-        The entropy is minus the sum of p*log(p); its order is that of the product of p**p, which is exact.
+        tied = groupby(sorted(domains, key=room), key=room)
+        return [one for _, equals in tied for one in self._evenest_first(list(equals))]
+
+    def _evenest_first(self, domains: list[int]) -> list[int]:
+        """Domains by the entropy of their children's pods, the highest first.
+
+        The entropy is minus the sum of p*log(p), and its order is that of the product of p**p turned round, which is exact.
+        What all of them have in common makes no difference: mostly that is everything.
         """
         level = self._shape.level
-        pods = self.levels[level + 1].pods
-        return prod(pods[one] ** pods[one] for one in self._tree.children[level][domain] if pods[one])
+        pods, ranges = self.levels[level + 1].pods, self._tree.children[level]
+        found = {one: Counter(pods[child] for child in ranges[one] if pods[child]) for one in domains}
+        common = found[domains[0]]
+        for other in found.values():
+            common = common & other
+        uneven = {
+            one: prod(count ** (count * n) for count, n in (all_ - common).items()) for one, all_ in found.items()
+        }
+        return sorted(domains, key=lambda one: uneven[one])
 
     def _siblings(self, domains: range, least: int) -> _Siblings | None:
         """What these siblings allow for; None if that is less than what others do, or nothing."""
