@@ -48,6 +48,27 @@ AREAS = {
         ),
         (CASES, "tests/projections/preemption/test_fair.py", "tests/projections/fair_sharing"),
     ),
+    "topology": Area(
+        tuple(
+            f"projections/topology/{name}.py"
+            for name in (
+                "balanced",
+                "counts",
+                "distribution",
+                "failure_text",
+                "optimal_domains",
+                "order",
+                "parameters",
+                "replacement",
+                "resized",
+                "room",
+                "search",
+                "stored_assignment",
+                "workload_placement",
+            )
+        ),
+        ("tests/projections/topology",),
+    ),
     "fit": Area(
         ("projections/devices/fit.py", "projections/devices/pick.py"),
         ("tests/projections/devices/test_fit.py", "tests/projections/devices", "tests/laws/test_placements.py"),
