@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from projections.topology.balanced import balanced_shares
-from projections.topology.counts import Demand, LevelCounts, count_domains, count_leaves, demand
+from projections.topology.counts import Demand, count_domains, count_leaves, demand
 from projections.topology.distribution import Share, distribute
 from projections.topology.failure_text import exclusions, shortage
 from projections.topology.gates import TopologyGates
@@ -17,7 +17,6 @@ from projections.topology.parameters import BadRequest, SearchShape, search_shap
 from projections.topology.request import FlavorRoom, PlacementRequest
 from projections.topology.room import LeafRoom
 from projections.topology.search import NoDomains, NoFit, search
-from projections.topology.tree import TopologyTree
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,22 +67,21 @@ def _leaf_shares(room: LeafRoom, shape: SearchShape, asked: Demand, gates: Topol
     levels = count_domains(tree, shape, leaves.counts)
     if gates.balanced and not shape.required and not shape.unconstrained:
         balanced = balanced_shares(tree, levels, shape)
-        if balanced is not None:
-            return _complete(tree, levels, shape, balanced)
+        if balanced is not None and _are_all(balanced, shape):
+            return balanced
     found = search(tree, levels, shape)
     if isinstance(found, NoDomains):
         return Unplaced(f"no topology domains at level: {tree.levels[found.level]}")
     if isinstance(found, NoFit):
         return Unplaced(shortage(tree, levels, shape, found) + exclusions(tree, leaves, asked))
-    return _complete(tree, levels, shape, distribute(tree, levels, shape, found))
+    shares = distribute(tree, levels, shape, found)
+    if not _are_all(shares, shape):
+        placed = sum(share.pods for share in shares) // shape.slice_size
+        return Unplaced(shortage(tree, levels, shape, NoFit(level=found.level, fit=placed)))
+    return shares
 
 
-def _complete(
-    tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape, shares: list[Share]
-) -> list[Share] | Unplaced:
-    """The shares if they are all that was asked for: pods without a place are never admitted."""
-    placed = sum(share.pods for share in shares)
-    if placed == shape.slices * shape.slice_size and sum(share.leaders for share in shares) == shape.leaders:
-        return shares
-    failed = NoFit(level=shape.level, fit=placed // shape.slice_size)
-    return Unplaced(shortage(tree, levels, shape, failed))
+def _are_all(shares: Sequence[Share], shape: SearchShape) -> bool:
+    """Whether everybody has a place: where counts have promised more than there is, nobody is admitted without."""
+    pods, leaders = sum(share.pods for share in shares), sum(share.leaders for share in shares)
+    return (pods, leaders) == (shape.slices * shape.slice_size, shape.leaders)

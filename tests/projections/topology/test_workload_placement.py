@@ -1,5 +1,8 @@
+import pytest
 from msgspec.structs import replace
 
+from projections.topology import group_placement
+from projections.topology.distribution import Share
 from projections.topology.request import FlavorRoom, LeafLimit
 from projections.topology.room import LeafRoom
 from projections.topology.workload_placement import first_failure, place_pod_sets
@@ -70,6 +73,15 @@ def test_a_leader_lies_only_where_its_own_limit_lets_it() -> None:
     leader = replace(request("leader", required="rack", group="g"), limit=only_b)
     found = placed(flavor, workers, leader)
     assert (told(found["workers"]), told(found["leader"])) == ({"a": 3, "b": 2}, {"b": 1})
+
+
+def test_nobody_is_placed_in_part_where_counts_have_promised_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_few(*_: object) -> list[Share]:
+        return [Share(0, 2, 0)]
+
+    monkeypatch.setattr(group_placement, "distribute", too_few)
+    found = placed(flavor_with(["host"], {"a": 3}), request(required="host", count=3))
+    assert told(found["main"]) == 'topology "t" allows to fit only 2 out of 3 pod(s)'
 
 
 def test_what_is_assumed_for_one_workload_is_gone_with_the_attempt() -> None:
