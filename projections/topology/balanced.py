@@ -11,14 +11,14 @@ from math import prod
 import msgspec
 
 from projections.topology.counts import LevelCounts, count_parents, fill_slices
-from projections.topology.distribution import Share, each_for_itself
+from projections.topology.distribution import Portion, each_for_itself
 from projections.topology.optimal_domains import Greedy, fewest, optimal_domains
 from projections.topology.order import leader_order
 from projections.topology.parameters import SearchShape
 from projections.topology.tree import TopologyTree
 
 
-def balanced_shares(tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape) -> list[Share] | None:
+def balanced_portions(tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape) -> list[Portion] | None:
     """What each leaf gets; None where pods can't be balanced, and are to be placed otherwise."""
     if not shape.slices or not tree.leaves:
         return None
@@ -32,8 +32,8 @@ def balanced_shares(tree: TopologyTree, levels: Sequence[LevelCounts], shape: Se
         if chosen is None:
             return None
         domains, level = tree.below(chosen, level), level + 1
-    shares = _evenly(counts[level], domains, best.threshold, shape)
-    return None if shares is None else each_for_itself(tree, counts, shape, level, shares)
+    portions = _evenly(counts[level], domains, best.threshold, shape)
+    return None if portions is None else each_for_itself(tree, counts, shape, level, portions)
 
 
 class _Siblings(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,18 +191,18 @@ def _thresholds(counts: LevelCounts, few: Greedy, shape: SearchShape) -> tuple[i
     return threshold, threshold
 
 
-def _evenly(counts: LevelCounts, domains: Sequence[int], threshold: int, shape: SearchShape) -> list[Share] | None:
+def _evenly(counts: LevelCounts, domains: Sequence[int], threshold: int, shape: SearchShape) -> list[Portion] | None:
     """The threshold for each of the chosen domains, and what is left over in their order."""
     chosen = optimal_domains(counts, domains, shape)
     if chosen is None or shape.slices < len(chosen) * threshold:
         return None
     extra, leaders = shape.slices - len(chosen) * threshold, shape.leaders
-    shares: list[Share] = []
+    portions: list[Portion] = []
     for one in leader_order(counts, sorted(chosen), shape):
         led = 1 if leaders and counts.leaders[one] else 0
         room = (counts.slices_with_leader if led else counts.slices)[one] - threshold
         more = min(room, extra)
-        shares.append(Share(one, (threshold + more) * shape.slice_size, led))
+        portions.append(Portion(one, (threshold + more) * shape.slice_size, led))
         extra -= more
         leaders -= led
-    return None if extra or leaders else shares
+    return None if extra or leaders else portions

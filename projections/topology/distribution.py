@@ -15,7 +15,7 @@ from projections.topology.search import FoundDomains
 from projections.topology.tree import TopologyTree
 
 
-class Share(msgspec.Struct, frozen=True, gc=False):
+class Portion(msgspec.Struct, frozen=True, gc=False):
     """What one domain gets."""
 
     domain: int
@@ -35,47 +35,47 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 def distribute(
     tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape, found: FoundDomains
-) -> list[Share]:
+) -> list[Portion]:
     """What each leaf gets. Empty where the counts promised more than there is."""
     whole = Bundle(pods=shape.count, leaders=shape.leaders, size=shape.slice_size, by_slices=True)
     level = found.level
-    shares = spread(levels[level], found.domains, whole, shape)
+    portions = spread(levels[level], found.domains, whole, shape)
     while level < shape.slice_level:
-        children = tree.below([share.domain for share in shares], level)
+        children = tree.below([portion.domain for portion in portions], level)
         level += 1
-        shares = spread(levels[level], plain_order(levels[level], children, shape), whole, shape)
-    return each_for_itself(tree, levels, shape, level, shares)
+        portions = spread(levels[level], plain_order(levels[level], children, shape), whole, shape)
+    return each_for_itself(tree, levels, shape, level, portions)
 
 
 def each_for_itself(
-    tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape, level: int, shares: list[Share]
-) -> list[Share]:
+    tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchShape, level: int, portions: list[Portion]
+) -> list[Portion]:
     """What each leaf gets where no domain hands any of its pods to another."""
     while level < tree.lowest:
         size = shape.slice_size if level < shape.slice_level else max(shape.inner[level + 1], 1)
         ranges, counts = tree.children[level], levels[level + 1]
         bundled = _bundled(counts, size)
         level += 1
-        shares = [
+        portions = [
             child
-            for share in shares
-            if share.pods or share.leaders
+            for portion in portions
+            if portion.pods or portion.leaders
             for child in spread(
                 bundled,
-                plain_order(counts, ranges[share.domain], shape),
-                Bundle(pods=share.pods, leaders=share.leaders, size=size, by_slices=size > 1),
+                plain_order(counts, ranges[portion.domain], shape),
+                Bundle(pods=portion.pods, leaders=portion.leaders, size=size, by_slices=size > 1),
                 shape,
             )
         ]
-    return shares
+    return portions
 
 
-def spread(counts: LevelCounts, ordered: list[int], bundle: Bundle, shape: SearchShape) -> list[Share]:
+def spread(counts: LevelCounts, ordered: list[int], bundle: Bundle, shape: SearchShape) -> list[Portion]:
     """Fill domains in their order; the last one is the tightest that holds what is left, where pods want it tight."""
     size = bundle.size if bundle.by_slices else 1
     left, leaders = bundle.pods // size, bundle.leaders
     rest = prioritized(counts, ordered, left, Fit(slices=bundle.by_slices, leaders=leaders))
-    shares: list[Share] = []
+    portions: list[Portion] = []
     for place, domain in enumerate(rest):
         fit = Fit(slices=bundle.by_slices, leaders=leaders)
         units = fit.units(counts)
@@ -83,11 +83,11 @@ def spread(counts: LevelCounts, ordered: list[int], bundle: Bundle, shape: Searc
         if holds_all:
             if not shape.least_free:
                 domain = best_fit(counts, rest[place:], left, shape, fit)
-            shares.append(Share(domain, left * size, leaders))
-            return shares
+            portions.append(Portion(domain, left * size, leaders))
+            return portions
         taken = min(units[domain], left)
         led = min(counts.leaders[domain], leaders)
-        shares.append(Share(domain, taken * size, led))
+        portions.append(Portion(domain, taken * size, led))
         left -= taken
         leaders -= led
     return []

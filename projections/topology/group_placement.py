@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from projections.topology.balanced import balanced_shares
+from projections.topology.balanced import balanced_portions
 from projections.topology.counts import Demand, count_domains, count_leaves, demand
-from projections.topology.distribution import Share, distribute
+from projections.topology.distribution import Portion, distribute
 from projections.topology.failure_text import exclusions, shortage
 from projections.topology.gates import TopologyGates
 from projections.topology.node_filters import UpdateConflict, node_filters
@@ -52,21 +52,21 @@ def place_group(
     if isinstance(shape, BadRequest):
         return Unplaced(shape.failure)
     asked = demand(filters, workers, leader)
-    shares = _leaf_shares(flavor.room, shape, msgspec.structs.replace(asked, within=within), gates)
-    if isinstance(shares, Unplaced):
-        return shares
+    portions = _leaf_portions(flavor.room, shape, msgspec.structs.replace(asked, within=within), gates)
+    if isinstance(portions, Unplaced):
+        return portions
     return GroupPlaces(
-        workers={share.domain: share.pods for share in shares if share.pods},
-        leader={share.domain: share.leaders for share in shares if share.leaders},
+        workers={portion.domain: portion.pods for portion in portions if portion.pods},
+        leader={portion.domain: portion.leaders for portion in portions if portion.leaders},
     )
 
 
-def _leaf_shares(room: LeafRoom, shape: SearchShape, asked: Demand, gates: TopologyGates) -> list[Share] | Unplaced:
+def _leaf_portions(room: LeafRoom, shape: SearchShape, asked: Demand, gates: TopologyGates) -> list[Portion] | Unplaced:
     tree = room.tree
     leaves = count_leaves(room, shape, asked)
     levels = count_domains(tree, shape, leaves.counts)
     if gates.balanced and not shape.required and not shape.unconstrained:
-        balanced = balanced_shares(tree, levels, shape)
+        balanced = balanced_portions(tree, levels, shape)
         if balanced is not None and _are_all(balanced, shape):
             return balanced
     found = search(tree, levels, shape)
@@ -74,14 +74,14 @@ def _leaf_shares(room: LeafRoom, shape: SearchShape, asked: Demand, gates: Topol
         return Unplaced(f"no topology domains at level: {tree.levels[found.level]}")
     if isinstance(found, NoFit):
         return Unplaced(shortage(tree, levels, shape, found) + exclusions(tree, leaves, asked))
-    shares = distribute(tree, levels, shape, found)
-    if not _are_all(shares, shape):
-        placed = sum(share.pods for share in shares) // shape.slice_size
+    portions = distribute(tree, levels, shape, found)
+    if not _are_all(portions, shape):
+        placed = sum(portion.pods for portion in portions) // shape.slice_size
         return Unplaced(shortage(tree, levels, shape, NoFit(level=found.level, fit=placed)))
-    return shares
+    return portions
 
 
-def _are_all(shares: Sequence[Share], shape: SearchShape) -> bool:
+def _are_all(portions: Sequence[Portion], shape: SearchShape) -> bool:
     """Whether everybody has a place: where counts have promised more than there is, nobody is admitted without."""
-    pods, leaders = sum(share.pods for share in shares), sum(share.leaders for share in shares)
+    pods, leaders = sum(portion.pods for portion in portions), sum(portion.leaders for portion in portions)
     return (pods, leaders) == (shape.slices * shape.slice_size, shape.leaders)

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from projections.topology import group_placement
-from projections.topology.distribution import Share
+from projections.topology.distribution import Portion
 from projections.topology.request import FlavorRoom, LeafLimit
 from projections.topology.room import LeafRoom
 from projections.topology.workload_placement import first_failure, place_pod_sets
@@ -76,8 +76,8 @@ def test_a_leader_lies_only_where_its_own_limit_lets_it() -> None:
 
 
 def test_nobody_is_placed_in_part_where_counts_have_promised_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_few(*_: object) -> list[Share]:
-        return [Share(0, 2, 0)]
+    def too_few(*_: object) -> list[Portion]:
+        return [Portion(0, 2, 0)]
 
     monkeypatch.setattr(group_placement, "distribute", too_few)
     found = placed(flavor_with(["host"], {"a": 3}), request(required="host", count=3))
