@@ -3,15 +3,14 @@
 Rule: docs/rules/topology.md#balanced
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from math import prod
 
 import msgspec
 
 from projections.topology.counts import LevelCounts, count_parents, fill_slices
 from projections.topology.distribution import Portion, each_for_itself
+from projections.topology.evenness import evenest_first
 from projections.topology.optimal_domains import Greedy, fewest, optimal_domains
 from projections.topology.order import leader_order
 from projections.topology.parameters import SearchShape
@@ -82,22 +81,10 @@ class _Trial:
         tied = groupby(sorted(domains, key=room), key=room)
         return [one for _, equals in tied for one in self._evenest_first(list(equals))]
 
-    def _evenest_first(self, domains: list[int]) -> list[int]:
-        """Domains by the entropy of their children's pods, the highest first.
-
-        The entropy is minus the sum of p*log(p), and its order is that of the product of p**p turned round, which is exact.
-        What all of them have in common makes no difference: mostly that is everything.
-        """
+    def _evenest_first(self, domains: Sequence[int]) -> list[int]:
         level = self._shape.level
         pods, ranges = self.levels[level + 1].pods, self._tree.children[level]
-        found = {one: Counter(pods[child] for child in ranges[one] if pods[child]) for one in domains}
-        common = found[domains[0]]
-        for other in found.values():
-            common = common & other
-        uneven = {
-            one: prod(count ** (count * n) for count, n in (all_ - common).items()) for one, all_ in found.items()
-        }
-        return sorted(domains, key=lambda one: uneven[one])
+        return evenest_first({one: [pods[child] for child in ranges[one]] for one in domains})
 
     def _siblings(self, domains: range, least: int) -> _Siblings | None:
         """What these siblings allow for; None if that is less than what others do, or nothing."""

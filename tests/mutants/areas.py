@@ -55,6 +55,7 @@ AREAS = {
                 "balanced",
                 "counts",
                 "distribution",
+                "evenness",
                 "failure_text",
                 "optimal_domains",
                 "order",

@@ -37,13 +37,12 @@ def centres(draw: st.DrawFn) -> dict[tuple[str, ...], int]:
 @st.composite
 def layers(draw: st.DrawFn, level: int) -> list[tuple[int, int]]:
     """No slices, some at a level, or those in layers."""
-    outer = draw(st.sampled_from([None, *range(level, 3)]))
-    if outer is None:
+    if draw(st.booleans()):
         return []
-    found = [(outer, draw(st.sampled_from([2, 3, 4])))]
-    if outer < 2 and found[0][1] == 4 and draw(st.booleans()):
-        found.append((draw(st.sampled_from(range(outer + 1, 3))), 2))
-    return found
+    outer = draw(st.integers(level, 2))
+    if outer == 2 or draw(st.booleans()):
+        return [(outer, draw(st.sampled_from([2, 3, 4])))]
+    return [(outer, 4), (draw(st.integers(outer + 1, 2)), 2)]
 
 
 @st.composite

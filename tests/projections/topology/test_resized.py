@@ -63,3 +63,11 @@ def test_where_more_pods_find_no_place_the_workers_say_so() -> None:
     assert places(flavor_with(LEVELS, RACKS), *asked) == {
         "workers": 'topology "t" allows to fit only 6 out of 7 pod(s)'
     }
+
+
+def test_the_place_that_a_leader_keeps_is_not_given_to_workers() -> None:
+    asked = [
+        request("workers", unconstrained=True, group="g", count=3, previous=hosts(a=1)),
+        request("leader", unconstrained=True, group="g", previous=hosts(a=1)),
+    ]
+    assert places(flavor_with(["host"], {"a": 3, "b": 9}), *asked) == {"workers": {"a": 1, "b": 2}, "leader": {"a": 1}}

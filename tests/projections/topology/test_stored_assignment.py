@@ -65,6 +65,18 @@ def test_hosts_are_sliced_by_how_their_names_begin_where_that_is_shorter() -> No
     assert len(written(assignment, prefixes=False)) == 1
 
 
+def test_hosts_that_share_no_beginning_are_a_slice_of_their_own() -> None:
+    pool = "gpu-pool-of-a-very-long-name-in-zone-a"
+    assignment = hosts(**dict.fromkeys([*(f"{pool}-{number:02}" for number in range(9)), "y", "z"], 1))
+    assert [one["domainCount"] for one in written(assignment)] == [9, 2]
+
+
+def test_a_beginning_that_one_host_has_alone_cuts_nothing() -> None:
+    pools = ("gpu-pool-of-a-long-name", "highmem-nodes-in-zone-b")
+    names = [f"{pool}-{number:02}-x" for pool in pools for number in range(9)]
+    assert [one["domainCount"] for one in written(hosts(**dict.fromkeys(names, 1)))] == [9, 9]
+
+
 def test_one_slice_is_written_where_several_are_longer() -> None:
     assert len(written(of(a_1=1, a_2=1, b_1=1, b_2=1))) == 1
 
