@@ -74,7 +74,7 @@ def node_filters(request: PlacementRequest, flavor: FlavorRoom) -> NodeFilters |
             if selector.setdefault(key, value) != value:
                 why = f"conflict for key={key}, value1={selector[key]}, value2={value}"
                 told = f"invalid podSetUpdate for PodSet {request.pod_set}, error: "
-                return UpdateConflict(f"{told}invalid admission check PodSetUpdate: nodeSelector: {why}")
+                return UpdateConflict(f"{told}invalid admission check PodSetUpdate: conflict for nodeSelector: {why}")
         tolerations.extend(update.tolerations)
     return NodeFilters(
         selector=selector,

@@ -31,7 +31,7 @@ def test_a_check_that_contradicts_the_node_selector_leaves_no_place() -> None:
     west = PodSetUpdate(name="main", node_selector={"zone": "west"})
     assert told(placed(flavor_with(["host"], HOSTS), with_updates(asked, west))["main"]) == (
         "invalid podSetUpdate for PodSet main, error: invalid admission check PodSetUpdate: "
-        "nodeSelector: conflict for key=zone, value1=east, value2=west"
+        "conflict for nodeSelector: conflict for key=zone, value1=east, value2=west"
     )
 
 
