@@ -164,6 +164,7 @@ def request_of(world: World, workload: Workload, pod_set: PodSet, count: int, fl
         requests=pod_requests(shape),
         node_selector=shape.node_selector,
         node_terms=shape.node_terms,
+        preferred_terms=shape.preferred_terms,
         tolerations=shape.tolerations,
         updates=_ready_updates(workload, pod_set.name),
     )

@@ -45,6 +45,18 @@ def test_a_slice_that_has_lost_pods_gets_them_where_the_rest_of_it_lies() -> Non
     assert replaced(flavor_with(LEVELS, RACKS), asked) == {"main": {"a": 2, "b": 2, "c": 4}}
 
 
+def test_the_rest_of_a_slice_may_lie_beside_whole_ones() -> None:
+    asked = request(slices=[["rack", 4]], count=12, previous=hosts(a=2, b=2, c=6, x=2))
+    assert replaced(flavor_with(LEVELS, RACKS), asked) == {"main": {"a": 2, "b": 2, "c": 8}}
+
+
+def test_whole_slices_of_several_layers_are_placed_as_such() -> None:
+    places = {"b/r1/a": 2, "b/r2/c": 2, "b/r3/d": 2, "b/r3/e": 2, "b/r4/p": 4}
+    asked = request(required="block", slices=[["rack", 4], ["host", 2]], count=8, previous=hosts(p=4, x=4))
+    full = flavor_with(["block", *LEVELS], places, {"p": {"cpu": 4}})
+    assert replaced(full, asked) == {"main": {"d": 2, "e": 2, "p": 4}}
+
+
 def test_of_several_layers_the_innermost_that_is_broken_says_where_and_those_that_fit_say_how() -> None:
     asked = request(required="rack", slices=[["rack", 4], ["host", 2]], count=8, previous=hosts(a=2, b=2, c=2, x=2))
     full = flavor_with(LEVELS, RACKS, {"c": {"cpu": 1}})

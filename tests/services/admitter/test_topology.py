@@ -1,32 +1,33 @@
-from msgspec.structs import replace
+from events.json_object import JsonObject
+from services.admitter.topology import request_of
+from tests.conformance.kueue.case_world import CaseWorld
 
-from events.admission import AdmissionRefused, QuotaReserved
-from events.device import NodeObserved
-from events.quota import FlavorObserved
-from events.topology import TopologyObserved, TopologyRequest
-from events.workload import WorkloadSubmitted
-from projections.topology.tree import HOSTNAME
-from tests.stories.small_world import Story, job, platform
-
-RACKED = (
-    TopologyObserved(name="dc", levels=(HOSTNAME,)),
-    FlavorObserved(name="v100", node_labels={"card": "v100"}, topology="dc"),
-    NodeObserved(name="n1", labels={"card": "v100", HOSTNAME: "n1"}, allocatable={"cpu": 64_000, "pods": 110}),
-)
-
-
-def on_one_host(name: str) -> WorkloadSubmitted:
-    found = job(name)
-    asked = TopologyRequest(required=HOSTNAME)
-    pod_sets = tuple(replace(one, topology=asked) for one in found.spec.pod_sets)
-    return replace(found, spec=replace(found.spec, pod_sets=pod_sets))
+EAST = [{"key": "zone", "operator": "In", "values": ["east"]}]
+TEMPLATE: JsonObject = {
+    "spec": {
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}],
+        "nodeSelector": {"pool": "gpu"},
+        "tolerations": [{"key": "spot", "operator": "Exists"}],
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": EAST}]},
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 5, "preference": {"matchExpressions": EAST}}
+                ],
+            }
+        },
+    }
+}
 
 
-def test_pods_that_ask_for_cards_are_not_placed_without_regard_to_them() -> None:
-    said = Story().told(*platform(), *RACKED, on_one_host("a")).decided()
-    assert not [one for one in said if isinstance(one, QuotaReserved)]
-    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
-    assert (refused.reason, refused.message) == (
-        "TopologyPlacementFailed",
-        "couldn't assign flavors to pod set main: pods that ask for cards are not placed by topology yet: leave one of both out",
-    )
+def test_what_a_template_says_of_nodes_is_asked_of_its_places() -> None:
+    at = CaseWorld({})
+    pod_set = {"name": "main", "count": 3, "template": TEMPLATE, "topologyRequest": {"required": "rack"}}
+    workload = at.submitted({"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [pod_set]}})
+    (wanted,) = workload.spec.pod_sets
+    asked = request_of(at.world, workload, wanted, 2, "tas")
+    assert (asked.pod_set, asked.flavor, asked.count, asked.requests) == ("main", "tas", 2, {"cpu": 2000})
+    assert (asked.topology.required, asked.node_selector) == ("rack", {"pool": "gpu"})
+    assert [one.key for one in asked.tolerations] == ["spot"]
+    assert asked.node_terms == wanted.shape.node_terms != ()
+    assert [(one.weight, one.term) for one in asked.preferred_terms] == [(5, wanted.shape.node_terms[0])]
