@@ -3,7 +3,7 @@
 from ops.sandbox.bench.load import LoadUnreadable
 from ops.sandbox.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
 from ops.sandbox.scenario.node_pools import NodesBroken
-from ops.sandbox.scenario.play import ManifestRefused
+from ops.sandbox.scenario.play import ManifestRefused, ScenarioStuck
 from ops.sandbox.scenario.script import ScenarioBroken
 
 SANDBOX_FAILURES: tuple[type[Exception], ...] = (
@@ -16,4 +16,5 @@ SANDBOX_FAILURES: tuple[type[Exception], ...] = (
     NotMeasured,
     NotRolled,
     ScenarioBroken,
+    ScenarioStuck,
 )

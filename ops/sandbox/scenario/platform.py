@@ -35,6 +35,7 @@ from ops.sandbox.embedded_cluster.failures import denied
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
+from ops.sandbox.scenario.played_clock import PlayedClock
 from projections.flavors.affinity import selects
 from services.jobs.kinds import kinds_of
 from services.jobs.suspension import suspend_queued
@@ -139,7 +140,7 @@ async def platform(
 async def _served(
     data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int, rolled: Limits | None
 ) -> AsyncGenerator[Platform, None]:
-    clock = ScaledClock(scale)
+    clock = PlayedClock(scale) if scale > 1 else ScaledClock(scale)
 
     def labels(namespace: str) -> Mapping[str, str]:
         found = cluster.store.get("namespaces", ("", namespace)) or {"metadata": {}}
@@ -155,6 +156,10 @@ async def _served(
         serving=True,
         port=port,
     )
+
+    def at_rest() -> bool:
+        return bool(running.hosts) and all(host.quiet.is_set() for host in running.hosts.values())
+
     for crd in crds():
         cluster.add(crd)
     server = NatsServer(data / "nats")
@@ -176,6 +181,7 @@ async def _served(
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())
+        played = asyncio.create_task(clock.keep(at_rest)) if isinstance(clock, PlayedClock) else None
         try:
             async with kept(server, running.disk_full):
                 yield Platform(
@@ -183,6 +189,8 @@ async def _served(
                 )
         finally:
             await stopped(task)
+            if played is not None:
+                await stopped(played)
             await client.close()
             await bus.close()
     finally:

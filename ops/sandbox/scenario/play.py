@@ -1,24 +1,27 @@
 """Playing a scenario: nodes are added, manifests applied when their time comes, until every job has come to its end."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from events.api.labels import RUN_SECONDS
+from events.event import Millis
 from ops.files.manifests import Document, read_manifests
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.scenario.agreement import agreement
+from ops.sandbox.scenario.needs import Needs
 from ops.sandbox.scenario.node_pools import add_nodes
 from ops.sandbox.scenario.platform import Platform
-from ops.sandbox.scenario.script import ScenarioBroken, Script, Step
+from ops.sandbox.scenario.script import Need, ScenarioBroken, Script, Step
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 PrintLine = Callable[[str], None]
 
 _LOOK_S = 0.1
+_GLANCE_MS: Millis = 1000
 _OVER = frozenset({"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured"})
 """Refusals that no passing of time will change."""
 
@@ -30,6 +33,14 @@ class ManifestRefused(Exception):
         super().__init__(f"{document.place}: {document.label}: {problem}")
 
 
+class ScenarioStuck(Exception):
+    """A step waits in vain."""
+
+    def __init__(self, step: Step, needs: Sequence[Need]) -> None:
+        wanted = " and ".join(one.describe() for one in needs)
+        super().__init__(f"the step at {step.at} s ({step.say}) waits in vain until {wanted}")
+
+
 async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print_line: PrintLine) -> list[bool]:
     """Play all steps, then wait until every workload has finished or can never run.
 
@@ -39,14 +50,14 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print
     add_nodes(on.cluster, script.nodes)
     names = dict.fromkeys(name for step in script.steps for name in step.apply)
     documents = read_manifests([folder / name for name in names], loose=loose)
-    begin = on.clock.now()
+    begin, needs = on.clock.now(), Needs(on)
     for step in script.steps:
-        await on.clock.sleep(begin + step.at * 1000 - on.clock.now())
-        on.check()
+        await _time_has_come(on, begin + step.at * 1000)
+        await _needs_are_met(on, needs, step, begin + script.at_most * 1000)
         if script.agree:
             agreed.append(await agreement(on))
         if step.say:
-            print_line(f"{step.at:>4} s  {step.say}")
+            print_line(f"{(on.clock.now() - begin) // 1000:>4} s  {step.say}")
         for document in documents:
             if Path(document.file).name in step.apply:
                 await apply(on, document, script.run_seconds)
@@ -60,6 +71,21 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print
     if script.agree:
         agreed.append(await agreement(on))
     return agreed
+
+
+async def _time_has_come(on: Platform, at: Millis) -> None:
+    while (left := at - on.clock.now()) > 0:
+        await on.clock.sleep(min(left, _GLANCE_MS))
+        on.check()
+
+
+async def _needs_are_met(on: Platform, needs: Needs, step: Step, end: Millis) -> None:
+    """Wait for what a step needs. Raises `ScenarioStuck` when it does not come by the end of the scenario."""
+    while left := await needs.unmet(step.after):
+        if on.clock.now() >= end:
+            raise ScenarioStuck(step, left)
+        await asyncio.sleep(_LOOK_S)
+        on.check()
 
 
 def befall(store: Store, step: Step) -> None:

@@ -1,5 +1,6 @@
 """A scenario as it is written: nodes, steps in time, and expectations."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -25,10 +26,34 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
 
 
+class JobState(StrEnum):
+    """How a job stands."""
+
+    WAITS = "waits"
+    """It was tried, and was refused."""
+    RUNS = "runs"
+    """All of its pods are ready."""
+    ENDED = "ended"
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What has to be seen on the log before a step: a job that stands so, or a difference about cards that is reported."""
+
+    job: str = ""
+    state: JobState = JobState.RUNS
+    drift: DriftKind | None = None
+    holder: str = ""
+
+    def describe(self) -> str:
+        """The need as text."""
+        return f"{self.drift} of {self.holder} is reported" if self.drift is not None else f"{self.job} {self.state}"
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens at a time of the scenario, in seconds from its beginning: manifests applied, cards, nodes."""
+    """What happens at a time of the scenario, in seconds from its beginning, or later: once all that it needs is so."""
 
     at: int
+    after: tuple[Need, ...] = ()
     apply: tuple[str, ...] = ()
     cards: tuple[CardReport, ...] = ()
     nodes: tuple[NodeReport, ...] = ()
