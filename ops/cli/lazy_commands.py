@@ -62,6 +62,12 @@ COMMANDS = (
         "Look at the log in a browser: queues, workloads, the life of each, and cards, now and at any past moment.",
     ),
     _Place(
+        "top",
+        "ops.cli.question_commands",
+        "top",
+        "Who runs and who waits where, with which cards, and when those who wait may start; live on a terminal.",
+    ),
+    _Place(
         "replay",
         "ops.cli.question_commands",
         "replay",

@@ -1,5 +1,6 @@
 """The commands that ask the log: replay, history, explain, whatif, `log show`; their arguments and options."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,18 @@ from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
 console = terminal()
+
+
+class Sort(StrEnum):
+    """By what `kuelog top` orders workloads."""
+
+    QUEUE = "queue"
+    STARTS = "starts"
+    CARDS = "cards"
+    SINCE = "since"
+    PRIORITY = "priority"
+    JOB = "job"
+
 
 Until = Annotated[
     str, typer.Option("--until", help="A sequence (17, DEVICES_default/3) or a time (2026-01-31T12:00:00Z, +90s).")
@@ -115,6 +128,44 @@ def explain(
 
     source = LogSource(data=data, nats=nats, archive=archive)
     raise typer.Exit(run_explain(name, source, at=at, namespace=as_namespace, output=output, console=console))
+
+
+def top(
+    data: Data = None,
+    nats: Bus = "",
+    archive: Archive = "",
+    at: Annotated[str, typer.Option("--at", help="As of a time or sequence: 2026-01-31T12:00:00Z, +90s, 17.")] = "",
+    once: Annotated[bool, typer.Option("--once", help="Print it once; so it does into a pipe, too.")] = False,
+    sort: Annotated[Sort, typer.Option(help="Which workloads come first.")] = Sort.QUEUE,
+    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    queue: Annotated[str, typer.Option("-q", "--queue", help="Only of this cluster queue.")] = "",
+    namespace: Annotated[str, typer.Option("-n", "--namespace", help="Only of this namespace.")] = "",
+    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    output: Output = Form.TEXT,
+) -> None:
+    """Who runs and who waits where, with which cards, and when those who wait may start; live on a terminal.
+
+    Keys: q quits, arrows scroll, s changes the order, r reverses it. A start is a guess: nobody else comes, and jobs run as long as
+    those of their queue and priority did.
+
+    Example: kuelog top --nats nats://127.0.0.1:4222
+
+    Example: kuelog top --at +30s
+
+    Example: kuelog top --once -o yaml --sort starts
+    """
+    from ops.cli.top import Asked, run_top  # noqa: PLC0415
+
+    asked = Asked(
+        at=at,
+        once=once,
+        sort=sort,
+        reverse=reverse,
+        cluster_queue=queue,
+        namespace=namespace,
+        scale=scale,
+    )
+    raise typer.Exit(run_top(LogSource(data=data, nats=nats, archive=archive), asked, output=output, console=console))
 
 
 def whatif(

@@ -53,6 +53,9 @@ class QueueStanding(msgspec.Struct, frozen=True, kw_only=True):
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Everybody who runs or waits."""
 
+    cards: int
+    cards_held: int
+    """Cards of which somebody has a part or all."""
     queues: tuple[QueueStanding, ...]
     workloads: tuple[Standing, ...]
 
@@ -67,7 +70,10 @@ def standings(world: World, expected: ExpectedStarts | None = None) -> Standings
     }
     starts = expected.starts if expected is not None else {}
     return Standings(
-        queues=tuple(_queues(world)), workloads=tuple(_standing(world, row, places, starts) for row in rows)
+        cards=sum(len(registered.cards) for registered in world.cards.nodes.values()),
+        cards_held=sum(bool(row) for row in world.cards.stakes.values()),
+        queues=tuple(_queues(world)),
+        workloads=tuple(_standing(world, row, places, starts) for row in rows),
     )
 
 

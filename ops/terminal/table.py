@@ -34,10 +34,13 @@ def number(name: str, rank: int = 0) -> Column:
 
 
 class FittingTable:
-    """Rows below headings, as wide as what it is printed on; into a pipe always all of it."""
+    """Rows below headings, as wide as what it is printed on; into a pipe always all of it.
 
-    def __init__(self, columns: Sequence[Column], title: str = "") -> None:
-        self._columns, self._title = tuple(columns), title
+    With `cut` every row is one line, and a text for which there is no room ends with an ellipsis: for what is drawn again and again.
+    """
+
+    def __init__(self, columns: Sequence[Column], title: str = "", *, cut: bool = False) -> None:
+        self._columns, self._title, self._cut = tuple(columns), title, cut
         self._rows: list[tuple[tuple[str | Text, ...], StyleType, bool]] = []
 
     def add(self, *cells: str | Text, style: StyleType = "") -> None:
@@ -61,7 +64,7 @@ class FittingTable:
             kept.remove(least)
         yield self._drawn(kept)
         left_out = [one.name for index, one in enumerate(self._columns) if index not in kept]
-        if left_out:
+        if left_out and not self._cut:
             yield Text(f"no room for {', '.join(left_out)}: a wider terminal or a pipe has all", style="dim")
 
     def _needed(self, index: int) -> int:
@@ -76,7 +79,8 @@ class FittingTable:
         for index in kept:
             one = self._columns[index]
             justify = "right" if one.right else "left"
-            table.add_column(Text(one.name), justify=justify, overflow="fold", no_wrap=one.whole)
+            overflow = "ellipsis" if self._cut else "fold"
+            table.add_column(Text(one.name), justify=justify, overflow=overflow, no_wrap=one.whole or self._cut)
         for cells, style, ends in self._rows:
             shown = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
             table.add_row(*(shown[index] for index in kept), style=style, end_section=ends)

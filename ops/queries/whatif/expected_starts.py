@@ -13,8 +13,6 @@ from ops.queries.whatif.run_times import RunTimes
 from ops.queries.whatif.stage import OneWorld
 from projections.world import World
 
-_TURNS = 5
-"""So many turns are taken between two looks at the clock."""
 _GUESSED = 50
 """Of the run times of a class the middle one is taken."""
 
@@ -27,7 +25,7 @@ class ExpectedStarts(msgspec.Struct, frozen=True, kw_only=True):
     known_runs: int
     """How many run times it rests on."""
     upto: Millis | None
-    """Up to which moment it was played; None when until nobody would start any more."""
+    """Up to which moment it was played; None when until nobody else would start."""
     starts: dict[str, Millis]
     """By workload that waits."""
 
@@ -73,10 +71,11 @@ def expected_starts(
         run = VirtualRun(stage, times.course(), (), at=at, quantile=_GUESSED)
         goes_on = True
         while waiting - stage.admitted.keys() and goes_on and clock() < end:
-            goes_on = run.go_on(_TURNS)
+            goes_on = run.go_on(1)
             if not times.known and run.now > at:
                 goes_on = False
+        cut_short = goes_on and bool(waiting - stage.admitted.keys())
         starts = {
             key: start for key, start in stage.admitted.items() if key in waiting and (times.known or start <= at)
         }
-        return ExpectedStarts(at=at, known_runs=times.known, upto=run.now if goes_on else None, starts=starts)
+        return ExpectedStarts(at=at, known_runs=times.known, upto=run.now if cut_short else None, starts=starts)

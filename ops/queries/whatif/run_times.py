@@ -1,34 +1,39 @@
 """How long jobs ran, by their class: gathered event by event, so that who follows a log need not read it again."""
 
 from collections import deque
+from collections.abc import Mapping
 
 from events.admission import WorkloadAdmitted
 from events.catalogue import AnyEvent
 from events.event import Millis
-from events.workload import PodsGone, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
+from events.subjects import FACTS
+from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
+from ops.production.wiring import PARTITION, Running
+from ops.queries.stored import opened
 from ops.queries.whatif.course import Course, RunClass, run_class
 
+_STREAMS = (PARTITION, FACTS)
+"""Decisions first: the end of a job is a fact, and its admission has to be known by then."""
 _LAST = 500
 """So many run times of a class are kept, the latest ones."""
 
 
 class RunTimes:
-    """The run times that a log has shown so far. What is told twice counts once."""
+    """The run times that a log has shown so far. Decisions may be told before the facts that came in between."""
 
     def __init__(self) -> None:
         self._classes: dict[str, RunClass] = {}
         self._admitted: dict[str, Millis] = {}
+        """By workload, when its last attempt was admitted."""
         self._runs: dict[RunClass, deque[Millis]] = {}
 
     def note(self, event: AnyEvent, at: Millis) -> None:
-        """Take note of one event, in the order of the log."""
+        """Take note of one event."""
         match event:
             case WorkloadSubmitted():
                 self._classes[event.workload] = run_class(event)
             case WorkloadAdmitted():
                 self._admitted[event.workload] = at
-            case PodsGone():
-                self._admitted.pop(event.workload, None)
             case WorkloadFinished():
                 self._end(event.workload, at)
             case WorkloadDeleted():
@@ -52,3 +57,23 @@ class RunTimes:
         began, of = self._admitted.pop(workload, None), self._classes.get(workload)
         if began is not None and of is not None:
             self._runs.setdefault(of, deque(maxlen=_LAST)).append(max(at - began, 0))
+
+
+class RunTimesReader:
+    """Run times as a process that follows the log comes to know them: each message is read once."""
+
+    def __init__(self, running: Running) -> None:
+        self._running, self._read = running, dict.fromkeys(_STREAMS, 0)
+        self.times = RunTimes()
+
+    async def read_on(self, upto: Mapping[str, int]) -> None:
+        """Read what lies before these sequences. Raises what reading the log raises."""
+        for name in _STREAMS:
+            if self._read[name] >= upto.get(name, 0):
+                continue
+            stream = await self._running.stream(name)
+            async for batch in stream.read(self._read[name]):
+                for entry in batch:
+                    self._read[name] = entry.sequence
+                    for one in opened(entry, self._running.control):
+                        self.times.note(one.event, one.at)
