@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from events.commit import Sighting
 from events.control import ObjectRemoved, ResourceVersionsRestarted
-from events.device import NodeUsageObserved
+from events.device import NodeObserved, NodeUsageObserved
 from events.object_version import ObjectVersion
 from events.settings import SettingsObserved
 from projections.object_versions import Known, Versions
@@ -48,6 +48,8 @@ class ReportedByAll:
         """Set when something may have been skipped on record."""
         self.usage_heard = asyncio.Event()
         """Set when somebody has told what pods hold of a node, which is to be compared with what is seen here."""
+        self._usage_told: dict[str, tuple[NodeUsageObserved, int]] = {}
+        """By node, what was told last of the pods there, and the version of pods that it rests on."""
         self._trail = Trail()
         self.versions = Versions(self._trail)
         self._on_their_way: dict[str, Sighting] = {}
@@ -145,9 +147,7 @@ class ReportedByAll:
         if len(self._heard) > _REMEMBERED:
             del self._heard[next(iter(self._heard))]
         ours = self._on_their_way.pop(sighting.id, None)
-        if isinstance(sighting.fact, NodeUsageObserved):
-            self._hear_usage(sighting.fact, folds=folds)
-            self.usage_heard.set()
+        if self._about_usage(sighting, folds=folds):
             return
         if ours is not None:
             if not folds:
@@ -164,12 +164,41 @@ class ReportedByAll:
         if ahead or self._seen.version_of(about.place) > about.version > 0:
             raise FellBehind(f"{_name(sighting)} was reported differently by another watcher")
 
-    def _hear_usage(self, fact: NodeUsageObserved, *, folds: bool) -> None:
-        """It rests on all pods that were seen so far: who has seen more or fewer compares again, and has not fallen behind."""
+    def _about_usage(self, sighting: Sighting, *, folds: bool) -> bool:
+        """Hear what concerns the usage of nodes; whether the fact is about nothing else."""
+        match sighting.fact:
+            case NodeUsageObserved() as fact:
+                version = sighting.about.version if sighting.about is not None else 0
+                self._hear_usage(fact, version, folds=folds)
+                return True
+            case NodeObserved(name=name):
+                # A node that was gone is there again: what its pods hold counts from now on, however old they are.
+                self.view.node_usage.look_again(name)
+                self.usage_heard.set()
+            case ObjectRemoved(kind="Node", name=name) if folds:
+                self._usage_told.pop(name, None)
+            case _:
+                pass
+        return False
+
+    def _hear_usage(self, fact: NodeUsageObserved, version: int, *, folds: bool) -> None:
+        """It rests on all pods that were seen so far: nobody falls behind by it.
+
+        Who has seen more compares again. Who has seen as much does not: two who saw it differently would never end.
+        """
+        if folds:
+            self._usage_told[fact.node] = fact, version
         lost = ObjectRemoved(kind="Node", namespace="", name=fact.node)
-        if folds and all(one.fact != lost for one in self._on_their_way.values()):
-            self.view.fold(fact)
+        for one in self._on_their_way.values():
+            if one.fact == lost or (isinstance(one.fact, NodeUsageObserved) and one.fact.node == fact.node):
+                return  # The view is ahead by that, until it is heard.
+        if fact.node not in self._usage_told:
+            return
+        last, seen = self._usage_told[fact.node]
+        self.view.fold(last)
+        if self._seen.pods_counted > seen:
             self.view.node_usage.look_again(fact.node)
+            self.usage_heard.set()
 
     def _says_so(self, sighting: Sighting) -> bool:
         fact = sighting.fact

@@ -80,8 +80,8 @@ class NodeUsage:
                 self._note_flavor(fact.name, None)
             case NodeObserved():
                 self._dirty[fact.name] = None
-            case NodeUsageObserved():
-                self._dirty[fact.node] = None
+            case NodeUsageObserved() if not self.counted:
+                self._dirty[fact.node] = None  # From now on who tells of it says whether it is compared again.
             case _:
                 pass
 

@@ -41,6 +41,11 @@ class SeenVersions:
         if kind in DEPENDED_ON:
             self.context = max(self.context, version)
 
+    @property
+    def pods_counted(self) -> int:
+        """How far what pods hold of nodes was counted."""
+        return max(self._kinds.get("Pod", 0), self._counted)
+
     def count_pods(self, version: int) -> None:
         """All pods were counted as of this version, before anything else was looked at about them."""
         self._counted = version
@@ -57,7 +62,7 @@ class SeenVersions:
             # It is made of several pods: facts about it rest on all that was seen of them.
             version = self._kinds.get("Pod", 0)
         if part == NODE_USAGE:
-            version = max(version, self._counted)
+            version = self.pods_counted
         return ObjectVersion(
             kind=kind,
             namespace=namespace,

@@ -251,7 +251,7 @@ class Watcher:
             await self._report(trigger, news)
 
     async def _compare_usage(self) -> None:
-        """Compare what was told of nodes with what is seen here: of two watchers the one that has seen more pods is right."""
+        """Tell again what was told of nodes otherwise than is seen here, by who had seen less."""
         while True:
             await self._reported.usage_heard.wait()
             self._reported.usage_heard.clear()
@@ -299,6 +299,9 @@ class Watcher:
             log.warning("an object without a name is left alone", kind=resource.kind)
             return
         self._seen.note(resource.kind, value)
+        if resource.kind == PODS.kind:
+            # Whatever others have told of it: what is held goes by what is seen here, as far as it is seen here.
+            self.view.node_usage.see(value)
         facts = self._facts_of(resource, value)
         await self.outbox.put(self._letters(_version(value), facts))
         if facts:
@@ -320,6 +323,8 @@ class Watcher:
             place, uid=meta.get("uid", ""), version=version_number(meta.get("resourceVersion")), gone=True
         )
         self._seen.forget(resource.kind, value)
+        if resource.kind == PODS.kind:
+            self.view.node_usage.lose(about.namespace, about.name)
         await self._lose_place(place, about)
 
     async def _lose_place(self, place: str, about: ObjectVersion) -> None:

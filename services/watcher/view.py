@@ -97,8 +97,6 @@ class View:
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
-        if kind == "Pod":
-            self.node_usage.see(value)
         try:
             well_formed(value)
             found = understood(
@@ -149,8 +147,6 @@ class View:
         for fact in fresh:
             self.fold(fact)
         fresh += self._pods.lose(kind, namespace, name)
-        if kind == "Pod":
-            self.node_usage.lose(namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         self._families.lose(place)
         left = self._orphans.pop(workload or "", None)
@@ -248,8 +244,17 @@ class View:
         self._pods.expect(kind, objects)
 
     def usage_news(self, *, but: Callable[[str], bool] = lambda _: False) -> list[Fact]:
-        """What pods hold of nodes otherwise than was reported; not of nodes `but` those of which others know more."""
-        return self.fresh(one for one in self.node_usage.take_news() if not but(one.node))
+        """What pods hold of nodes otherwise than was reported; of nodes `but` those of which others know more, it is kept for later."""
+        fresh: list[Fact] = []
+        for fact in self.node_usage.take_news():
+            if known(self.facts, fact):
+                continue
+            if but(fact.node):
+                self.node_usage.look_again(fact.node)
+            else:
+                self.fold(fact)
+                fresh.append(fact)
+        return fresh
 
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import count
 
 from events.json_object import JsonObject
 from events.subjects import FACTS
@@ -107,8 +108,7 @@ class GatedStream(MemoryStream):
 
     async def publish(self, messages: "list[Message] | tuple[Message, ...]") -> None:  # type: ignore[override]
         """Store all of them."""
-        end = len(self._inner.entries)
-        await self._inner.publish([one._replace(message_id=f"{end + number}") for number, one in enumerate(messages)])
+        await self._inner.publish([one._replace(message_id=f"{next(_NUMBERS)}") for one in messages])
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """What comes, when the gate lets it."""
@@ -154,6 +154,8 @@ async def rest(*watchers: OneOfSeveral) -> None:
 
 
 _CALM = 5
+_NUMBERS = count()
+"""Of messages: also two that are published at once are told apart."""
 
 
 def _key(kind: str, value: JsonObject) -> tuple[str, str, str]:

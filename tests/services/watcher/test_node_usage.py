@@ -44,6 +44,13 @@ def pod(name: str, on: str = "n1", phase: str = "Running", cpu: str = "1500m", *
     }
 
 
+def with_card(value: JsonObject) -> JsonObject:
+    """A pod that is also told by itself, because it asks for a card."""
+    container = value["spec"]["containers"][0]
+    asking = {**container, "resources": {**container["resources"], "limits": {"nvidia.com/gpu": "1"}}}
+    return {**value, "spec": {**value["spec"], "containers": [asking]}}
+
+
 def usage(node: str, pods: int, cpu: int | None = None) -> NodeUsageObserved:
     milli = 1500 * pods if cpu is None else cpu
     requests = {"cpu": milli, "memory": pods << 30, "pods": pods} if pods else {}
@@ -61,10 +68,14 @@ class Seeing:
         return self.view.usage_news()
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
+        if kind == "Pod":
+            self.view.node_usage.see(value)
         self.view.see(kind, value)
         return self.view.usage_news()
 
     def lose(self, kind: str, name: str) -> list[Fact]:
+        if kind == "Pod":
+            self.view.node_usage.lose("team", name)
         self.view.lose(kind, "team" if kind == "Pod" else "", name)
         return self.view.usage_news()
 
@@ -288,6 +299,7 @@ async def test_a_late_watcher_writes_no_older_sum_over_a_newer_one_and_can_take_
 
 async def test_a_sum_that_somebody_has_told_otherwise_is_told_again_by_who_sees_the_pods(pair: Placed) -> None:
     await pair.objects.put("Pod", pod("one"))
+    await pair.objects.put("Pod", pod("two", "other"))
     await rest(*pair.watchers)
     told = [decode_sighting(entry.data) for entry in pair.stream.entries]
     last = [one for one in told if isinstance(one.fact, NodeUsageObserved)][-1]
@@ -297,6 +309,22 @@ async def test_a_sum_that_somebody_has_told_otherwise_is_told_again_by_who_sees_
     await rest(*pair.watchers)
     assert [entry.message_id for entry in pair.stream.entries].count("wrong") == 1
     assert pair.world.node_usage == {"n1": usage("n1", 1).requests}
+    pair.check_usage()
+
+
+async def test_two_that_see_the_same_pods_differently_do_not_contradict_each_other_for_ever(pair: Placed) -> None:
+    await pair.objects.put("Pod", pod("one"))
+    await rest(*pair.watchers)
+    told = [decode_sighting(entry.data) for entry in pair.stream.entries]
+    last = [one for one in told if isinstance(one.fact, NodeUsageObserved)][-1]
+    other = replace(last, id="other", fact=usage("n1", 7))
+    await pair.stream.publish([Message(fact_subject("", "NodeUsageObserved"), encode(other), other.id)])
+    before = len(pair.stream.entries)
+    await rest(*pair.watchers)
+    assert len(pair.stream.entries) == before
+    await pair.objects.put("Pod", pod("two"))
+    await rest(*pair.watchers)
+    assert pair.world.node_usage == {"n1": usage("n1", 2).requests}
     pair.check_usage()
 
 
@@ -353,7 +381,8 @@ async def test_whoever_is_late_the_log_tells_what_is_held(pair: Placed, seed: in
             case 6:
                 chance.choice(pair.watchers).gate.log.set()
             case _:
-                await pair.objects.put("Pod", pod(name, on))
+                value = pod(name, on)
+                await pair.objects.put("Pod", with_card(value) if chance.random() < 0.5 else value)
         for _ in range(chance.randrange(4)):
             await asyncio.sleep(0.001)
     for one in pair.watchers:
@@ -361,3 +390,5 @@ async def test_whoever_is_late_the_log_tells_what_is_held(pair: Placed, seed: in
         one.gate.log.set()
     await rest(*pair.watchers)
     pair.check_usage()
+    told = sum(entry.subject.endswith("NodeUsageObserved") for entry in pair.stream.entries)
+    assert told <= 4 * len(pair.objects.history), "each tells what it sees, and nobody contradicts for ever"
