@@ -177,12 +177,18 @@ def whatif(
     ] = "",
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KIND/NAME:PATH=VALUE, a field of its manifest; list items by name."),
+        typer.Option(
+            "--set",
+            help="KIND/NAME:PATH=VALUE, a field of its manifest; list items by name. Of a workload or job: spec.priority.",
+        ),
     ] = None,
     file: Annotated[
         list[Path] | None, typer.Option("-f", "--file", help="Manifests to apply, or jobs to submit.")
     ] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="KIND/NAME of an object that is not there.")] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(help="KIND/NAME of an object that is not there, or card/UUID.")
+    ] = None,
+    more: Annotated[list[str] | None, typer.Option(help="node/NAME=COUNT: so many more nodes with its cards.")] = None,
     rules: Annotated[list[str] | None, typer.Option(help="FIELD=VALUE of the settings.")] = None,
     submit: Annotated[
         bool, typer.Option("--submit", help="When would the jobs in -f run, where, at whose cost?")
@@ -197,6 +203,8 @@ def whatif(
 
     Example: kuelog whatif --remove clusterqueue/production --at +20s
 
+    Example: kuelog whatif --more node/gpu-v100-0=2 --set workload/team/job-x:spec.priority=100
+
     Example: kuelog whatif --submit -f job.yaml
 
     Example: kuelog whatif --remove clusterqueue/production --archive /mnt/archive
@@ -209,6 +217,7 @@ def whatif(
         files=tuple(file or ()),
         removed=tuple(remove or ()),
         rules=tuple(rules or ()),
+        more=tuple(more or ()),
         submit=submit,
     )
     source = LogSource(data=data, nats=nats, archive=archive)

@@ -32,16 +32,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...] = ()
     removed: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     submit: bool = False
 
 
 def run_whatif(source: LogSource, asked: Asked, *, output: Form, console: Console) -> int:
     """Play it and print the differences."""
     with known_failures() as outcome:
-        if not (asked.settings or asked.files or asked.removed or asked.rules):
-            raise BadChange("nothing is changed: say --set, -f, --remove or --rules, or --submit -f job.yaml")
+        if not (asked.settings or asked.files or asked.removed or asked.rules or asked.more):
+            raise BadChange("nothing is changed: say --set, -f, --remove, --more or --rules, or --submit -f job.yaml")
         begun = time.monotonic()
-        changes = Changes(asked.settings, () if asked.submit else asked.files, asked.removed, asked.rules)
+        files = () if asked.submit else asked.files
+        changes = Changes(asked.settings, files, asked.removed, asked.rules, asked.more)
         fork = Fork(read_log(source), asked.at, changes, now=asked.submit)
         if asked.submit:
             plain = _submitted(fork, asked, console if output is Form.TEXT else None)
@@ -67,7 +69,7 @@ def _compared(fork: Fork, console: Console | None) -> dict[str, Any]:
 def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, Any]:
     jobs = submissions(asked.files, fork.world, fork.point.at)
     fork.submit(jobs)
-    changed = bool(asked.settings or asked.removed or asked.rules)
+    changed = bool(asked.settings or asked.removed or asked.rules or asked.more)
     plans = [
         Plan(name="early", changed=changed, quantile=25, recorded=False, submitted=True),
         Plan(name="likely", changed=changed, again=fork.point.ended, submitted=True),

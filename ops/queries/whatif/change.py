@@ -16,7 +16,9 @@ from ops.files.manifests import Document, ManifestBroken, read_manifests
 from ops.files.reading import Unreadable, yaml_of
 from ops.queries.settings_change import BadChange, changed_settings
 from ops.queries.whatif.course import Happening
+from ops.queries.whatif.hardware import Hardware
 from ops.queries.whatif.manifest import manifest_of
+from ops.queries.whatif.priority import Priorities, is_priority
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.world import World
 from services.validation.conversion import to_v1beta2
@@ -47,7 +49,8 @@ class Setting:
         kind = KINDS.get(about.partition("/")[0].lower(), "")
         if not colon or not equals or kind not in _SETTABLE:
             raise BadChange(
-                f"{text!r} is no change: write clusterqueue/NAME:spec.PATH=VALUE (or cohort/, localqueue/NS/, flavor/, topology/)"
+                f"{text!r} is no change: write clusterqueue/NAME:spec.PATH=VALUE (or cohort/, localqueue/NS/, flavor/, topology/), "
+                "or workload/NS/NAME:spec.priority=VALUE"
             )
         self.object, self.text, self.path = canonical(about), text, path
         try:
@@ -81,12 +84,18 @@ class Changes:
         files: Sequence[Path] = (),
         removed: Sequence[str] = (),
         rules: Sequence[str] = (),
+        more: Sequence[str] = (),
     ) -> None:
-        self._settings = [Setting(text) for text in settings]
-        self._removed = [canonical(name) for name in removed]
+        self._settings = [Setting(text) for text in settings if not is_priority(text)]
+        self._priorities = Priorities([text for text in settings if is_priority(text)])
+        named = [canonical(name) for name in removed]
+        self._removed = [name for name in named if not name.startswith("card/")]
+        self._hardware = Hardware(more, [name for name in named if name.startswith("card/")])
         for name in self._removed:
             if name.partition("/")[0] not in _OBJECTS:
-                raise BadChange(f"{name} can't be removed: write one of {', '.join(sorted(_OBJECTS))}/NAME")
+                raise BadChange(
+                    f"{name} can't be removed: write one of {', '.join(sorted(_OBJECTS))}/NAME, or card/UUID"
+                )
         self._applied = [_fact_of(document) for document in read_manifests(files)]
         self._rules = tuple(rules)
         self._used: set[str] = set()
@@ -103,11 +112,13 @@ class Changes:
         if self._rules:
             found.append(changed_settings(world.settings, self._rules))
         found.extend(self._applied)
+        found.extend(self._hardware.at_fork(world))
+        found.extend(self._priorities.at_fork(world))
         for name in self._removed:
             found.extend(self._removal(world, name))
         return found
 
-    def of(self, happenings: Sequence[Happening]) -> list[Happening]:
+    def of(self, happenings: Sequence[Happening], world: World) -> list[Happening]:
         """What is to come, with the changes: a changed object stays so when it is seen again."""
         kept: list[Happening] = []
         applied = {objects_of(fact)[0] for fact in self._applied}
@@ -122,15 +133,16 @@ class Changes:
                 continue
             if about in applied:
                 continue
-            changed = self._changed(one.fact)
-            kept.append(one if changed is None else Happening(one.at, changed, one.sequence))
+            changed = self._changed(one.fact) or self._priorities.of(one.fact, world)
+            kept.extend(self._hardware.of(one if changed is one.fact else Happening(one.at, changed, one.sequence)))
         return kept
 
     def check_used(self) -> None:
         """Every change was about something. Raises `BadChange` naming the first that was not."""
-        for name in (*(one.object for one in self._settings), *self._removed):
-            if name not in self._used:
-                raise BadChange(f"there is no {name.replace('/', ' ', 1)} on the log from this point on")
+        asked = [name for name in (*(one.object for one in self._settings), *self._removed) if name not in self._used]
+        unused = [*asked, *self._hardware.unused, *self._priorities.unused]
+        if unused:
+            raise BadChange(f"there is no {unused[0].replace('/', ' ', 1)} on the log from this point on")
 
     def _changed(self, fact: Fact) -> Fact | None:
         if isinstance(fact, SettingsObserved):

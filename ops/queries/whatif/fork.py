@@ -75,7 +75,7 @@ class Fork:
         facts: list[Fact] = []
         if plan.changed:
             facts = self._changes.at_fork(world)
-            happenings = self._changes.of(happenings)
+            happenings = self._changes.of(happenings, world)
             self._changes.check_used()
         if plan.submitted:
             facts = [*facts, *self.jobs]

@@ -13,11 +13,12 @@ from ops.queries.whatif.change import Changes, Setting, submissions
 from ops.queries.whatif.compare import compare, estimate
 from ops.queries.whatif.fork import Fork, Plan, play_all
 from ops.queries.whatif.manifest import manifest_of
-from ops.queries.whatif.outcome import percentile
+from ops.queries.whatif.outcome import RunResults, percentile
 from ops.sandbox.bench.day import BEGINS, large_day, played, small_day
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
+from services.runtime.log_port import Entry
 from services.watcher.simple_kinds import SIMPLE
 
 JOB = """
@@ -74,6 +75,52 @@ def test_the_levels_of_a_topology_can_be_set_and_the_topology_removed() -> None:
     ]
 
 
+def cards_of(fork: Fork) -> dict[str, int]:
+    return {name: len(one.cards) for name, one in fork.world.cards.nodes.items()}
+
+
+def played_with(entries: dict[str, list[Entry]], at: str, changes: Changes) -> tuple[Fork, RunResults]:
+    fork = Fork(entries, at, changes)
+    return fork, fork.play(Plan(name="b", changed=True))
+
+
+def waited(results: RunResults) -> int:
+    return sum(one.waited(results.ended) for one in results.outcomes.values())
+
+
+@pytest.mark.parametrize("at", ["", "+1h"])
+def test_there_are_more_nodes_with_their_cards_whether_they_come_or_are_there_already(at: str) -> None:
+    # On this day cards are short, not quota.
+    entries, _ = played(small_day(11))
+    before, was = played_with(entries, at, Changes())
+    more, found = played_with(entries, at, Changes(more=["node/v100-0=2"]))
+    count = cards_of(before)["v100-0"]
+    assert cards_of(more) == {**cards_of(before), "v100-0-more-1": count, "v100-0-more-2": count}
+    uuids = [card.uuid for one in more.world.cards.nodes.values() for card in one.cards]
+    assert len(set(uuids)) == len(uuids)
+    assert waited(found) <= waited(was)
+
+
+@pytest.mark.parametrize("at", ["", "+1h"])
+def test_a_card_that_is_taken_away_is_held_by_nobody(at: str) -> None:
+    entries, _ = played(small_day(11))
+    before, was = played_with(entries, at, Changes())
+    fewer, found = played_with(entries, at, Changes(removed=["card/GPU-v100-0-0", "card/GPU-v100-0-1"]))
+    assert cards_of(fewer) == {**cards_of(before), "v100-0": cards_of(before)["v100-0"] - 2}
+    assert waited(found) >= waited(was)
+
+
+@pytest.mark.parametrize("name", ["workload/{0}", "job/{0}", "{0}"])
+@pytest.mark.parametrize("at", ["", "+1h"])
+def test_a_workload_of_higher_priority_is_admitted_earlier(name: str, at: str) -> None:
+    entries, _ = played(small_day(12))
+    _, was = played_with(entries, at, Changes())
+    slow = max((one for one in was.outcomes.values() if one.admitted), key=lambda one: one.waited(was.ended))
+    change = f"{name.format(slow.key)}:spec.priority=100000"
+    _, found = played_with(entries, at, Changes([change]))
+    assert found.outcomes[slow.key].waited(found.ended) < slow.waited(was.ended)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_manifest_of_a_fact_is_read_as_the_same_fact(seed: int) -> None:
     for fact in small_day(seed).platform:
@@ -91,12 +138,34 @@ def test_a_manifest_of_a_fact_is_read_as_the_same_fact(seed: int) -> None:
         ("clusterqueue/queue-0:spec.resourceGroups[0].flavors[none].x=1", "there is no none; there are default"),
         ("clusterqueue/queue-0:spec.stopPolicy=Perhaps", "stopPolicy"),
         ("clusterqueue/nobody:spec.stopPolicy=Hold", "there is no clusterqueue nobody"),
+        ("workload/day/w1:spec.priority=high", "write workload/NS/NAME:spec.priority=100"),
+        ("workload/day/w1:spec.active=false", "of a workload its priority can be set"),
+        ("workload/w1:spec.priority=1", "of a workload its priority can be set"),
+        ("workload/day/nobody:spec.priority=1", "there is no workload day/nobody"),
     ],
 )
 def test_a_change_that_can_t_be_is_one_clear_message(text: str, told: str) -> None:
     entries, _ = played(large_day(20), cards=False)
     with pytest.raises(BadChange, match=told):
         Fork(entries, "", Changes([text])).play(Plan(name="a", changed=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"more": ["node/v100-0"]}, "is no number of nodes"),
+        ({"more": ["node/v100-0=0"]}, "is no number of nodes"),
+        ({"more": ["node/v100-0=1001"]}, "1000 at most"),
+        ({"more": ["clusterqueue/a=2"]}, "is no number of nodes"),
+        ({"more": ["node/nowhere=1"]}, "there is no node nowhere"),
+        ({"removed": ["card/GPU-none"]}, "there is no card GPU-none"),
+        ({"removed": ["pod/day/x"]}, "can't be removed: write one of"),
+    ],
+)
+def test_hardware_that_can_t_be_is_one_clear_message(changes: dict[str, list[str]], told: str) -> None:
+    entries, _ = played(small_day(11))
+    with pytest.raises(BadChange, match=told):
+        Fork(entries, "", Changes(**changes)).play(Plan(name="a", changed=True))
 
 
 def test_list_items_go_by_name_or_number() -> None:
