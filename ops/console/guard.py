@@ -8,6 +8,7 @@ from aiohttp import web
 
 from ops.console.live import NotFolded
 from ops.console.rights import Forbidden
+from ops.console.whatif_words import NotRunHere, TooManyRuns
 from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -20,6 +21,7 @@ from ops.production.listeners.front_proxy import Unproven
 from ops.production.listeners.token_review import TooManyTokens
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
+from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime
 from services.runtime.cluster_port import (
     ClusterUnavailable,
@@ -42,6 +44,7 @@ _MISDIRECTED, _TOO_LARGE, _WRONG_FORM, _UNAVAILABLE = 421, 413, 415, 503
 _READING = frozenset({"GET", "HEAD"})
 _HTTP = {
     _NOT_FOUND: "there is no such page",
+    _NOT_ALLOWED: "that is not how it is asked",
     _TOO_LARGE: "that is more than the console takes",
     _WRONG_FORM: "write application/json",
 }
@@ -80,11 +83,11 @@ UNREADABLE = (
 UNREVIEWED = (ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing)
 """Why an API server gives no review."""
 _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
-    ((BadTime, BadQuestion, BillRefused), _BAD_REQUEST),
+    ((BadTime, BadChange, BadQuestion, BillRefused), _BAD_REQUEST),
     ((Unproven,), _UNAUTHORIZED),
     ((Forbidden, FromElsewhere), _FORBIDDEN),
     ((NotOnTheLog,), _NOT_FOUND),
-    ((*UNREADABLE, NoReview, TooManyTokens), _UNAVAILABLE),
+    ((*UNREADABLE, NoReview, NotRunHere, TooManyRuns, TooManyTokens), _UNAVAILABLE),
 )
 REFUSED = tuple(kind for kinds, _ in _CODES for kind in kinds)
 
@@ -117,7 +120,7 @@ def refusal(code: int, message: str, **more: str) -> web.Response:
 class Guard:
     """What stands before every answer; with `names` only those of this machine are answered under.
 
-    `written` are the methods besides GET and HEAD, each with its path, that something is sent by.
+    `written` are the methods besides GET and HEAD, each with the path that something is sent to, or that begins with it and a slash.
     """
 
     def __init__(self, *, names: bool, written: frozenset[tuple[str, str]]) -> None:
@@ -140,7 +143,7 @@ class Guard:
         if self._names and not is_loopback(_host_of(request.headers.get("Host", ""))):
             message = "this console answers under the names of this machine alone: localhost, 127.0.0.1"
             return refusal(_MISDIRECTED, message)
-        if request.method not in _READING and (request.method, request.path) not in self._written:
+        if request.method not in _READING and not self._is_written(request.method, request.path):
             return refusal(_NOT_ALLOWED, "the console only answers questions: GET and HEAD")
         try:
             if request.method not in _READING:
@@ -152,6 +155,9 @@ class Guard:
             return refusal(problem.status, _HTTP[problem.status])
         except REFUSED as problem:
             return refused(problem)
+
+    def _is_written(self, method: str, path: str) -> bool:
+        return any(method == one and (path == start or path.startswith(f"{start}/")) for one, start in self._written)
 
 
 def check_origin(request: web.Request) -> None:

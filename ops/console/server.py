@@ -24,8 +24,11 @@ from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
 from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
+from ops.console.whatif import WhatIfs
+from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.listeners.listening import listening
+from ops.production.log.jetstream import JetStreamBus
 from ops.production.visibility.server import follower
 from ops.production.wiring import stopped
 from ops.queries.answers import explained, life_of
@@ -44,9 +47,12 @@ _FOR_EVER, _NOT_KEPT = "private, max-age=31536000, immutable", "no-store"
 class ConsoleApp:
     """Answers from the world that follows the log, and about the past from the log itself."""
 
-    def __init__(self, live: Live, recordings: Recordings, changes: Changes, access: Access | None = None) -> None:
+    def __init__(
+        self, live: Live, recordings: Recordings, changes: Changes, whatifs: WhatIfs, access: Access | None = None
+    ) -> None:
         self._live, self._recordings, self._changes = live, recordings, changes
         self._gate = Gate(live, access)
+        self._asking = WhatIfPages(self._gate, whatifs)
         self._pages = {
             one.name: (one.read_bytes(), kind)
             for one in files("ops.console").joinpath("pages").iterdir()
@@ -55,7 +61,8 @@ class ConsoleApp:
 
     def app(self) -> web.Application:
         """The application with all routes. Whatever lies below /api asks the gate who may read it."""
-        written = frozenset({("POST", SESSION), ("DELETE", SESSION)} if self._gate.access is not None else ())
+        places = (WHATIFS, SESSION) if self._gate.access is not None else (WHATIFS,)
+        written = frozenset((method, place) for method in ("POST", "DELETE") for place in places)
         guard = Guard(names=self._gate.access is None, written=written)
         app = web.Application(middlewares=[guard.middleware()], client_max_size=_MOST_SENT)
         add, ask = app.router.add_get, self._gate.answering
@@ -71,6 +78,10 @@ class ConsoleApp:
         add("/api/v1/differences", ask(self._differences))
         add("/api/v1/workloads/{namespace}/{name}", ask(self._workload))
         add("/api/v1/changes", self._gate.streaming(self._streamed))
+        add("/api/v1/choices", ask(partial(self._of_a_world, Question(choices, of_cluster=True))))
+        app.router.add_post(WHATIFS, ask(self._asking.begun))
+        add(f"{WHATIFS}/{{id}}", ask(self._asking.stands))
+        app.router.add_delete(f"{WHATIFS}/{{id}}", ask(self._asking.cancelled))
         if self._gate.access is None:
             add(SESSION, unreviewed)
         else:
@@ -200,12 +211,14 @@ async def console_served(
     changes = Changes(running, live.positions)
     following = [asyncio.create_task(running.run()), asyncio.create_task(changes.run())]
     crowd = door.access.crowd if door.access is not None else None
+    whatifs = WhatIfs(bus.address if isinstance(bus, JetStreamBus) else "", archive)
     try:
-        app = ConsoleApp(live, recordings, changes, door.access).app()
+        app = ConsoleApp(live, recordings, changes, whatifs, door.access).app()
         serving = listening(app, door.port, what="the console", host=door.address, tls=door.tls, grace_s=1, crowd=crowd)
         async with serving as found:
             yield Served(port=found, following=following[0])
     finally:
+        await whatifs.close()
         recordings.close()
         for one in following:
             await stopped(one)

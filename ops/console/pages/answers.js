@@ -30,3 +30,12 @@ export function asOf(query) {
   const at = query.get("at");
   return at ? { at } : /** @type {Record<string, string>} */ ({});
 }
+
+/** Have something done. @param {string} method @param {string} path @param {unknown} [body] */
+export async function send(method, path, body) {
+  const answer = await fetch(`api/v1/${path}`, { method, headers: { "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body) });
+  const found = await answer.json();
+  if (answer.status === UNKNOWN) throw new SignedOut(found.message);
+  if (!answer.ok) throw new Refused(found.message);
+  return found;
+}

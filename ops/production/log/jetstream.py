@@ -27,8 +27,10 @@ _GIB = 1 << 30
 class JetStreamBus:
     """A connection to NATS, and the streams on it."""
 
-    def __init__(self, client: Client, *, replicas: int, max_bytes: int) -> None:
+    def __init__(self, client: Client, *, replicas: int, max_bytes: int, address: str = "") -> None:
         self.client = client
+        self.address = address
+        """Where it was connected to, with its password: for a process of ours that connects as well. Not to be shown."""
         self.shelf: Shelf = BusShelf(client, replicas=replicas, max_bytes=max_bytes)
         """Where saved worlds are kept for whoever starts anew."""
         self._replicas, self._max_bytes = replicas, max_bytes
@@ -122,7 +124,7 @@ async def connect(
     except (TimeoutError, OSError, Error) as problem:
         where = without_password(url)
         raise not_taken(client, where) or unavailable(where, problem) from problem
-    return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes)
+    return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes, address=url)
 
 
 __all__ = ["JetStreamBus", "connect", "subjects_of", "without_password"]

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -33,6 +34,7 @@ PAGES = {
     "gantt": "Gantt",
     "preemptions": "Preemptions",
     "bills": "Bills",
+    "whatif": "What if",
     "log": "Log",
 }
 AXE = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
@@ -147,6 +149,27 @@ async def test_a_moment_that_the_log_does_not_reach_says_so_in_place_of_an_older
     await browser.until(lambda: "document.querySelector('#main [role=alert]') !== null")
     assert "has no sequence 999" in await browser.ask("document.getElementById('main').textContent")
     assert await browser.ask("document.getElementById('as-of').textContent") == "There is no answer as of LOG_0/999."
+
+
+async def test_a_number_is_changed_played_and_both_outcomes_stand_side_by_side(browser: Browser) -> None:
+    at = middle(browser.console.log)
+    await browser.open(f"whatif?at={at}")
+    await browser.do(lambda one: one.find_element("id", "whatif-amount").clear())
+    await browser.do(lambda one: one.find_element("id", "whatif-amount").send_keys(f"100{keys.ENTER}"))
+    await browser.until(lambda: "document.querySelectorAll('.changes li').length === 1")
+    await browser.do(lambda one: one.find_element("id", "whatif-more").send_keys(keys.ENTER))
+    await browser.until(lambda: "document.querySelectorAll('.changes li').length === 2")
+    await browser.do(lambda one: one.find_element("id", "run").click())
+    await browser.until(lambda: "[...document.querySelectorAll('h2')].some(one => one.textContent === 'Both outcomes')")
+    query = await browser.ask("location.hash.split('?')[1]")
+    asked = parse_qs(query)
+    words = [word for name in ("set", "more") for text in asked[name] for word in (f"--{name}", text)]
+    printed = await browser.console.printed("whatif", "--at", at, *words)
+    told = await browser.ask("document.querySelector('#outcome [role=status]').textContent")
+    assert f"{printed['gain']} of {printed['workloads']} workloads get in earlier, {printed['lose']} later" in told
+    await browser.do(lambda one: one.refresh())
+    await browser.until(lambda: f"document.querySelector('#outcome [role=status]')?.textContent === {told!r}")
+    assert await browser.errors() == []
 
 
 async def test_all_can_be_done_with_the_keyboard(browser: Browser) -> None:

@@ -1,5 +1,6 @@
 """Who may read what in the console: what Kubernetes lets them list, and not a name more, wherever they ask."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -14,12 +15,14 @@ from ops.console.gate import Access
 from ops.console.live import Live
 from ops.console.recorded import Recordings
 from ops.console.server import ConsoleApp
+from ops.console.whatif import WhatIfs
 from ops.queries.point import NotOnTheLog, point_at
 from projections.explanation.redaction import HIDDEN
 from services.runtime.cluster_port import ClusterUnavailable
 from tests.ops.console.people import MINE, NAMESPACES, OTHERS, THEIRS, People, people
-from tests.ops.console.served import Console, middle, served
+from tests.ops.console.served import PATIENCE_S, Console, middle, served
 
+OF_CLUSTER = ("queues", "cards", "log", "choices")
 ANYBODY = {"/", "/pages/{name}", "/healthz", "/livez", "/readyz"}
 """What holds nothing of the log."""
 ASKED = {
@@ -36,8 +39,13 @@ ASKED = {
     "/api/v1/differences": ("?at=LOG_0/5", "?at=LOG_0/5&with={at}", "?at={at}&with="),
     "/api/v1/workloads/{namespace}/{name}": ("", "?at={at}"),
     "/api/v1/changes": ("",),
+    "/api/v1/choices": ("", "?at={at}"),
+    "/api/v1/whatif": (),
+    "/api/v1/whatif/{id}": (),
 }
 """Every address below /api with the questions that are asked of it; the test fails for one that is not here."""
+ASKED_ELSEWHERE = {"/api/v1/changes", "/api/v1/whatif", "/api/v1/whatif/{id}"}
+"""What goes on or is begun: each has a test of its own."""
 
 
 class Asked:
@@ -90,12 +98,8 @@ async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
 def routes() -> set[str]:
     """The addresses of a console that asks for rights."""
     nothing: Any = None
-    app = ConsoleApp(
-        Live(nothing),
-        Recordings(nothing),
-        Changes(nothing, dict),
-        Access(identity=nothing, reviews=nothing, crowd=nothing),
-    ).app()
+    access = Access(identity=nothing, reviews=nothing, crowd=nothing)
+    app = ConsoleApp(Live(nothing), Recordings(nothing), Changes(nothing, dict), WhatIfs(""), access).app()
     return {route.resource.canonical for route in app.router.routes() if route.resource is not None}
 
 
@@ -104,7 +108,7 @@ async def test_who_may_list_the_workloads_of_one_namespace_never_reads_the_name_
     assert asked.own and asked.foreign
     for who in ("tenant", "viewer"):
         answered: set[str] = set()
-        for template in sorted(ASKED.keys() - {"/api/v1/changes"}):
+        for template in sorted(ASKED.keys() - ASKED_ELSEWHERE):
             for path in asked.paths(template):
                 status, plain, headers = await asked.ask(who, path)
                 text = json.dumps([plain, dict(headers)])
@@ -112,8 +116,8 @@ async def test_who_may_list_the_workloads_of_one_namespace_never_reads_the_name_
                 assert shown is None, (who, path, text[max(0, shown.start() - 200) : shown.end() + 100])
                 if status == 200:
                     answered.add(template)
-        closed = {"/api/v1/queues", "/api/v1/cards", "/api/v1/log"} if who == "tenant" else set[str]()
-        assert answered == ASKED.keys() - closed - {"/api/v1/changes"}
+        closed = {f"/api/v1/{one}" for one in OF_CLUSTER} if who == "tenant" else set[str]()
+        assert answered == ASKED.keys() - closed - ASKED_ELSEWHERE
 
 
 def _without_what_is_asked(text: str, path: str, status: int) -> str:
@@ -154,7 +158,7 @@ async def test_the_same_numbers_are_shown_with_others_names_left_out(asked: Aske
 
 
 async def test_who_is_not_known_or_may_read_nothing_is_told_so(asked: Asked) -> None:
-    for template in ASKED.keys() - {"/api/v1/session"}:
+    for template in ASKED.keys() - {"/api/v1/session"} - ASKED_ELSEWHERE | {"/api/v1/changes"}:
         for path in asked.paths(template)[:1]:
             status, plain, headers = await asked.ask("", path)
             assert status == 401 and headers["WWW-Authenticate"].startswith("Bearer"), path
@@ -185,6 +189,38 @@ async def test_a_refusal_names_nobody_either(asked: Asked, monkeypatch: pytest.M
     monkeypatch.setattr("ops.console.server.explained", refused)
     status, plain, _ = await asked.ask("tenant", f"/api/v1/workloads/{asked.own[0]}?at={asked.at}")
     assert (status, plain["message"]) == (404, f"{HIDDEN} #1 stands in the way")
+
+
+async def test_what_somebody_plays_is_theirs_alone_and_names_nobody_else(asked: Asked) -> None:
+    change = {"at": asked.at, "set": [f"workload/{asked.own[0]}:spec.priority=1000"]}
+
+    async def post(who: str, sent: Any) -> tuple[int, Any]:
+        headers = asked.people.headers(who)
+        return (await asked.console.ask("/api/v1/whatif", "POST", sent=sent, **headers))[:2]
+
+    assert (await post("", change))[0] == 401
+    status, plain = await post("tenant", change)
+    assert status == 403 and "clusterqueues" in plain["message"]
+    for foreign in (
+        f"workload/{asked.foreign[0]}",
+        f"job/{asked.foreign[0]}",
+        asked.foreign[0],
+        f"workload/{THEIRS}/no",
+    ):
+        status, plain = await post("viewer", {"set": [f"{foreign}:spec.priority=1"]})
+        assert status == 403 and "in the namespace" in plain["message"], foreign
+        assert (await post("viewer", {"remove": [foreign]}))[0] == 403
+    status, plain = await post("viewer", {**change, "remove": ["node/v100-0"]})
+    assert status == 202
+    path = f"/api/v1/whatif/{plain['id']}"
+    assert (await asked.ask("operator", path))[0] == 404
+    assert (await asked.console.ask(path, "DELETE", **asked.people.headers("operator")))[0] == 404
+    async with asyncio.timeout(PATIENCE_S):
+        while (found := await asked.ask("viewer", path))[1]["state"] == "running":  # noqa: ASYNC110 - only its answers tell
+            await asyncio.sleep(0.05)
+    told = json.dumps(found[1])
+    assert found[1]["state"] == "done" and asked.names.search(told) is None
+    assert found[1]["result"]["comparison"]["workloads"] > len(asked.own)
 
 
 async def test_what_happens_is_told_of_ones_own_objects_alone_and_to_nobody_any_more_whose_token_is_gone(
