@@ -116,7 +116,8 @@ def test_a_change_is_played_and_told(demo: Path) -> None:
         (("log", "show", "--stream", "NEWS"), "there is no stream NEWS"),
         (("whatif",), "nothing is changed"),
         (("whatif", "--set", "clusterqueue/x:spec.y=1"), "there is no clusterqueue x"),
-        (("whatif", "--remove", "card/x"), "can't be removed"),
+        (("whatif", "--remove", "card/x"), "there is no card x on the log"),
+        (("whatif", "--remove", "pod/x"), "can't be removed"),
         (("whatif", "--submit", "-f", "nowhere.yaml"), "nowhere.yaml"),
     ],
 )
