@@ -56,15 +56,7 @@ class LeafUsage:
 
     def add(self, leaf: str, amounts: Mapping[str, int], times: int = 1) -> None:
         """Add what so many pods hold on a leaf."""
-        held = self._held.setdefault(leaf, {})
-        for resource, amount in amounts.items():
-            total = held.get(resource, 0) + amount * times
-            if total:
-                held[resource] = total
-            else:
-                held.pop(resource, None)
-        if not held:
-            del self._held[leaf]
+        take(self._held, leaf, amounts, times)
         for tree, view in self._views.values():
             index = tree.leaf_by_key.get(leaf)
             if index is not None:
@@ -153,7 +145,13 @@ def held_by(requests: Mapping[str, int]) -> Requests:
 
 
 def take(taken: dict[str, Requests], leaf: str, amounts: Mapping[str, int], times: int) -> None:
-    """Add what so many pods hold on a leaf to what is held beside the usage."""
+    """Add what so many pods hold on a leaf to what is held; nothing is kept of what comes to zero."""
     held = taken.setdefault(leaf, {})
     for resource, amount in amounts.items():
-        held[resource] = held.get(resource, 0) + amount * times
+        total = held.get(resource, 0) + amount * times
+        if total:
+            held[resource] = total
+        else:
+            held.pop(resource, None)
+    if not held:
+        del taken[leaf]

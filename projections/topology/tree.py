@@ -84,8 +84,7 @@ class TopologyTree:
 
     def leaf_at(self, values: Sequence[str]) -> int | None:
         """The leaf that an assignment's values name; None if there is none (any more)."""
-        key = values[-1] if self.by_host else ",".join(values)
-        return self.leaf_by_key.get(key) if values else None
+        return self.leaf_by_key.get(leaf_key(values, by_host=self.by_host)) if values else None
 
     def assigned_levels(self) -> tuple[str, ...]:
         """The levels that an assignment names: the hostname alone where hosts are leaves."""
@@ -104,7 +103,7 @@ def tree_of(name: str, levels: Sequence[str], labels: Mapping[str, str], nodes: 
     homes: dict[str, str] = {}
     for node in sorted((node for node in nodes if takes(node, levels, labels)), key=lambda node: node.name):
         values = tuple(node.labels[level] for level in levels)
-        key = values[-1] if by_host else ",".join(values)
+        key = leaf_key(values, by_host=by_host)
         homes[node.name] = key
         if key not in found:
             taints = tuple(taint for taint in node.taints if taint.effect is not Effect.PREFER_NO_SCHEDULE)
@@ -112,6 +111,11 @@ def tree_of(name: str, levels: Sequence[str], labels: Mapping[str, str], nodes: 
     leaves = sorted(found.values(), key=lambda leaf: leaf.values)
     places = {leaf.key: index for index, leaf in enumerate(leaves)}
     return TopologyTree(name, levels, leaves, {node: places[key] for node, key in homes.items()})
+
+
+def leaf_key(values: Sequence[str], *, by_host: bool) -> str:
+    """What a leaf is known by: the host alone where leaves are hosts, else all its values."""
+    return values[-1] if by_host else ",".join(values)
 
 
 def takes(node: NodeObserved, levels: Iterable[str], labels: Mapping[str, str]) -> bool:

@@ -17,8 +17,8 @@ from events.quota import FlavorObserved
 from events.topology import TopologyAssignment, TopologyObserved, TopologyPlacement
 from events.workload import PodSetAssignment
 from projections.topology.request import FlavorRoom
-from projections.topology.room import LeafAmounts, LeafRoom, LeafUsage, capacity_of, held_by
-from projections.topology.tree import HOSTNAME, TopologyTree, same_place, tree_of
+from projections.topology.room import LeafAmounts, LeafRoom, LeafUsage, capacity_of, held_by, take
+from projections.topology.tree import HOSTNAME, TopologyTree, leaf_key, same_place, tree_of
 from projections.trail import Trail
 
 
@@ -122,18 +122,6 @@ class TopologyUsage:
         placements = self._held.get(workload)
         return None if placements is None else HeldDomains(self, placements)
 
-    def holders_on(self, flavor: str, leaf: str) -> list[str]:
-        """The workloads with pods on a leaf of a flavor, by key."""
-        return sorted(
-            workload
-            for workload, placements in self._held.items()
-            if any(
-                one.flavor == flavor
-                and any(_leaf(one.assignment, each.values) == leaf for each in one.assignment.domains)
-                for one in placements
-            )
-        )
-
     def held(self) -> Mapping[str, tuple[TopologyPlacement, ...]]:
         """The domains that are held, by workload."""
         return self._held
@@ -145,8 +133,8 @@ class TopologyUsage:
             pod = held_by(one.requests)
             for domain in one.assignment.domains:
                 leaf, pods = _leaf(one.assignment, domain.values), domain.count * times
-                _add(tried, leaf, pod, pods)
-                self._trail.note(partial(_add, tried, leaf, pod, -pods))
+                take(tried, leaf, pod, pods)
+                self._trail.note(partial(take, tried, leaf, pod, -pods))
 
     def _of(self, flavor: str, room: LeafRoom) -> FlavorRoom:
         return FlavorRoom(room=room, tolerations=self._tables.flavors[flavor].tolerations)
@@ -213,16 +201,4 @@ class HeldDomains:
 
 
 def _leaf(assignment: TopologyAssignment, values: Sequence[str]) -> str:
-    return values[-1] if assignment.levels == (HOSTNAME,) else ",".join(values)
-
-
-def _add(tried: dict[str, Requests], leaf: str, pod: Mapping[str, int], pods: int) -> None:
-    held = tried.setdefault(leaf, {})
-    for resource, amount in pod.items():
-        total = held.get(resource, 0) + amount * pods
-        if total:
-            held[resource] = total
-        else:
-            held.pop(resource, None)
-    if not held:
-        del tried[leaf]
+    return leaf_key(values, by_host=assignment.levels == (HOSTNAME,))

@@ -10,7 +10,7 @@ import msgspec
 from events.admission import SecondPassFailed, TopologyAssigned
 from events.catalogue import Decision
 from events.event import Millis
-from events.topology import DelayedTopology, TopologyPlacement
+from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
 from projections.topology.gates import topology_gates
 from projections.topology.replacement import NodeLoss
@@ -20,7 +20,7 @@ from projections.topology.workload_placement import first_failure, replace_node
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
 from projections.world import World
-from services.admitter.topology import places, request_of, rooms
+from services.admitter.topology import placement_of, places, request_of, rooms
 
 
 def second_passes(world: World, tree: str, at: Millis) -> Iterator[Decision]:
@@ -97,9 +97,7 @@ def _assigned(
         if (place := places.get(one.name)) is None
         else msgspec.structs.replace(
             one,
-            topology=TopologyPlacement(
-                flavor=asked[one.name].flavor, requests=dict(asked[one.name].requests), assignment=place
-            ),
+            topology=placement_of(asked[one.name], place),
             delayed_topology=None if one.delayed_topology is None else DelayedTopology.READY,
         )
         for one in assignments

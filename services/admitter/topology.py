@@ -10,7 +10,7 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved
-from events.topology import DelayedTopology, TopologyPlacement
+from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.configured_cards import config_of
@@ -171,6 +171,11 @@ def request_of(world: World, workload: Workload, pod_set: PodSet, count: int, fl
     return request if pod_set.topology is None else msgspec.structs.replace(request, topology=pod_set.topology)
 
 
+def placement_of(request: PlacementRequest, assignment: TopologyAssignment) -> TopologyPlacement:
+    """What the log holds of domains that were found for a request."""
+    return TopologyPlacement(flavor=request.flavor, requests=dict(request.requests), assignment=assignment)
+
+
 def _ready_updates(workload: Workload, pod_set: str) -> tuple[PodSetUpdate, ...]:
     return tuple(
         update
@@ -187,10 +192,7 @@ def _settle(
     asked = {one.pod_set: one for one in requests}
     for one in placements:
         if one.assignment is not None:
-            request = asked[one.pod_set]
-            choices[one.pod_set].topology = TopologyPlacement(
-                flavor=request.flavor, requests=dict(request.requests), assignment=one.assignment
-            )
+            choices[one.pod_set].topology = placement_of(asked[one.pod_set], one.assignment)
 
 
 def _without_domains(attempt: FlavorAttempt, choice: PodSetChoice) -> FlavorAttempt:
