@@ -32,6 +32,15 @@ _UNITS = {
     Meter.EXCLUSIVE: ("GPU-Hours", "GPU exclusive"),
     Meter.SLOTS: ("Slot-Hours", "GPU slots"),
 }
+_DETAILS = {
+    Meter.MEMORY: '{"x_GpuMemoryGiB":1}',
+    Meter.CORES: '{"GpuCount":1}',
+    Meter.DOMINANT: '{"GpuCount":1}',
+    Meter.CARD: '{"GpuCount":1}',
+    Meter.EXCLUSIVE: '{"GpuCount":1}',
+    Meter.SLOTS: '{"x_GpuSlots":1}',
+}
+"""What one unit of the price stands for. CoreCount is of CPUs to FOCUS, so cores of cards have a column of ours."""
 _SECOND: Millis = 1000
 
 Row = tuple[str, ...]
@@ -75,9 +84,9 @@ def _row(found: dict[str, str]) -> Row:
 
 def _common(seller: Seller) -> dict[str, str]:
     return {
-        "Provider": seller.provider,
-        "Publisher": seller.publisher,
-        "InvoiceIssuer": seller.issuer,
+        "ProviderName": seller.provider,
+        "PublisherName": seller.publisher,
+        "InvoiceIssuerName": seller.issuer,
         "ServiceCategory": "AI and Machine Learning",
         "ServiceSubcategory": "Machine Learning",
         "ServiceName": "GPU Queue",
@@ -117,6 +126,7 @@ def _of_piece(piece: Piece) -> dict[str, str]:
         "Tags": _json({key: value for key, value in tags.items() if value}),
         "x_AllocationId": f"{piece.entry.id}/{piece.since}",
         "x_Attempt": str(holder.attempt),
+        "x_CardCores": str(slice_.card.cores),
         "x_ClusterQueue": holder.cluster_queue,
         "x_CorrectsEntryId": piece.entry.id if corrects else "",
         "x_CoresPct": str(slice_.cores),
@@ -130,6 +140,7 @@ def _of_piece(piece: Piece) -> dict[str, str]:
         "x_LocalQueue": holder.local_queue,
         "x_LogPlace": piece.place or f"{piece.entry.began.partition}/{piece.entry.began.sequence}",
         "x_MemMiB": str(slice_.memory),
+        "x_Model": slice_.card.model,
         "x_Node": slice_.node,
     }
 
@@ -154,7 +165,6 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
         # Within the period that is still open a reversal is no correction to FOCUS, and usage can't be negative.
         return {**found, "ChargeCategory": "Adjustment", "ChargeFrequency": "One-Time"}
     volume = quotient(charge.numerator, charge.denominator, QUANTITY_PLACES)
-    details = {"CoreCount": piece.entry.slice.card.cores, "x_Model": piece.entry.slice.card.model}
     place = prices.place if prices is not None else ""
     reserved = piece.entry.kind is LineKind.RESERVATION
     attempt = piece.entry.holder.attempt
@@ -175,7 +185,7 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
         "SkuId": rate.sku,
         "SkuMeter": meter,
         "SkuPriceId": f"{place}/{rate.sku}",
-        "SkuPriceDetails": _json(details),
+        "SkuPriceDetails": _DETAILS[rate.meter],
     }
 
 
