@@ -14,6 +14,7 @@ from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.controller import Controller
 from ops.sandbox.embedded_cluster.job_controller import JobController
 from ops.sandbox.embedded_cluster.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.pod_garbage import PodGarbage
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.scheduler import Scheduler
 from ops.sandbox.embedded_cluster.store import Name, Store
@@ -53,7 +54,7 @@ class Players:
         if scheduler:
             kinds.insert(0, Scheduler)
         if jobs:
-            kinds.append(JobController)
+            kinds += [JobController, PodGarbage]
         self._controllers = [kind(resources, clock) for kind in kinds]
 
     async def run(self) -> None:

@@ -18,6 +18,7 @@ from ops.sandbox.embedded_cluster.faults import Faults
 from ops.sandbox.embedded_cluster.garbage import Garbage
 from ops.sandbox.embedded_cluster.job_controller import JobController
 from ops.sandbox.embedded_cluster.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.pod_garbage import PodGarbage
 from ops.sandbox.embedded_cluster.replica_set_controller import ReplicaSets
 from ops.sandbox.embedded_cluster.resources import Mutator, Resources, Validator
 from ops.sandbox.embedded_cluster.scheduler import Scheduler
@@ -26,7 +27,7 @@ from ops.sandbox.embedded_cluster.stateful_set_controller import StatefulSets
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.embedded_cluster.versions import Converter, renamed
 
-_BATCH: tuple[type[Controller], ...] = (Garbage, Scheduler, Kubelet, JobController)
+_BATCH: tuple[type[Controller], ...] = (Garbage, PodGarbage, Scheduler, Kubelet, JobController)
 _SERVING: tuple[type[Controller], ...] = (Deployments, ReplicaSets, StatefulSets, CronJobs, SchedulingEvents)
 
 
