@@ -17,6 +17,7 @@ from events.device import (
     NodeLockObserved,
     NodeObserved,
     NodeUsageObserved,
+    PodCardsAssigned,
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
@@ -152,6 +153,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"node/{event.node}", *(f"card/{card.uuid}" for card in event.cards))
         case NodeLockObserved():
             return (f"node/{event.node}", *((f"pod/{event.namespace}/{event.pod}",) if event.pod else ()))
+        case PodCardsAssigned():
+            return (f"workload/{event.workload}", f"pod/{event.workload.partition('/')[0]}/{event.pod}")
         case PodObserved():
             owner = (f"workload/{event.workload}",) if event.workload else ()
             return (f"pod/{event.namespace}/{event.name}", *owner)

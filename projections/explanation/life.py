@@ -7,7 +7,7 @@ import msgspec
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import DevicesReleased, DevicesReserved, PodObserved
+from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.json_object import is_array, is_object
 from events.preemption import PreemptionRefused, PreemptionWasted, RoomClaimed
@@ -23,6 +23,9 @@ from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
 from projections.log_position import LogPosition
 from projections.workloads.timeline import describe
+
+_NAMED = 3
+"""How many pods a line names."""
 
 
 class LifeMoment(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +56,8 @@ class Life:
         self._before: dict[str, AnyEvent] = {}
         self._cards: dict[str, str] = {}
         """By workload with a reservation, the cards that it was given."""
+        self._told: _PodsTold | None = None
+        """The pods that are being told their cards, while nothing else happens that is told of."""
 
     def fold(self, event: AnyEvent, position: LogPosition, *, cause: str = "", trace: str = "") -> None:
         """Take note of an event if it is about the object."""
@@ -65,6 +70,15 @@ class Life:
         if not any(one in self._aliases for one in objects):
             return
         self.known.clear()
+        if isinstance(event, PodCardsAssigned) and self._told is not None and self._told.joins(event):
+            line = self._told.line
+            self.lines[line] = msgspec.structs.replace(self.lines[line], detail=self._told.detail)
+            return
+        note = isinstance(event, PodObserved | DecisionApplied) and self._kind != "pod"
+        if isinstance(event, PodCardsAssigned) and self._kind != "pod":
+            self._told = _PodsTold(event, len(self.lines))
+        elif not note:
+            self._told = None
         what, detail = self._describe(event, objects[0])
         about = "" if objects[0] in self._aliases else objects[0]
         self.lines.append(
@@ -77,7 +91,7 @@ class Life:
                 detail=detail,
                 cause=cause or derived,
                 trace=trace,
-                note=isinstance(event, PodObserved | DecisionApplied) and self._kind != "pod",
+                note=note,
             )
         )
 
@@ -94,6 +108,9 @@ class Life:
         return self._cards.get(key, "").split()
 
     def _describe(self, event: AnyEvent, about: str) -> tuple[str, str]:
+        if isinstance(event, PodCardsAssigned):
+            place = f"place {event.index} of {event.pod_set}"
+            return "cards told", place if self._told is None else self._told.detail
         described = describe(event) or _about_checks(event) or _other(event)
         if described is not None:
             return described
@@ -101,6 +118,28 @@ class Life:
         if before is None:
             return type(event).__name__, ""
         return f"{type(event).__name__} anew", ", ".join(field_changes(before, event))
+
+
+class _PodsTold:
+    """Pods of one pod set that are told their cards one after the other: hundreds of them are one line."""
+
+    def __init__(self, first: PodCardsAssigned, line: int) -> None:
+        self.line = line
+        self._set = (first.workload, first.reservation, first.pod_set)
+        self._pods = [first.pod]
+
+    def joins(self, event: PodCardsAssigned) -> bool:
+        """Whether one more pod is of these; then it is counted among them."""
+        if (event.workload, event.reservation, event.pod_set) != self._set:
+            return False
+        self._pods.append(event.pod)
+        return True
+
+    @property
+    def detail(self) -> str:
+        """How many they are, and some of their names."""
+        more = f" and {len(self._pods) - _NAMED} more" if len(self._pods) > _NAMED else ""
+        return f"{len(self._pods)} pod(s) of {self._set[2]}: {', '.join(self._pods[:_NAMED])}{more}"
 
 
 def _other(event: AnyEvent) -> tuple[str, str] | None:  # noqa: PLR0911 - one case per event
