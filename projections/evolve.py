@@ -98,17 +98,17 @@ from events.workload import (
 )
 from events.workload_object import WorkloadTerminating
 from projections.budgets.enforcement import keep_budgets
-from projections.checks.evolve_provisioning import evolve_provisioning, miss_provisioning
-from projections.devices.evolve import evolve_devices
-from projections.evolve_objects import evolve_objects
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
+from projections.folds.admission import evolve_admission
+from projections.folds.devices import evolve_devices
+from projections.folds.lines import evolve_lines
+from projections.folds.objects import evolve_objects
+from projections.folds.provisioning import evolve_provisioning, miss_provisioning
+from projections.folds.set_aside import set_aside, take_up_again
+from projections.folds.upkeep import evolve_upkeep
+from projections.folds.workloads import evolve_workloads
 from projections.log_position import LogPosition
-from projections.queues.evolve import evolve_lines
-from projections.set_aside.evolve import set_aside, take_up_again
-from projections.topology.evolve import evolve_topology
-from projections.workloads.evolve import evolve_workloads
-from projections.workloads.evolve_admission import evolve_admission
-from projections.workloads.evolve_upkeep import evolve_upkeep
+from projections.queues.order import order_anew
 from projections.world import World
 
 
@@ -200,6 +200,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             NodeObserved()
             | DevicesRegistered()
             | NodeLockObserved()
+            | NodeUsageObserved()
             | PodObserved()
             | CardQuotaObserved()
             | DeviceConfigObserved()
@@ -217,8 +218,6 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | CapacityCovered()
         ):
             evolve_devices(world, event, position)
-        case NodeUsageObserved():
-            evolve_topology(world, event)
         case EpochStarted():
             world.trail.put(world.epochs, event.service, event.epoch)
         case SetAside():
@@ -231,5 +230,6 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             assert_never(event)
     take_up_again(world, event, position)
     miss_provisioning(world, event)
-    keep_ledgers(world, event, position.at)
+    for cluster_queue in keep_ledgers(world, event, position.at):
+        order_anew(world, cluster_queue)
     keep_budgets(world, event, position.at)

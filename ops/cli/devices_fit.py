@@ -15,8 +15,8 @@ from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, ManifestBroken, read_manifests
 from ops.production.cards_view import job_of
 from ops.terminal.form import Form, print_answer
-from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.configured_cards import config_of
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang, Placed, place
 from projections.devices.requests import asks_for_cards

@@ -5,9 +5,9 @@ import msgspec
 from events.card import Card, CardRequest
 from events.device import DevicesRegistered
 from events.event import Millis
-from projections.configured_cards import config_of
 from projections.devices.capacity import ModelCapacity, Room, capacity
 from projections.devices.card_stakes import POD
+from projections.devices.configured_cards import config_of
 from projections.devices.drift import out_of_service
 from projections.devices.fit import asking
 from projections.devices.fragmentation import stranded

@@ -18,7 +18,7 @@ from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_partition
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
@@ -26,12 +26,12 @@ from projections.evolve import evolve
 from projections.explanation.pending import Tried, ahead_of, holding, outline, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
-from projections.explanation.set_aside import workload_left_alone
 from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, Stop, Tier
 from projections.flavors.plan import Plan
 from projections.log_position import LogPosition
 from projections.preemption.loops import loops_of
+from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
 from projections.workloads.lifecycle import Workload
 from projections.world import World

@@ -4,10 +4,10 @@ import msgspec
 
 from events.json_object import JsonObject
 from projections.explanation.read_models import usage_rows
-from projections.explanation.set_aside import queue_left_alone
 from projections.explanation.shortages import borrowers
 from projections.fair_sharing.share import share_of
 from projections.queues.active_condition import inactive_reasons
+from projections.set_aside.left_alone import queue_left_alone
 from projections.world import World
 
 _FIRST = 5

@@ -37,8 +37,8 @@ from events.workload import (
 from projections.counters.course import Course, class_of, course_of, local_queue_of, submitted
 from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, empty
 from projections.object_versions import Known, Versions
+from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
-from projections.workloads.evolve_admission import comes_back
 from projections.workloads.lifecycle import PREEMPTED
 from projections.world import World
 

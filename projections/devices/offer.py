@@ -12,10 +12,10 @@ import msgspec
 from events.amount import UNLIMITED
 from events.card import Card
 from events.settings import DevicePolicy
-from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.card_stakes import POD
+from projections.devices.configured_cards import config_of
 from projections.devices.use import IDLE, CardUse
 from projections.devices.vendor import Vendor
 from projections.world import World

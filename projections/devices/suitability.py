@@ -4,7 +4,7 @@ from events.device import NodeObserved
 from events.pod_set import PodShape
 from events.quota import FlavorObserved
 from events.selector import Effect
-from projections.flavors.affinity import first_untolerated, satisfies
+from projections.nodes.affinity import first_untolerated, satisfies
 
 
 class Suitability:

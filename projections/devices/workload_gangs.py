@@ -1,6 +1,6 @@
 """The pods of a workload with quota as gangs: how many of each set, on nodes of which flavor."""
 
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
 from projections.workloads.lifecycle import Workload

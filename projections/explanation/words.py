@@ -7,7 +7,7 @@ import msgspec
 from events.admission import Considered
 from events.event import Millis
 from projections.devices.fragmentation import Advice
-from projections.explanation.set_aside import LeftAlone
+from projections.set_aside.left_alone import LeftAlone
 
 
 class Tier(StrEnum):

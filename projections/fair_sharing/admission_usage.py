@@ -4,50 +4,35 @@ Between two events usage is constant, so the ledger is drawn towards it in one s
 sampling, and says the same whenever it is asked. Penalties are kept like everything else; Kueue loses them with its memory.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from events.catalogue import AnyEvent
 from events.event import Millis
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
-from projections.fair_sharing.decay import BITS, entry_part, faded
-from projections.fair_sharing.ledger import Entered, Ledger
+from projections.fair_sharing.decay import BITS, entry_part
+from projections.fair_sharing.ledger import Entered, Ledger, settled
 from projections.fair_sharing.usage_mode import by_usage
-from projections.queues.order import order_in_line
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 
-def settled(ledger: Ledger, rule: AdmissionFairSharing, at: Millis) -> Ledger:
-    """The ledger as it stands at a later time."""
-    if at <= ledger.at:
-        return ledger
-    resources = sorted({*ledger.consumed, *ledger.running})
-    consumed = {
-        resource: faded(
-            ledger.consumed.get(resource, 0),
-            ledger.running.get(resource, 0) << BITS,
-            at - ledger.at,
-            rule.half_life,
-        )
-        for resource in resources
-    }
-    return Ledger(at=at, consumed=consumed, penalties=ledger.penalties, running=ledger.running)
+def keep_ledgers(world: World, event: AnyEvent, at: Millis) -> Sequence[str]:
+    """Bring the ledgers in line with what an event has changed; where nothing is counted this costs nothing.
 
-
-def keep_ledgers(world: World, event: AnyEvent, at: Millis) -> None:
-    """Bring the ledgers in line with what an event has changed; where nothing is counted this costs nothing."""
+    Returns the cluster queues that may order their pending workloads in another way from now on.
+    """
     if isinstance(event, LocalQueueObserved):
         adopt(world.ledgers, world.trail, event, at)
     if world.settings.admission_fair_sharing is None and not world.entered:
-        return
+        return ()
     if isinstance(event, ClusterQueueObserved | SettingsObserved):
-        enroll(world, event, at)
-        return
+        return enroll(world, event, at)
     key = getattr(event, "workload", None)
     if isinstance(key, str):
         follow(world, key, at)
+    return ()
 
 
 def follow(world: World, key: str, at: Millis) -> None:
@@ -83,16 +68,13 @@ def settle_all(settings: SettingsObserved, ledgers: dict[str, Ledger], trail: Tr
             trail.put(ledgers, key, settled(ledger, rule, at))
 
 
-def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> None:
-    """Begin or end counting where a change of queues or settings says so, and order the pending workloads there anew."""
+def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> Sequence[str]:
+    """Begin or end counting in the queues that a change is about, and name them."""
     names = [changed.name] if isinstance(changed, ClusterQueueObserved) else sorted(world.cluster_queues)
     for name in names:
         for key in list(world.holders(name)):
             follow(world, key, at)
-        line = world.lines.of(name)
-        for key in list(line.in_order()):
-            workload = world.workloads[key]
-            line.push(world.trail, key, order_in_line(world, workload), kind=workload.equivalence)
+    return names
 
 
 def _standing(

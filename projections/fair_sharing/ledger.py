@@ -3,6 +3,8 @@
 import msgspec
 
 from events.event import Millis
+from events.settings import AdmissionFairSharing
+from projections.fair_sharing.decay import BITS, faded
 
 Fixed = dict[str, int]
 """Amounts by resource, in steps of 2^-64 of its unit."""
@@ -28,3 +30,20 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
     """The penalty in steps of 2^-64, until it is admitted."""
     running: dict[str, int] = {}
     """Its usage in units, from its admission on."""
+
+
+def settled(ledger: Ledger, rule: AdmissionFairSharing, at: Millis) -> Ledger:
+    """The ledger as it stands at a later time."""
+    if at <= ledger.at:
+        return ledger
+    resources = sorted({*ledger.consumed, *ledger.running})
+    consumed = {
+        resource: faded(
+            ledger.consumed.get(resource, 0),
+            ledger.running.get(resource, 0) << BITS,
+            at - ledger.at,
+            rule.half_life,
+        )
+        for resource in resources
+    }
+    return Ledger(at=at, consumed=consumed, penalties=ledger.penalties, running=ledger.running)

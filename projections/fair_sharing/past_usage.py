@@ -5,8 +5,8 @@ from functools import cache
 
 from events.event import Millis
 from events.quantity import parse_quantity
-from projections.fair_sharing.admission_usage import settled
 from projections.fair_sharing.decay import ONE
+from projections.fair_sharing.ledger import settled
 from projections.world import World
 
 PastUsage = tuple[bool, Fraction]

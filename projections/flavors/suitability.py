@@ -7,8 +7,8 @@ import msgspec
 from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas
 from events.topology import TopologyObserved, TopologyRequest
-from projections.flavors.affinity import matches_nodes, untolerated
-from projections.workloads.effective_requests import pod_requests
+from projections.nodes.affinity import matches_nodes, untolerated
+from projections.quota.effective_requests import pod_requests
 
 
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,14 @@ def order_in_line(world: World, workload: Workload) -> OrderKey:
     return (*order, workload.local_queue) if by_usage(world, workload.line) else order
 
 
+def order_anew(world: World, cluster_queue: str) -> None:
+    """Order the pending workloads of a queue anew: what orders them there has changed."""
+    line = world.lines.of(cluster_queue)
+    for key in list(line.in_order()):
+        workload = world.workloads[key]
+        line.push(world.trail, key, order_in_line(world, workload), kind=workload.equivalence)
+
+
 def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:
     """The time that orders a workload: its creation, unless an eviction put it behind.
 

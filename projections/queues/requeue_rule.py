@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, QueueingStrategy
+from projections.workloads.lifecycle import OBJECT_DELETED
 
 IMMEDIATE = frozenset(
     {
@@ -25,3 +26,8 @@ def stays_in_line(
     if queue is not None and queue.strategy is QueueingStrategy.STRICT_FIFO:
         return requeue is not RequeueReason.NAMESPACE_MISMATCH
     return requeue in IMMEDIATE
+
+
+def comes_back(reason: str, *, alone: bool) -> bool:
+    """Whether who was evicted for this reason may queue again at once; a pod that was lost does not come back."""
+    return reason in ("Preempted", OBJECT_DELETED) or (reason == "NodeFailures" and not alone)

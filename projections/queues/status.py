@@ -11,16 +11,15 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, LocalQueueObserved, StopPolicy
 from events.settings import SettingsObserved
-from projections.explanation.set_aside import queue_left_alone
-from projections.fair_sharing.admission_usage import settled
 from projections.fair_sharing.decay import BITS
-from projections.fair_sharing.ledger import Ledger
+from projections.fair_sharing.ledger import Ledger, settled
 from projections.fair_sharing.share import share_of
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
+from projections.set_aside.left_alone import queue_left_alone
 from projections.set_aside.records import Aside
 from projections.world import World
 

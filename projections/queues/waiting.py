@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.status import NOT_PENDING
+from projections.quota.effective_requests import PODS, pod_set_requests
 from projections.workloads.conditions import PENDING, SILENT
-from projections.workloads.effective_requests import PODS, pod_set_requests
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.world import World
 

@@ -9,7 +9,6 @@ from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
 def usage_of(workload: Workload, columns: Columns) -> Usage:
@@ -47,15 +46,14 @@ def charge_quota(quota: QuotaTree, holding: dict[str, QuotaHolders], trail: Trai
     quota.add_usage(admission.cluster_queue, usage)
 
 
-def release_quota(world: World, workload: Workload) -> None:
-    """Return the workload's usage and its domains, if they are still charged."""
-    world.domains.release(workload.key)
-    charged = _charged(world.holding, workload)
+def release_quota(quota: QuotaTree, holding: dict[str, QuotaHolders], trail: Trail, workload: Workload) -> bool:
+    """Return the workload's usage; whether any was still charged."""
+    charged = _charged(holding, workload)
     if charged is None:
-        return
-    charged.holders.remove(world.trail, workload.key)
-    world.quota.remove_usage(charged.cluster_queue, charged.usage)
-    world.cards.note_leaving(workload.key)
+        return False
+    charged.holders.remove(trail, workload.key)
+    quota.remove_usage(charged.cluster_queue, charged.usage)
+    return True
 
 
 def recharge(holding: dict[str, QuotaHolders], quota: QuotaTree, trail: Trail, workload: Workload) -> None:

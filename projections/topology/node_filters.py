@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from events.selector import NodeTerm, PreferredNodeTerm, Taint, Toleration
-from projections.flavors.affinity import first_untolerated, satisfies
+from projections.nodes.affinity import first_untolerated, satisfies
 from projections.topology.request import FlavorRoom, PlacementRequest
 from projections.topology.tree import TopologyTree
 

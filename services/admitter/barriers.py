@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
-from projections.flavors.affinity import selects
+from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
 
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})

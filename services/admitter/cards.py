@@ -7,7 +7,7 @@ import msgspec
 
 from events.admission import Mode
 from events.event import Millis
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.offer import any_cap, cap
 from projections.devices.requests import asks_for_cards

@@ -7,7 +7,7 @@ from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.log_position import LogPosition

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from events.settings import QuotaCheckStrategy
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.feature_gates import enabled
 from projections.flavors.plan import Plan, PodSetRequest, plan_of
 from projections.flavors.suitability import PlanRules
-from projections.workloads.adjusted_pods import adjusted, misfit
-from projections.workloads.effective_requests import PODS, pod_set_requests
+from projections.quota.adjusted_pods import adjusted, misfit
+from projections.quota.effective_requests import PODS, pod_set_requests
 from projections.world import World
 from services.admitter.entry import Head
 

@@ -13,19 +13,19 @@ from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.preemption.classic import discharge
 from projections.queues.active_condition import MULTIKUEUE
+from projections.quota.adjusted_pods import adjusted
+from projections.quota.effective_requests import pod_requests
 from projections.topology.gates import topology_gates
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.usage import HeldDomains
 from projections.topology.workload_placement import first_failure, place_pod_sets
-from projections.workloads.adjusted_pods import adjusted
-from projections.workloads.effective_requests import pod_requests
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.entry import Entry

@@ -21,8 +21,8 @@ from events.workload import CheckStatus, Condition, GateState, PodSetAssignment,
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.pod_cards import needs_pins, pins, placements_of
 from projections.feature_gates import enabled
+from projections.quota.effective_requests import pod_set_requests
 from projections.topology.stored_assignment import stored
-from projections.workloads.effective_requests import pod_set_requests
 from projections.workloads.lifecycle import Requeue, Workload
 from projections.world import World
 from services.jobs.pod_set import Injection, Original

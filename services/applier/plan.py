@@ -10,8 +10,8 @@ from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
-from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.configured_cards import config_of
 from projections.devices.pod_cards import assigned, needs_pins, pins_by_pod
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.world import World

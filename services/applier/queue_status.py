@@ -11,7 +11,7 @@ from events.event import Millis
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from projections.explanation.set_aside import queue_left_alone
+from projections.folds.set_aside import SET_ASIDE, TAKEN_UP
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, is_ours
 from projections.queues.status import (
     CheckStatus,
@@ -28,7 +28,7 @@ from projections.queues.status import (
     tallies,
     without_cluster_queue,
 )
-from projections.set_aside.evolve import SET_ASIDE, TAKEN_UP
+from projections.set_aside.left_alone import queue_left_alone
 from projections.world import World
 
 Place: TypeAlias = tuple[str, str, str]

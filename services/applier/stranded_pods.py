@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from events.event import Millis
 from events.json_object import JsonObject, objects_at
 from events.timestamp import format_timestamp
-from projections.workloads.node_failures import stranded_pods
+from projections.topology.node_failures import stranded_pods
 from projections.world import World
 from services.applier.cluster_events import ClusterEvent
 from services.applier.event_recorder import EventRecorder

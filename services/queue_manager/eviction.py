@@ -7,9 +7,9 @@ from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
 from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered, MemberState, QuotaReleased
 from projections.budgets.enforcement import EXHAUSTED, own_checks, used_up
+from projections.topology.node_failures import lost_place, unhealthy_nodes
 from projections.workloads.deadlines import pods_ready_until, runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
-from projections.workloads.node_failures import lost_place, unhealthy_nodes
 from projections.workloads.pods import stands_still
 from projections.workloads.terminating import has_to_stop
 from projections.world import World

@@ -9,7 +9,7 @@ from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
-from projections.flavors.affinity import selects
+from projections.nodes.affinity import selects
 from services.validation.card_slots import slot_problems
 from services.validation.gpu_jobs import card_sizes, gpu_container_problems
 from services.validation.gpu_rules import gpu_queue_problems

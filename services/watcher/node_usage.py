@@ -26,8 +26,8 @@ from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodShape
 from events.quota import FlavorObserved
 from projections.devices.card_holdings import TERMINAL
+from projections.quota.effective_requests import PODS, pod_requests
 from projections.topology.flavor_nodes import bears
-from projections.workloads.effective_requests import PODS, pod_requests
 from services.watcher.object_keys import USAGE_PART
 from services.watcher.quantities import readable_amounts
 

@@ -25,7 +25,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.devices.card_config import HAMI, CardConfig, card_config
-from projections.flavors.affinity import selects
+from projections.nodes.affinity import selects
 from services.jobs.kinds import kinds_of
 from services.jobs.pods import leader_worker_group
 from services.jobs.table import LEADER_WORKER_SET

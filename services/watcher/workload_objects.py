@@ -25,8 +25,8 @@ from events.workload import (
     PriorityRef,
     WorkloadSpec,
 )
+from projections.quota.effective_requests import pod_requests
 from projections.topology.stored_assignment import read_assignment
-from projections.workloads.effective_requests import pod_requests
 from services.validation.unsupported import asked_in
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read

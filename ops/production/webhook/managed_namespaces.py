@@ -4,7 +4,7 @@ import asyncio
 
 from events.json_object import JsonObject, object_at
 from events.selector import LabelSelector
-from projections.flavors.affinity import selects
+from projections.nodes.affinity import selects
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
 
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)

@@ -36,7 +36,7 @@ from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.played_clock import PlayedClock
-from projections.flavors.affinity import selects
+from projections.nodes.affinity import selects
 from services.jobs.kinds import kinds_of
 from services.jobs.suspension import suspend_queued
 

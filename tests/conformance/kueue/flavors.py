@@ -18,8 +18,8 @@ from projections.flavors.partial_admission import largest_that_fits
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.quota.charge_quota import usage_of
 from projections.quota.columns import Column, Usage
+from projections.quota.effective_requests import pod_set_requests
 from projections.quota.node import Node
-from projections.workloads.effective_requests import pod_set_requests
 from projections.workloads.lifecycle import Admission
 from services.admitter.cycle import room_to_keep
 from services.admitter.entry import Entry, Head

@@ -9,8 +9,8 @@ from events.rules import RULES
 from events.setting_aside import SetAside
 from events.workload import ConditionStatus
 from projections.evolve import evolve
+from projections.folds.set_aside import SET_ASIDE
 from projections.log_position import LogPosition
-from projections.set_aside.evolve import SET_ASIDE
 from projections.set_aside.records import Scope, is_aside
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash

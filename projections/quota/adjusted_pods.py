@@ -12,7 +12,7 @@ from events.amount import Requests
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quantity import from_units
 from events.quota import LimitRangeItem, LimitRangeObserved, RuntimeClassObserved
-from projections.workloads.effective_requests import pod_requests
+from projections.quota.effective_requests import pod_requests
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):

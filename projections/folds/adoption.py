@@ -8,7 +8,7 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
 from projections.checks.required import required_checks
-from projections.configured_cards import config_of
+from projections.devices.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition

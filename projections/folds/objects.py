@@ -26,15 +26,19 @@ from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.devices.pod_cards import leave_gate
+from projections.folds.changed_configuration import accept, flavor_changed, forget_plans, readjust, reconfigured
 from projections.log_position import LogPosition
-from projections.queues.enqueue import reclass
-from projections.queues.pending_queues import PendingQueues
-from projections.quota.tree import QuotaTree
+from projections.queues.retry import (
+    retry_all_refused,
+    retry_refused,
+    retry_users_of_check,
+    review_cluster_queue,
+    review_local_queue,
+)
 from projections.topology.flavor_nodes import placing_flavors
+from projections.topology.node_failures import review_owner, review_places
 from projections.topology.placed_pods import forget_placed_pod
 from projections.trail import Trail
-from projections.work_queue import WorkQueue
-from projections.workloads.node_failures import review_owner, review_places
 from projections.workloads.terminating import terminating
 from projections.world import World
 
@@ -84,7 +88,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             put(world.flavors, event.name, event)
             world.domains.offers_changed()
             accept(world.refused, world.trail, "ResourceFlavor", "", event.name)
-            retry_users_of_flavor(world, event.name)
+            flavor_changed(world, event.name)
         case TopologyObserved():
             put(world.topologies, event.name, event)
             world.domains.offers_changed()
@@ -114,12 +118,12 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case RuntimeClassObserved():
             accept(world.refused, world.trail, "RuntimeClass", "", event.name)
             put(world.runtime_classes, event.name, event)
-            _forget_plans(world)
+            forget_plans(world)
             retry_all_refused(world)
         case SettingsObserved():
             put(world.sole, "settings", event)
             world.use(event)
-            _forget_plans(world)
+            forget_plans(world)
             retry_all_refused(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
@@ -140,43 +144,12 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             assert_never(event)
 
 
-def retry_refused(quota: QuotaTree, lines: PendingQueues, trail: Trail, cluster_queue: str) -> None:
-    """Let what was refused in one queue be tried again."""
-    lines.of(cluster_queue).retry_refused(trail)
-    quota.touch(cluster_queue)
-
-
-def retry_all_refused(world: World) -> None:
-    """Let everything that was refused be tried again."""
-    for name in sorted(world.cluster_queues):
-        retry_refused(world.quota, world.lines, world.trail, name)
-
-
-def review_local_queue(by_local_queue: dict[str, dict[str, None]], work: WorkQueue, key: str) -> None:
-    """Have all workloads of a local queue looked at."""
-    for workload in by_local_queue.get(key, ()):
-        work.mark_dirty(workload)
-
-
-def review_cluster_queue(world: World, name: str) -> None:
-    """Have all workloads whose local queue leads to this cluster queue looked at."""
-    for key in world.local_queues_of.get(name, ()):
-        review_local_queue(world.by_local_queue, world.work, key)
-    for workload in world.holding.get(name, ()):
-        world.work.mark_dirty(workload)
-
-
 def _review_if_moved(world: World, cohort: str, parent: str) -> None:
     """Review all cluster queues if the cohort gets another parent: queues below a cycle of cohorts are inactive."""
     before = world.cohorts.get(cohort)
     if (before.parent if before is not None else "") != parent:
         for name in sorted(world.cluster_queues):
             review_cluster_queue(world, name)
-
-
-def accept(refused: dict[str, ObjectRefused], trail: Trail, kind: str, namespace: str, name: str) -> None:
-    """Forget the refusal of an object (`ObjectRefused`): it is understood now, or gone."""
-    trail.drop(refused, f"{kind}/{namespace}/{name}")
 
 
 def _class_key(*, workload: bool, name: str) -> str:
@@ -194,50 +167,9 @@ def _unhang(
         trail.drop(local_queues_of.get(old.cluster_queue, {}), local_queue)
 
 
-def _forget_plans(world: World) -> None:
-    world.plan_cache.clear()
-    world.trail.note(world.plan_cache.clear)
-
-
-def readjust(world: World, namespace: str) -> None:
-    """Adjust the pods of a namespace's workloads anew: its limit ranges or a runtime class have changed."""
-    _forget_plans(world)
-    for local_queue in sorted(world.by_local_queue):
-        if local_queue.partition("/")[0] == namespace:
-            for key in sorted(world.by_local_queue[local_queue]):
-                reclass(world, world.workloads[key])
-
-
-def reconfigured(world: World) -> None:
-    """Review everything after a change of HAMi's configuration: pods may ask for other cards, or for cards by other names."""
-    world.use(world.settings)
-    for node in sorted(world.cards.nodes):
-        world.cards.change_service(node)
-    _forget_plans(world)
-    world.review_holders()
-    retry_all_refused(world)
-
-
-def retry_users_of_flavor(world: World, flavor: str) -> None:
-    """Let what was refused in queues of a flavor be tried again, and have all of their workloads looked at."""
-    _forget_plans(world)
-    for name, queue in sorted(world.cluster_queues.items()):
-        if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
-            retry_refused(world.quota, world.lines, world.trail, name)
-            review_cluster_queue(world, name)
-
-
 def _retry_users_of_topology(world: World, topology: str) -> None:
     for flavor in sorted(name for name, one in world.flavors.items() if one.topology == topology):
-        retry_users_of_flavor(world, flavor)
-
-
-def retry_users_of_check(world: World, check: str) -> None:
-    """Review all workloads that a change of a check may admit or hold back."""
-    for name, queue in sorted(world.cluster_queues.items()):
-        if any(rule.name == check for rule in queue.checks):
-            retry_refused(world.quota, world.lines, world.trail, name)
-            review_cluster_queue(world, name)
+        flavor_changed(world, flavor)
 
 
 def _drop_configs(world: World, key: str) -> None:
@@ -270,7 +202,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             drop(world.local_queues, spaced)
             review_local_queue(world.by_local_queue, world.work, spaced)
         case "ResourceFlavor":
-            retry_users_of_flavor(world, event.name)
+            flavor_changed(world, event.name)
             drop(world.flavors, event.name)
             world.domains.offers_changed()
         case "Topology":
@@ -294,7 +226,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             _drop_configs(world, spaced)
         case "RuntimeClass":
             drop(world.runtime_classes, event.name)
-            _forget_plans(world)
+            forget_plans(world)
             retry_all_refused(world)
         case "Node":
             _remove_node(world, event.name)

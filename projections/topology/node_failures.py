@@ -14,7 +14,7 @@ from projections.devices.card_holdings import TERMINAL
 from projections.devices.vendor import Encoding
 from projections.devices.vendors import BY_WORD
 from projections.feature_gates import enabled
-from projections.flavors.affinity import first_untolerated
+from projections.nodes.affinity import first_untolerated
 from projections.topology.tree import HOSTNAME
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import failed_nodes

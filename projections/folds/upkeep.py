@@ -18,9 +18,9 @@ from events.upkeep import (
     WorkloadOrphaned,
 )
 from events.workload import CheckStatus, Condition, ConditionStatus
+from projections.folds.workloads import leave
 from projections.log_position import LogPosition
 from projections.workloads.conditions import GATE_CLEARED_MESSAGE, PENDING, not_admitted, without_quota
-from projections.workloads.evolve import leave
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
     FINISHED,

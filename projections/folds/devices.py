@@ -1,5 +1,6 @@
 """Folding nodes, cards and pods, and what the accountant decides about them."""
 
+from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from events.device import (
     DriftResolved,
     NodeLockObserved,
     NodeObserved,
+    NodeUsageObserved,
     PluginLost,
     PodCardsAssigned,
     PodObserved,
@@ -25,11 +27,13 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from projections.devices.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate
-from projections.evolve_objects import readjust, reconfigured, retry_all_refused
+from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.log_position import LogPosition
+from projections.queues.retry import retry_all_refused
+from projections.topology.flavor_nodes import placing_flavors
+from projections.topology.node_failures import review_places
 from projections.topology.placed_pods import note_placed_pod
 from projections.workloads.lifecycle import Devices
-from projections.workloads.node_failures import review_places
 from projections.world import World
 
 CareEvent: TypeAlias = (
@@ -39,6 +43,7 @@ DeviceEvent: TypeAlias = (
     NodeObserved
     | DevicesRegistered
     | NodeLockObserved
+    | NodeUsageObserved
     | PodObserved
     | CardQuotaObserved
     | DeviceConfigObserved
@@ -64,15 +69,7 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             review_places(world, event.name)
             retry_all_refused(world)
         case DevicesRegistered():
-            put(world.registered, event.node, event)
-            drop(world.refused, f"Node//{event.node}")
-            for due in care.register(event, position.at):
-                world.look_again(due)
-            if not world.cards.nodes:
-                world.review_holders()
-            world.cards.register(event)
-            review_places(world, event.node)
-            retry_all_refused(world)
+            _register(world, event, position)
         case NodeLockObserved():
             # A pod is bound in a moment: nobody is placed otherwise for it, so nothing is looked at again.
             if event.since:
@@ -95,6 +92,8 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             world.cards.withdraw(event.workload, event.reservation)
             refused = Devices(reservation=event.reservation, refused=event.reason, message=event.message)
             _answer(world, event.workload, refused)
+        case NodeUsageObserved():
+            _use_node(world, event)
         case PodCardsAssigned():
             assign(world, event)
         case DevicesReleased():
@@ -114,6 +113,31 @@ def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) 
         return
     world.trail.put(care.device_configs, key, event)
     reconfigured(world)
+
+
+def _register(world: World, event: DevicesRegistered, position: LogPosition) -> None:
+    world.trail.put(world.registered, event.node, event)
+    world.trail.drop(world.refused, f"Node//{event.node}")
+    for due in world.cards.care.register(event, position.at):
+        world.look_again(due)
+    if not world.cards.nodes:
+        world.review_holders()
+    world.cards.register(event)
+    review_places(world, event.node)
+    retry_all_refused(world)
+
+
+def _use_node(world: World, event: NodeUsageObserved) -> None:
+    """Other pods of a node hold more or less of it; where there is more room than before, refused workloads are tried again."""
+    before: Mapping[str, int] = world.node_usage.get(event.node, {})
+    if event.requests:
+        world.trail.put(world.node_usage, event.node, event.requests)
+    else:
+        world.trail.drop(world.node_usage, event.node)
+    world.domains.node_usage_changed(event.node, before, event.requests)
+    if any(event.requests.get(resource, 0) < amount for resource, amount in before.items()):
+        for flavor in placing_flavors(world.flavors, world.nodes.get(event.node)):
+            flavor_changed(world, flavor)
 
 
 def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:

@@ -16,8 +16,9 @@ from events.provisioning import (
 )
 from events.workload import CheckStatus
 from projections.checks.provisioning import CONFIG_KIND
-from projections.evolve_objects import accept, retry_users_of_check
+from projections.folds.changed_configuration import accept
 from projections.log_position import LogPosition
+from projections.queues.retry import retry_users_of_check
 from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Provisioning, Workload, with_news
 from projections.world import World

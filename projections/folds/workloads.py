@@ -25,6 +25,8 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.feature_gates import enabled
+from projections.folds.admission import give_back
+from projections.folds.adoption import adopt, with_gates
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -32,9 +34,8 @@ from projections.preemption.requested import end_request
 from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
-from projections.quota.charge_quota import charge_quota, recharge, release_quota
+from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
-from projections.workloads.adoption import adopt, with_gates
 from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, Workload, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
@@ -260,9 +261,7 @@ def leave(world: World, workload: Workload) -> Workload:
     end_request(world.requests, world.answered, world.trail, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)
     if workload.admission is not None:
-        release_quota(world, workload)
-        # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
-        world.cards.withdraw(workload.key, workload.admission.reservation)
+        give_back(world, workload)
     if workload.provisioning:
         world.put_workload(replace(world.workloads[workload.key], provisioning={}))
     return world.workloads[workload.key]

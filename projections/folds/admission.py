@@ -26,21 +26,21 @@ from events.workload import (
 from projections.devices.gang import WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
+from projections.folds.eviction import evicted, preempted
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import answer_request, end_request, open_request
 from projections.queues.enqueue import remember_preemptor, requeue_refused
 from projections.queues.order import order_in_line
+from projections.queues.requeue_rule import comes_back
 from projections.quota.charge_quota import charge_quota, release_quota
 from projections.workloads.conditions import OBSERVABILITY, PENDING, not_admitted, without_quota
-from projections.workloads.evolve_eviction import evicted, preempted
 from projections.workloads.lifecycle import (
     ADMITTED,
     BLOCKED_ON_GATES,
     DEACTIVATION_TARGET,
     EVICTED,
-    OBJECT_DELETED,
     PREEMPTED,
     QUOTA_RESERVED,
     REQUEUED,
@@ -267,9 +267,7 @@ def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, Check
 
 
 def _release(world: World, workload: Workload, event: QuotaReleased, position: LogPosition) -> None:
-    release_quota(world, workload)
-    if workload.admission is not None:
-        world.cards.withdraw(workload.key, workload.admission.reservation)
+    give_back(world, workload)
     workload = replace(
         workload,
         admission=None,
@@ -292,9 +290,14 @@ def _release(world: World, workload: Workload, event: QuotaReleased, position: L
     world.put_workload(workload)
 
 
-def comes_back(reason: str, *, alone: bool) -> bool:
-    """Whether who was evicted for this reason may queue again at once; a pod that was lost does not come back."""
-    return reason in ("Preempted", OBJECT_DELETED) or (reason == "NodeFailures" and not alone)
+def give_back(world: World, workload: Workload) -> None:
+    """Return what a workload holds by its admission: quota, domains, and the cards that were proposed for it."""
+    world.domains.release(workload.key)
+    if release_quota(world.quota, world.holding, world.trail, workload):
+        world.cards.note_leaving(workload.key)
+    if workload.admission is not None:
+        # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
+        world.cards.withdraw(workload.key, workload.admission.reservation)
 
 
 def _ran(workload: Workload, position: LogPosition) -> Millis:

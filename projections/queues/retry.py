@@ -1,0 +1,63 @@
+"""Who is tried again, and who is looked at again, when what refused workloads and waiting ones depend on has changed.
+
+Rule: docs/rules/queues.md#retry
+
+A change of quota has refused workloads tried again by itself; everything else that may let one in says so here.
+"""
+
+from projections.queues.enqueue import reclass
+from projections.queues.pending_queues import PendingQueues
+from projections.quota.tree import QuotaTree
+from projections.trail import Trail
+from projections.work_queue import WorkQueue
+from projections.world import World
+
+
+def retry_refused(quota: QuotaTree, lines: PendingQueues, trail: Trail, cluster_queue: str) -> None:
+    """Let what was refused in one queue be tried again."""
+    lines.of(cluster_queue).retry_refused(trail)
+    quota.touch(cluster_queue)
+
+
+def retry_all_refused(world: World) -> None:
+    """Let everything that was refused be tried again."""
+    for name in sorted(world.cluster_queues):
+        retry_refused(world.quota, world.lines, world.trail, name)
+
+
+def retry_users_of_flavor(world: World, flavor: str) -> None:
+    """Let what was refused in queues of a flavor be tried again, and have all of their workloads looked at."""
+    for name, queue in sorted(world.cluster_queues.items()):
+        if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
+            retry_refused(world.quota, world.lines, world.trail, name)
+            review_cluster_queue(world, name)
+
+
+def retry_users_of_check(world: World, check: str) -> None:
+    """Review all workloads that a change of a check may admit or hold back."""
+    for name, queue in sorted(world.cluster_queues.items()):
+        if any(rule.name == check for rule in queue.checks):
+            retry_refused(world.quota, world.lines, world.trail, name)
+            review_cluster_queue(world, name)
+
+
+def reclass_namespace(world: World, namespace: str) -> None:
+    """Have what the workloads of a namespace ask for counted anew: what fills in their requests has changed."""
+    for local_queue in sorted(world.by_local_queue):
+        if local_queue.partition("/")[0] == namespace:
+            for key in sorted(world.by_local_queue[local_queue]):
+                reclass(world, world.workloads[key])
+
+
+def review_local_queue(by_local_queue: dict[str, dict[str, None]], work: WorkQueue, key: str) -> None:
+    """Have all workloads of a local queue looked at."""
+    for workload in by_local_queue.get(key, ()):
+        work.mark_dirty(workload)
+
+
+def review_cluster_queue(world: World, name: str) -> None:
+    """Have all workloads whose local queue leads to this cluster queue looked at."""
+    for key in world.local_queues_of.get(name, ()):
+        review_local_queue(world.by_local_queue, world.work, key)
+    for workload in world.holding.get(name, ()):
+        world.work.mark_dirty(workload)
