@@ -87,3 +87,5 @@ class CorrectionEntered(Event, frozen=True, kw_only=True, tag="CorrectionEntered
     reason: str
     author: str
     approved_by: tuple[str, ...] = ()
+    allow_negative: bool = False
+    """Whether it may give back more than is charged by then: an entry that a credit covers already, or a larger amount."""

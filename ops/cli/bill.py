@@ -20,7 +20,7 @@ from ops.production.log.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus, tables
-from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
+from ops.queries.billing.answer import bill_answer, corrected_entries, groups_of, period_ledger
 from ops.queries.billing.entering import check_correction, check_tenant, enter
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
@@ -106,7 +106,7 @@ def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, 
             async with bus_of(asked.source) as bus:
                 entries = await read_everything(bus, await archive_of(asked.source, bus))
                 first = seen(entries)[0]
-                ledger, _ = ledger_of(entries, wanted=[event.entry] if event.entry else ())
+                ledger, _ = ledger_of(entries, wanted=[event.entry, *corrected_entries(entries)])
                 timed = msgspec.structs.replace(
                     event, since=time(since, first) if since else None, until=time(until, first) if until else None
                 )
@@ -154,6 +154,8 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
     for entry in found.unknown_entries:
         wrong += 1
         stderr.print(f"[yellow]warning:[/yellow] a correction names entry {entry}, which the ledger has not or not yet")
+    for place in found.covered:
+        stderr.print(f"note: the correction at {place} has no effect: a credit had given back all of its entry before")
     for one in reconcile(ledger.cards.book, ledger.entries):
         wrong += 1
         stderr.print(f"[red]alarm:[/red] {_describe(one)}", highlight=False)

@@ -111,6 +111,9 @@ def correct(
     amount: Annotated[str, typer.Option(help="Money instead of an entry; negative in the tenant's favour.")] = "",
     author: Author = "",
     approved_by: Annotated[list[str] | None, typer.Option(help="Who has approved it; may be given again.")] = None,
+    allow_negative: Annotated[
+        bool, typer.Option("--allow-negative", help="Give back more than is charged by now, as the reason says.")
+    ] = False,
 ) -> None:
     """Correct the ledger by a new entry: nothing that was entered before is changed.
 
@@ -128,6 +131,7 @@ def correct(
         reason=reason,
         author=author or getpass.getuser(),
         approved_by=tuple(approved_by or ()),
+        allow_negative=allow_negative,
     )
     asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
     raise typer.Exit(run_correct(asked, event, since, until, console=console))

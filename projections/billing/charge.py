@@ -3,7 +3,7 @@
 What has no price has no cost, which is something else than a cost of zero; what a price list does not charge is free.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum
 
 import msgspec
@@ -14,6 +14,7 @@ from projections.billing.entry import Entry, Waste, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import parse_money, times, to_minor
 from projections.billing.prices import Correction, PriceList, Rate, rates_of
+from projections.billing.standing import Standings
 from projections.calendar import month_after
 
 HOUR: Millis = 3_600_000
@@ -86,11 +87,49 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
     """All lines with a quantity of a bill for that window, in the order in which the log entered them."""
     for entry in ledger.entries:
         yield from cut(ledger, entry, entry.kind, window)
-    for waste in ledger.wastes:
-        yield from _given_back(ledger, waste, window)
-    for correction in ledger.corrections:
-        if window.since <= correction.at < window.until:
-            yield from _corrected(ledger, correction)
+    standings = Standings()
+    for change in changes(ledger):
+        match change:
+            case Waste():
+                found = _given_back(ledger, change, standings)
+            case Correction():
+                found = _corrected(ledger, change, standings)
+        if window.since <= change.at < window.until:
+            yield from found
+
+
+def changes(ledger: Ledger) -> list[Waste | Correction]:
+    """What was given back and corrected, one after the other; of one time corrections come first, as they are read."""
+    wastes = [(one.at, 1, one) for one in (*ledger.foregone, *ledger.wastes)]
+    corrections = [(one.at, 0, one) for one in ledger.corrections]
+    return [one for _, _, one in sorted([*wastes, *corrections], key=lambda one: one[:2])]
+
+
+def standings(ledger: Ledger) -> Standings:
+    """How entries stand after all credits and corrections; of those that the ledger was asked for."""
+    found = Standings()
+    for change in changes(ledger):
+        match change:
+            case Waste():
+                _given_back(ledger, change, found)
+            case Correction():
+                _corrected(ledger, change, found)
+    return found
+
+
+def covered(ledger: Ledger, window: Window) -> list[str]:
+    """Places of the window's corrections that have no effect, as a credit had given back all of the entry before."""
+    found, standings = list[str](), Standings()
+    for change in changes(ledger):
+        match change:
+            case Waste():
+                _given_back(ledger, change, standings)
+            case Correction():
+                entry = ledger.cards.found.get(change.event.entry)
+                if entry is not None and standings.of(entry).credit and not change.event.allow_negative:
+                    found += [change.place] if window.since <= change.at < window.until else []
+                _corrected(ledger, change, standings)
+    return found
 
 
 def amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
@@ -198,25 +237,33 @@ def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Am
             )
 
 
-def _given_back(ledger: Ledger, waste: Waste, window: Window) -> Iterator[Piece]:
+def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piece]:
     prices = ledger.prices.at(waste.at)
-    if prices is None or waste.reason not in prices.event.credits or not window.since <= waste.at < window.until:
-        return
-    for entry in waste.entries:
-        for piece in cut(ledger, entry, LineKind.CREDIT, sign=-1, booked=waste.at, place=waste.place):
-            if piece.status is Status.PRICED:
-                yield piece
+    if prices is None or waste.reason not in prices.event.credits:
+        return []
+    return [
+        piece
+        for entry in waste.entries
+        for left in standings.credited(entry, waste.place)
+        for piece in cut(ledger, left, LineKind.CREDIT, sign=-1, booked=waste.at, place=waste.place)
+        if piece.status is Status.PRICED
+    ]
 
 
-def _corrected(ledger: Ledger, correction: Correction) -> Iterator[Piece]:
-    """The entry taken back as it was, and entered again as it should have been."""
+def _corrected(ledger: Ledger, correction: Correction, standings: Standings) -> list[Piece]:
+    """What is left of the entry taken back, and entered again as it should have been."""
     event = correction.event
     entry = ledger.cards.found.get(event.entry)
     if entry is None or entry.ended is None:
-        return
-    again: Iterable[Piece] = ()
+        return []
+    right: tuple[Entry, ...] = ()
     if event.since is not None and event.until is not None:
-        right = msgspec.structs.replace(entry, since=event.since, until=event.until)
-        again = cut(ledger, right, LineKind.CORRECTION, booked=correction.at, place=correction.place)
-    yield from cut(ledger, entry, LineKind.CORRECTION, sign=-1, booked=correction.at, place=correction.place)
-    yield from again
+        right = (msgspec.structs.replace(entry, since=event.since, until=event.until),)
+    gone, right = standings.correct(entry, correction.place, right, allow_negative=event.allow_negative)
+    kind, booked, place = LineKind.CORRECTION, correction.at, correction.place
+    return [
+        piece
+        for sign, entries in ((-1, gone), (1, right))
+        for one in entries
+        for piece in cut(ledger, one, kind, sign=sign, booked=booked, place=place)
+    ]

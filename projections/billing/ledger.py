@@ -50,6 +50,9 @@ class Ledger:
         self.prices = PriceBook()
         self.strays = Strays(self.cards)
         self.wastes: list[Waste] = []
+        """Attempts that were cut short within the window."""
+        self.foregone: list[Waste] = []
+        """Those before or after it that had entries which were asked for."""
         self.tenants: set[str] = set()
         self.at: Millis = 0
         """The time up to which the ledger is folded; prices and corrections that operators enter do not advance it."""
@@ -252,22 +255,23 @@ class Ledger:
         self.strays.released(event.workload, event.reservation, cause)
         if self._current.get(event.workload) is attempt:
             del self._current[event.workload]
-        if (
-            attempt.stopped
-            and not attempt.finished
-            and attempt.entries
-            and self.window.since <= position.at < self.window.until
-        ):
-            waste = Waste(
-                at=position.at,
-                place=f"{position.partition}/{position.sequence}",
-                reason=attempt.stopped,
-                holder=attempt.holder,
-                preemptor=attempt.preemptor,
-                preemptor_queue=self._asking.get(attempt.preemptor, ""),
-                entries=tuple(attempt.entries),
-            )
-            self.wastes.append(waste)
+        if attempt.stopped and not attempt.finished and attempt.entries:
+            self._waste(attempt, position)
+
+    def _waste(self, attempt: Attempt, position: LogPosition) -> None:
+        inside = self.window.since <= position.at < self.window.until
+        if not inside and not any(entry.id in self.cards.wanted for entry in attempt.entries):
+            return
+        waste = Waste(
+            at=position.at,
+            place=f"{position.partition}/{position.sequence}",
+            reason=attempt.stopped,
+            holder=attempt.holder,
+            preemptor=attempt.preemptor,
+            preemptor_queue=self._asking.get(attempt.preemptor, ""),
+            entries=tuple(attempt.entries),
+        )
+        (self.wastes if inside else self.foregone).append(waste)
 
     def _forget(self, workload: str, at: Millis) -> None:
         """A workload is long gone: nothing of it is needed any more, unless it still holds cards."""

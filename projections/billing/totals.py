@@ -13,6 +13,7 @@ from projections.billing.charge import (
     Status,
     amounts,
     charges,
+    covered,
     pieces,
     roundings,
 )
@@ -80,6 +81,8 @@ class Bill(msgspec.Struct, kw_only=True):
     """Card·ms without a price, by flavor and model."""
     unknown_entries: list[str]
     """Entries that corrections name and the log does not have, or that still go on."""
+    covered: list[str]
+    """Places of corrections without effect: a credit had given back the whole entry before."""
 
 
 def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Collection[str] | None = None) -> Bill:
@@ -135,6 +138,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Col
         total=dict(sorted(total.items())),
         unpriced=dict(sorted(unpriced.items())),
         unknown_entries=unknown_entries(ledger, window),
+        covered=covered(ledger, window),
     )
 
 

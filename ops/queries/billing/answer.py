@@ -39,14 +39,19 @@ def period_ledger(
         raise BillRefused("the log is empty: there is nothing to bill")
     # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
     window = period(since, until, first, end if end is not None else max(last, span(entries)[1] + 1))
+    wanted = corrected_entries(entries)
+    return (*ledger_of(entries, window, grain=grain, wanted=wanted, on_progress=on_progress), window)
+
+
+def corrected_entries(entries: Mapping[str, Sequence[Entry]]) -> list[str]:
+    """The ids of all entries that corrections name."""
     control = Control(entries[CONTROL])
-    wanted = [
+    return [
         one.event.entry
         for entry in entries[CONTROL]
         for one in opened(entry, control)
         if isinstance(one.event, CorrectionEntered) and one.event.entry
     ]
-    return (*ledger_of(entries, window, grain=grain, wanted=wanted, on_progress=on_progress), window)
 
 
 def groups_of(names: Sequence[str]) -> tuple[str, ...]:

@@ -10,8 +10,11 @@ from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.production.log.control import say_behind
 from ops.queries.billing.problems import BillRefused
-from projections.billing.ledger import Ledger
-from projections.billing.money import BadAmount, parse_money
+from projections.billing.charge import standings
+from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.money import BadAmount, decimal, parse_money
+from projections.billing.standing import Standing
+from projections.billing.totals import bill
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Entry
 
@@ -53,12 +56,11 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
         raise BillRefused(f"the ledger has no entry {event.entry}: `kuelog bill entries` lists them with their ids")
     if entry.ended is None:
         raise BillRefused(f"entry {event.entry} still goes on: correct it when it has ended")
-    if any(one.event.entry == event.entry for one in ledger.corrections):
-        raise BillRefused(f"entry {event.entry} was corrected before: enter the difference as an amount")
     if (event.since is None) is not (event.until is None):
         raise BillRefused("a replacement needs both --since and --until; without them the entry is only reversed")
     if event.since is not None and event.until is not None and event.until <= event.since:
         raise BillRefused("the replacement ends before it starts: --until has to be later than --since")
+    _check_standing(standings(ledger).of(entry), event)
     return CorrectionEntered(
         tenant=entry.holder.tenant,
         entry=event.entry,
@@ -67,7 +69,24 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
         reason=event.reason,
         author=event.author,
         approved_by=event.approved_by,
+        allow_negative=event.allow_negative,
     )
+
+
+def _check_standing(standing: Standing, event: CorrectionEntered) -> None:
+    """What was given back once is not given back again. Raises `BillRefused`."""
+    if event.allow_negative:
+        return
+    if standing.credit:
+        raise BillRefused(
+            f"entry {event.entry} was given back in whole by the credit at {standing.credit}: a correction would pay for it "
+            "a second time. If that is meant, say --allow-negative, and why in --reason"
+        )
+    if not standing.entries and event.since is None:
+        raise BillRefused(
+            f"entry {event.entry} was reversed by the correction at {standing.corrected}: nothing is left to take back. "
+            "With --since and --until it is entered again"
+        )
 
 
 def check_tenant(ledger: Ledger, tenant: str) -> None:
@@ -88,6 +107,12 @@ def _check_amount(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered
     if not ledger.prices.lists:
         raise BillRefused("no price list says in which currency the amount is: enter one with `kuelog price set`")
     check_tenant(ledger, event.tenant)
+    charged = bill(ledger, ALWAYS, ("tenant",), (event.tenant,)).total.get(ledger.prices.lists[-1].event.currency, 0)
+    if amount < 0 and charged + amount < 0 and not event.allow_negative:
+        raise BillRefused(
+            f"{event.tenant} was charged {decimal(charged, least=2)} in all by now: {decimal(-amount, least=2)} is more than "
+            "there is to give back. If that is meant, say --allow-negative, and why in --reason"
+        )
     return event
 
 

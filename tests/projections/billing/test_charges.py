@@ -16,6 +16,7 @@ from projections.billing.charge import (
     Status,
     amounts,
     charges,
+    covered,
     cut,
     pieces,
     quantity,
@@ -218,6 +219,39 @@ def test_a_corrected_entry_is_taken_back_as_it_was_and_entered_again_as_it_shoul
     assert {(one.kind, one.booked, one.place) for one in found} <= {(LineKind.CORRECTION, MARCH, "CONTROL/1")}
     for other in (Window(0, FEBRUARY), Window(0, MARCH), Window(MARCH + 1, 2 * MARCH)):
         assert list(pieces(told, other)) == [], "it stands in the bill of the time at which it was entered"
+
+
+BACK = wasted(FEBRUARY + 3 * HOUR, "Preempted", ACROSS)
+
+
+@pytest.mark.parametrize(
+    ("credit", "corrections", "hours"),
+    [
+        # Who was paid back for a preemption is not paid back again by a correction, in either order.
+        (BACK, [{"entry": ACROSS.id}], -4),
+        (replace(BACK, at=2 * MARCH - 1), [{"entry": ACROSS.id}], -4),
+        (BACK, [{"entry": ACROSS.id, "since": FEBRUARY, "until": FEBRUARY + HOUR}], -4),
+        # A credit gives back what a correction had left.
+        (replace(BACK, at=2 * MARCH - 1), [{"entry": ACROSS.id, "since": FEBRUARY, "until": FEBRUARY + HOUR}], -4),
+        (BACK, [{"entry": ACROSS.id, "allow_negative": True}], -8),
+        (None, [{"entry": ACROSS.id}, {"entry": ACROSS.id}], -4),
+        (None, [{"entry": ACROSS.id}, {"entry": ACROSS.id, "since": FEBRUARY, "until": FEBRUARY + HOUR}], -3),
+        (None, [{"entry": ACROSS.id, "since": FEBRUARY, "until": FEBRUARY + HOUR}, {"entry": ACROSS.id}], -4),
+    ],
+)
+def test_an_entry_is_given_back_once(credit: Waste | None, corrections: list[dict[str, object]], hours: int) -> None:
+    told = ledger(prices("list", 0), *(corrected(**one) for one in corrections), at=MARCH)
+    told.cards.found[ACROSS.id] = ACROSS
+    told.foregone.extend([credit] if credit is not None else [])
+    assert sum(one.length for one in pieces(told, EVER)) == hours * HOUR
+
+
+def test_a_correction_of_what_a_credit_has_given_back_has_no_effect_and_is_named() -> None:
+    told = ledger(prices("list", 0), corrected(entry=ACROSS.id), at=MARCH)
+    told.cards.found[ACROSS.id] = ACROSS
+    assert covered(told, EVER) == []
+    told.wastes.append(BACK)
+    assert covered(told, EVER) == ["CONTROL/2"] and covered(told, Window(0, MARCH)) == []
 
 
 def test_an_entry_that_goes_on_is_not_corrected() -> None:
