@@ -4,14 +4,16 @@ from msgspec.structs import replace
 
 from events.api.labels import DECISION, RESOURCE_IN_USE
 from events.quota import CheckRule
+from events.selector import Toleration
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
 from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner, WorkloadDeactivated
 from projections.workloads.lifecycle import Requeue
-from services.applier.manifests import finalizers_left, workload_status
+from services.applier.manifests import finalizers_left, injections, workload_status
 from services.applier.patches import mark_patch, with_checks
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, submitted, true
+from tests.stories.small_world import Story, job, platform
 
 JOB = Owner(kind="Job", name="j", uid="j")
 
@@ -110,3 +112,34 @@ def test_an_eviction_forgets_the_back_off_only_when_nothing_is_tried_any_more() 
     assert room.workload.requeue == Requeue(count=3, at=MINUTE)
     room.tell(EvictionOrdered(workload=KEY, reason="Deactivated", message="x"))
     assert room.workload.requeue == Requeue()
+
+
+def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> None:
+    story = Story().told(*platform(cards=1), job("a", count=3, memory=30000, cores=90))
+    story.decided()
+    waiting = workload_status(story.world.workloads["team/a"])
+    (asked,) = waiting["resourceRequests"]
+    assert asked["name"] == "main" and asked["resources"]["nvidia.com/gpu"] == "3"
+    story = Story().told(*platform(cards=1), job("a", memory=30000, cores=90))
+    story.decided()
+    running = workload_status(story.world.workloads["team/a"])
+    assert "admission" in running and "resourceRequests" not in running
+    told = workload_status(replace(story.world.workloads["team/a"], past_execution=90 * SECOND))
+    assert told["accumulatedPastExecutionTimeSeconds"] == 90
+
+
+def test_pods_get_selector_and_tolerations_of_their_flavor_and_the_names_of_their_queues() -> None:
+    story = Story().told(*platform(cards=1), job("a", memory=30000, cores=90))
+    story.decided()
+    workload = story.world.workloads["team/a"]
+    (flavor,) = story.world.flavors.values()
+    tolerated = Toleration(key="spot", operator="Exists")
+    story.told(replace(flavor, node_labels={"pool": "a"}, tolerations=(tolerated,)))
+    (found,) = injections(story.world, workload)
+    assert found.node_selector == {"pool": "a"}
+    assert list(found.tolerations) == [{"key": "spot", "operator": "Exists"}]
+    assert found.labels == {
+        "kueue.x-k8s.io/podset": "main",
+        "kueue.x-k8s.io/cluster-queue-name": workload.admission.cluster_queue if workload.admission else "",
+        "kueue.x-k8s.io/local-queue-name": workload.spec.queue,
+    }
