@@ -18,6 +18,7 @@ from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_partition
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
+from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.devices.configured_cards import config_of
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang
@@ -78,7 +79,7 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
             explanation.cards = _room(world, workload, None)
         return explanation
     queue = world.cluster_queue_of(workload)
-    obstacle = standing_obstacle(world, workload)
+    obstacle = standing_obstacle(world, workload) or _budget_used_up(world, workload, at)
     node = world.quota.node(queue.name) if queue is not None else None
     if queue is None or node is None:
         waiting(world, workload, explanation, at=at, obstacle=obstacle, tried=None, shortages=())
@@ -107,6 +108,13 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
     if deep and (explanation.tier is Tier.DEVICE or explanation.note):
         explanation.cards = _room(world, workload, nominated)
     return explanation
+
+
+def _budget_used_up(world: World, workload: Workload, at: Millis) -> tuple[str, str] | None:
+    """Reason and message why it may not be queued before the period of a budget ends."""
+    queue = world.cluster_queue_of(workload)
+    spent = used_up(world, workload, queue.name, at) if queue is not None else None
+    return (EXHAUSTED, spent.message) if spent is not None else None
 
 
 def _left_alone(world: World, workload: Workload, explanation: Explanation, at: Millis) -> Explanation:

@@ -8,6 +8,7 @@ from events.event import Millis
 from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
+from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.node_lock import waited_for
 from projections.explanation.read_models import cluster_queue_name, job_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
@@ -38,6 +39,7 @@ _FIXES: Mapping[str, str] = {
     "AdmissionGated": "take the gates off",
     "OnHold": "take the job off hold",
     "Deactivated": "set spec.active of the Workload to true",
+    EXHAUSTED: "have the budget raised, or wait for its next period",
     "Backoff": "nothing: it queues again by itself",
     **{one.code: one.instead for one in NOT_DONE.values()},
 }
@@ -186,12 +188,14 @@ def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
 
 
 def place_in_line(world: World, workload: Workload) -> QueuePosition:
-    """Its place among all who wait for its cluster queue: in line, or beside it since they were refused."""
+    """Its place among all who wait for its cluster queue: in line, or beside it since they were refused; none while it is held back."""
     if not workload.line:
         return QueuePosition()
     line = world.lines.of(workload.line)
     orders = [(order, key) for key, order in line.waiting.items()]
     orders += [place for parked in line.classes.values() for place in parked.members]
+    if all(key != workload.key for _, key in orders):
+        return QueuePosition()
     own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
     before = sorted(one for one in orders if one < own)
     return QueuePosition(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))

@@ -8,6 +8,7 @@ from events.quota import AdmissionCheckObserved, Budget, BudgetPeriod, CheckRule
 from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
 from events.workload import CheckState, QuotaReleased, WorkloadFinished, WorkloadParked, WorkloadQueued
+from ops.queries.explaining import explain
 from projections import world
 from projections.budgets.budget_usage import BudgetUsage, changes_after, settled
 from projections.budgets.enforcement import CONTROLLER, EXHAUSTED
@@ -63,6 +64,8 @@ def test_who_comes_when_it_is_used_up_waits_with_the_date_and_without_quota() ->
     assert isinstance(parked, WorkloadParked)
     assert (parked.reason, parked.message) == (EXHAUSTED, WORDS)
     assert not told.world.workloads["team/b"].reserved
+    why = explain(told.world, told.world.workloads["team/b"], told.at)
+    assert (why.reason, why.message, why.line.position) == (EXHAUSTED, WORDS, 0)
     assert told.told(job("c")).decided()[1:] == [replace(parked, workload="team/c")]
     assert later(told, HOUR) == [], "nothing is told again while it stays so"
     assert told.world.next_deadline() == parse_timestamp("2026-02-01T00:00:00Z")
