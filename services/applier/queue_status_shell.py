@@ -115,7 +115,9 @@ class QueueStatusWriter:
         try:
             await write(place, what)
         except (ClusterUnavailable, ObjectConflict) as problem:
-            log.warning("not written yet", object="/".join(place), problem=str(problem))
+            # That somebody else has just written the object, too, is ordinary: it is read again.
+            told = log.debug if isinstance(problem, ObjectConflict) else log.warning
+            told("not written yet", object="/".join(place), problem=str(problem))
             wanted.setdefault(place, what)
             self._shown.pop(place, None)
             await self._clock.sleep(_RETRY)
