@@ -7,7 +7,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint simulate fuzz chaos coverage mutants bench lock clean
+.PHONY: help install demo test lint site simulate fuzz chaos coverage mutants bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -41,6 +41,9 @@ lint: $(READY) ## check style, structure and types
 	@$(BIN)/lint-imports
 	@$(BIN)/basedpyright
 
+site: $(READY) ## make docs/ into a site under build/site, without network
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 simulate: $(READY) ## play ten thousand histories with faults in virtual time, and hold them against the laws
 	@$(BIN)/kuelog simulate --seeds 1-10000
 
@@ -62,7 +65,7 @@ bench: $(READY) ## measure the log, the replay, the decisions and the way of a j
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 lock: ## resolve the lock file anew, and from it those of the image
-	@$(LOCK) --all-extras --group test --group lint --group build pyproject.toml -o requirements.lock
+	@$(LOCK) --all-extras --group test --group lint --group build --group docs pyproject.toml -o requirements.lock
 	@$(LOCK) -c requirements.lock pyproject.toml -o ops/production/deploy/image.lock
 	@$(LOCK) -c requirements.lock --group build -o ops/production/deploy/build.lock
 

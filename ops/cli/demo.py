@@ -13,10 +13,11 @@ from ops.lint.check import lint
 from ops.production.log.history import read_everything
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.card_verdict import CardVerdict
+from ops.sandbox.scenario.node_pools import counted
 from ops.sandbox.scenario.platform import platform
 from ops.sandbox.scenario.play import play
 from ops.sandbox.scenario.report import show
-from ops.sandbox.scenario.script import load
+from ops.sandbox.scenario.script import load, settings_of
 from ops.sandbox.scenario.verdict import Verdict, judge
 
 
@@ -30,18 +31,19 @@ def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
 
 async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Verdict:
     script = load(folder)
+    settings = settings_of(script, folder)
     begun = time.monotonic()
     console.print(f"[bold]{script.title}[/bold]")
     nodes = sum(pool.count for pool in script.nodes)
     cards = sum(pool.count * pool.cards for pool in script.nodes)
     console.print(
-        f"{nodes} nodes with {cards} cards; scenario time runs {script.clock_scale} times as fast as the wall's; "
+        f"{counted(nodes, cards)}; scenario time runs {script.clock_scale} times as fast as the wall's; "
         f"everything stays in {data}"
     )
     if loose:
         warnings = [one for one in lint([folder], loose=True) if one.severity == "warning"]
         console.print(f"{len(warnings)} warning(s) about these manifests: kuelog lint {folder}")
-    async with platform(data.resolve(), scale=script.clock_scale) as on:
+    async with platform(data.resolve(), scale=script.clock_scale, settings=settings) as on:
         agreed = await play(script, folder, on, loose=loose, print_line=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun
         entries = await read_everything(on.bus, await archive_of(LogSource(data=data), on.bus))

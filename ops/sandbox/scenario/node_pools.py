@@ -28,6 +28,8 @@ class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
     vendor: Literal["NVIDIA", "AMD", "Ascend910B3"] = "NVIDIA"
     cores: _Count = 100
     """Percent, or the compute units and AI cores that a card of AMD and Ascend has."""
+    labels: dict[str, str] = {}
+    """Further labels of each, such as its rack."""
 
     def __post_init__(self) -> None:
         """Raise `ValueError` where cards are not described."""
@@ -41,21 +43,22 @@ class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
     def nodes(self) -> list[Object]:
         """The Node objects."""
         names = [f"{self.prefix}-{number}" for number in range(1, self.count + 1)]
-        if not self.cards:
-            return [plain_node(name, zone=self.zone) for name in names]
-        return [
-            gpu_node(
-                name,
-                product=self.product,
-                zone=self.zone,
-                cards=self.cards,
-                memory_mib=self.memory_mib,
-                model=self.model,
-                vendor=self.vendor,
-                cores=self.cores,
-            )
-            for name in names
-        ]
+        found = [self._gpu_node(name) if self.cards else plain_node(name, zone=self.zone) for name in names]
+        for node in found:
+            node["metadata"]["labels"] |= self.labels
+        return found
+
+    def _gpu_node(self, name: str) -> Object:
+        return gpu_node(
+            name,
+            product=self.product,
+            zone=self.zone,
+            cards=self.cards,
+            memory_mib=self.memory_mib,
+            model=self.model,
+            vendor=self.vendor,
+            cores=self.cores,
+        )
 
 
 DEMO_NODES = (
@@ -127,4 +130,9 @@ def nodes_and_cards(cluster: EmbeddedCluster) -> str:
     nodes = cluster.store.of("nodes")
     hami = HamiNodes(cluster.store)
     cards = sum(hami.cards_of(node) for node in nodes.values())
-    return f"{len(nodes)} {'node' if len(nodes) == 1 else 'nodes'} with {cards} {'card' if cards == 1 else 'cards'}"
+    return counted(len(nodes), cards)
+
+
+def counted(nodes: int, cards: int) -> str:
+    """So many of each, in words."""
+    return f"{nodes} {'node' if nodes == 1 else 'nodes'} with {cards} {'card' if cards == 1 else 'cards'}"

@@ -20,8 +20,9 @@ def show(verdict: Verdict, console: Console) -> None:
     """Print all of it."""
     begin, end = _span(verdict)
     show_timelines(verdict, console, begin)
-    show_cards(verdict, console, begin, end)
-    show_use(verdict, console, end)
+    if verdict.cards.intervals():
+        show_cards(verdict, console, begin, end)
+        show_use(verdict, console, end)
     show_verdict(verdict, console)
 
 

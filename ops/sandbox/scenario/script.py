@@ -7,7 +7,9 @@ from typing import Annotated
 import msgspec
 
 from events.device import DriftKind
+from events.settings import SettingsObserved
 from ops.files.reading import Unreadable, yaml_file
+from ops.production.configuration.configuration_file import read_configuration
 from ops.sandbox.scenario.node_pools import DEMO_NODES, NodePool
 
 
@@ -86,6 +88,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     title: str
     nodes: tuple[NodePool, ...]
+    configuration: str = ""
+    """The file of its folder with the configuration that is played under; without it the defaults are."""
     steps: tuple[Step, ...]
     expect: tuple[Expectation, ...] = ()
     drift: tuple[DriftExpectation, ...] = ()
@@ -100,6 +104,11 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Scenario seconds after which it is over in any case."""
     run_seconds: int = 0
     """How long pods run that do not say so themselves."""
+
+
+def settings_of(script: Script, folder: Path) -> SettingsObserved | None:
+    """The settings that a scenario names. Raises `ConfigurationBroken`."""
+    return read_configuration(folder / script.configuration).settings if script.configuration else None
 
 
 class ScenarioBroken(Exception):

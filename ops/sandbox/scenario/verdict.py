@@ -6,7 +6,7 @@ import msgspec
 
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
-from events.workload import WorkloadFinished
+from events.workload import WorkloadFinished, WorkloadParked
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
@@ -116,7 +116,7 @@ def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
     if expectation.runs_again:
         findings.append(CardVerdict(what=f"{job} runs again after its preemption", held=_ran_again(moments)))
     if expectation.refused:
-        last = [m.event.reason for m in moments if isinstance(m.event, AdmissionRefused)]
+        last = [m.event.reason for m in moments if isinstance(m.event, AdmissionRefused | WorkloadParked)]
         held = bool(last) and last[-1] == expectation.refused and not reserved
         findings.append(
             CardVerdict(what=f"{job} is refused with {expectation.refused}", held=held, seen=last[-1] if last else "")
