@@ -40,6 +40,7 @@ DEFAULTS: dict[str, bool] = {
     "TopologyAwareScheduling": True,
     "UnadmittedWorkloadsExplicitStatus": False,
     "UnadmittedWorkloadsObservability": True,
+    "WorkloadPriorityClassDefaulting": True,
     "WorkloadValidateResourcesAreNonNegative": True,
     "WorkloadValidationForPodSetMetadata": True,
 }

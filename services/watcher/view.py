@@ -30,6 +30,7 @@ from services.jobs.kinds import kinds_of
 from services.jobs.pods import leader_worker_group
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.conversion import to_v1beta2
+from services.watcher.default_class import with_default_class
 from services.watcher.device_config import hami_config
 from services.watcher.job_ownership import JobOwnership
 from services.watcher.jobs import JobState, job_state
@@ -300,8 +301,11 @@ class View:
         if state is None:
             return facts
         reported = self.workloads.get(state.workload) if known is not None else None
+        found = self._found.get(state.workload) if reported is None else None
+        before = reported or found
+        asked_before = None if before is None else before.spec
+        state = with_default_class(state, asked_before, self.priority_classes, self.settings)
         if reported is None:
-            found = self._found.get(state.workload)
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
@@ -316,7 +320,7 @@ class View:
                     marks=marks,
                 )
             )
-        found = changes(reported, state)
+        facts += changes(reported, state)
         if state.mark and not state.running:
             reported.suspended_by = state.mark
-        return [*facts, *found]
+        return facts
