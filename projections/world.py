@@ -12,38 +12,23 @@ trail goes back behind it, so a decision that does not come to stand takes none 
 import heapq
 from functools import partial
 
-from events.admission import PreemptionRequested
-from events.amount import Requests
-from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeLockObserved, NodeObserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.pod import PodAccounted
-from events.preemption import RoomClaimed
-from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
-    AdmissionCheckObserved,
     ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
-from events.topology import TopologyObserved
 from projections.amiss import Amiss
-from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, changes_after
+from projections.budgets.budget_usage import BudgetUsage, changes_after
+from projections.budgets.state import BudgetState
 from projections.devices.card_holdings import CardHoldings
-from projections.fair_sharing.ledger import Entered, Ledger
 from projections.feature_gates import enabled
 from projections.flavors.plan_cache import PlanCache
 from projections.object_versions import Versions
+from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import PendingQueues
 from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
-from projections.set_aside.records import Aside
 from projections.topology.usage import DomainTables, TopologyUsage
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
@@ -53,86 +38,53 @@ from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.terminating import Terminating
 
 
-class World:
-    """State folded from the log, and the indexes that keep its questions cheap."""
+class World(PreemptionState, BudgetState):
+    """State folded from the log, and the indexes that keep its questions cheap.
+
+    What a table holds is said where its room declares it: `state.py` of each room.
+    """
 
     def __init__(self) -> None:  # noqa: PLR0915 - one table after the other
         self.trail = Trail()
         self.shortcuts = True
         """Whether deciders may save work by hints, by what they remember, and by answers that need no search."""
         self.settings = DEFAULT_SETTINGS
-        """The configuration in force."""
         self.sole: dict[str, SettingsObserved] = {}
-        self.cluster_queues: dict[str, ClusterQueueObserved] = {}
-        self.cohorts: dict[str, CohortObserved] = {}
-        self.local_queues: dict[str, LocalQueueObserved] = {}
-        self.flavors: dict[str, FlavorObserved] = {}
-        self.topologies: dict[str, TopologyObserved] = {}
-        self.node_usage: dict[str, Requests] = {}
-        """By node, what its pods hold that are not placed by topology."""
-        self.priority_classes: dict[str, PriorityClassObserved] = {}
-        self.namespaces: dict[str, NamespaceObserved] = {}
-        self.checks: dict[str, AdmissionCheckObserved] = {}
-        self.limit_ranges: dict[str, LimitRangeObserved] = {}
-        self.runtime_classes: dict[str, RuntimeClassObserved] = {}
-        self.provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
-        self.provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
-        """ProvisioningRequests as the cluster shows them, by `namespace/name`."""
-        self.provisioning_of: dict[str, dict[str, None]] = {}
-        """Keys of the ProvisioningRequests of each workload."""
-        self.nodes: dict[str, NodeObserved] = {}
-        self.registered: dict[str, DevicesRegistered] = {}
-        self.node_locks: dict[str, NodeLockObserved] = {}
-        self.pods: dict[str, PodObserved] = {}
-        self.placed_pods: dict[str, dict[str, None]] = {}
-        """Keys of the pods that are placed by topology, by workload."""
-        self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
-        """The assignments of cards to single pods, by workload."""
-        self.refused: dict[str, ObjectRefused] = {}
+        self.cluster_queues, self.cohorts, self.local_queues, self.local_queues_of = {}, {}, {}, {}
+        self.flavors, self.topologies, self.checks = {}, {}, {}
+        self.namespaces, self.priority_classes, self.limit_ranges, self.runtime_classes = {}, {}, {}, {}
+        self.refused = {}
+        self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
+        self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
+        self.workloads, self.by_local_queue, self.second_passes = {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.terminating: dict[str, Terminating] = {}
         """Workload objects of jobs that somebody has deleted and that still bear Kueue's finalizer, by workload."""
-        self.workloads: dict[str, Workload] = {}
-        self.requests: dict[str, PreemptionRequested] = {}
-        """Open preemption requests, by preemptor."""
-        self.answered: dict[str, int] = {}
-        """The sequence of the answer to each answered request, by preemptor: it waits for its victims to leave."""
-        self.claims: dict[str, RoomClaimed] = {}
-        """Quota kept for a preemptor while its victims leave (`RoomClaimed`), by preemptor."""
         self.epochs: dict[str, int] = {}
-        self.aside: dict[str, Aside] = {}
-        """Objects that services have set aside because they failed on them, by service and object."""
+        self.aside = {}
         self.amiss: dict[str, Amiss] = {}
         """Messages that were not folded as they stand, by stream, fault and author."""
-        self.ledgers: dict[str, Ledger] = {}
-        """Past usage by local queue, where admission fair sharing counts it."""
-        self.entered: dict[str, Entered] = {}
-        """What is counted there, by workload."""
-        self.budgets: dict[str, BudgetUsage] = {}
-        """The usage of each budget, by `ClusterQueue/name` and `Namespace/name`."""
-        self.budgeted: dict[str, CountedWorkload] = {}
-        """What is counted there, by workload."""
         self.versions = Versions(self.trail)
         self.lines = PendingQueues()
         self.quota = QuotaTree(self.trail)
+        self.holding = {}
+        self.requests, self.answered, self.claims = {}, {}, {}
+        self.ledgers, self.entered = {}, {}
+        self.budgets, self.budgeted = {}, {}
         self.cards = CardHoldings(self.trail)
+        self.pod_cards = {}
         self.domains = TopologyUsage(
             self.trail,
             DomainTables(
                 flavors=self.flavors, topologies=self.topologies, nodes=self.nodes, node_usage=self.node_usage
             ),
         )
-        self.local_queues_of: dict[str, dict[str, None]] = {}
-        """Keys of the local queues that lead to each cluster queue."""
-        self.by_local_queue: dict[str, dict[str, None]] = {}
-        self.holding: dict[str, QuotaHolders] = {}
-        """Workloads that hold quota, by cluster queue."""
+        self.placed_pods = {}
         self.work = WorkQueue(self.trail, self.workloads)
         self.reserved_work = WorkQueue(self.trail, self.workloads)
         """The part of `work` that holds quota and is not admitted yet."""
         self.request_work = WorkQueue(self.trail, self.requests)
-        """Preemptors with an open preemption request, to be looked at: a hint as `work` is."""
         self.pod_work = WorkQueue(self.trail, self.accounted)
         """Pods whose finalizer may be removed, to be looked at: a hint as `work` is."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
@@ -140,8 +92,6 @@ class World:
         self.cards_looked_at = -1
         """The number of card changes (`cards.count`) when all trees were last found to need no decision."""
         self.plan_cache = PlanCache()
-        self.second_passes: dict[str, None] = {}
-        """Workloads that hold quota and need domains for pods of theirs, to be looked at in the cycles of their tree."""
         self._deadlines: list[tuple[Millis, str]] = []
 
     def mark(self) -> int:

@@ -16,10 +16,10 @@ from ops.files.manifests import Document, ManifestBroken, read_manifests
 from ops.production.cards_view import job_of
 from ops.terminal.form import Form, print_answer
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.configured_cards import config_of
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang, Placed, place
 from projections.devices.requests import asks_for_cards
+from projections.devices.state import config_of
 from projections.devices.why import NodeAnswer, answers
 from projections.world import World
 from services.watcher.pod_shapes import pod_shape

@@ -7,13 +7,13 @@ from events.device import DevicesRegistered
 from events.event import Millis
 from projections.devices.capacity import ModelCapacity, Room, capacity
 from projections.devices.card_stakes import POD
-from projections.devices.configured_cards import config_of
 from projections.devices.drift import out_of_service
 from projections.devices.fit import asking
 from projections.devices.fragmentation import stranded
 from projections.devices.health import due
 from projections.devices.offer import Offer, offers
 from projections.devices.requests import pod_card_requests
+from projections.devices.state import config_of
 from projections.devices.use import IDLE, CardUse
 from projections.world import World
 

@@ -17,10 +17,10 @@ from events.event import Millis
 from events.quota import AdmissionCheckObserved, Budget, ClusterQueueObserved, NamespaceObserved
 from events.timestamp import format_timestamp
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, over, settled
+from projections.budgets.state import BudgetState
 from projections.calendar import begin, end
 from projections.quota.holders import QuotaHolders
 from projections.workloads.lifecycle import Workload, asks_for_cards
-from projections.world import World
 
 CONTROLLER = "kuelog.io/budget"
 """The controller of the built-in check."""
@@ -37,7 +37,7 @@ class UsedUp(msgspec.Struct, frozen=True):
     until: Millis
 
 
-def keep_budgets(world: World, event: AnyEvent, at: Millis) -> None:
+def keep_budgets(world: BudgetState, event: AnyEvent, at: Millis) -> None:
     """Bring what is counted in line with what an event has changed; where there is no budget this costs nothing."""
     if not world.budgets and not isinstance(event, ClusterQueueObserved | NamespaceObserved):
         return
@@ -54,7 +54,7 @@ def keep_budgets(world: World, event: AnyEvent, at: Millis) -> None:
                 follow(world, key, at)
 
 
-def follow(world: World, key: str, at: Millis) -> None:
+def follow(world: BudgetState, key: str, at: Millis) -> None:
     """Count for a workload what it holds now."""
     before, now = world.budgeted.get(key), _standing(world, key)
     if now == before:
@@ -81,7 +81,7 @@ def own_checks(
     return sorted(check.name for check in found if check is not None and check.controller == CONTROLLER)
 
 
-def used_up(world: World, workload: Workload, cluster_queue: str, at: Millis) -> UsedUp | None:
+def used_up(world: BudgetState, workload: Workload, cluster_queue: str, at: Millis) -> UsedUp | None:
     """The budget for want of which the workload has to wait: the one that is renewed last."""
     if not world.budgets or not own_checks(world.cluster_queues, world.checks, cluster_queue):
         return None
@@ -115,7 +115,7 @@ def _hours(resource: str, hours: int) -> int:
     return hours // _MILLI if resource == "cpu" else hours
 
 
-def _set(world: World, scope: str, budget: Budget | None, at: Millis, holders: Iterable[str]) -> None:
+def _set(world: BudgetState, scope: str, budget: Budget | None, at: Millis, holders: Iterable[str]) -> None:
     known = world.budgets.get(scope)
     if budget is None:
         if known is None:
@@ -141,7 +141,7 @@ def _changed(usage: BudgetUsage, budget: Budget, at: Millis) -> BudgetUsage:
     return msgspec.structs.replace(usage, budget=budget, began=begin(budget.period, at), amounts={})
 
 
-def _standing(world: World, key: str) -> CountedWorkload | None:
+def _standing(world: BudgetState, key: str) -> CountedWorkload | None:
     workload = world.workloads.get(key)
     if workload is None or workload.admission is None:
         return None

@@ -12,8 +12,8 @@ import msgspec
 
 from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import AdmissionCheckObserved
+from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 """The controller of the built-in check."""
@@ -52,7 +52,7 @@ def _limited(name: str) -> str:
     return f"{name[:most]}-{digest[:_DIGITS]}"
 
 
-def config_of(world: World, check: str) -> ProvisioningConfigObserved | None:
+def config_of(world: ProvisioningState, check: str) -> ProvisioningConfigObserved | None:
     """How a check asks the autoscaler; None when it can't, for the reason that `config_problem` gives."""
     found = world.checks.get(check)
     if found is None or found.parameters is None or config_problem(world, check):
@@ -60,7 +60,7 @@ def config_of(world: World, check: str) -> ProvisioningConfigObserved | None:
     return world.provisioning_configs.get(found.parameters.name)
 
 
-def config_problem(world: World, check: str) -> str:
+def config_problem(world: ProvisioningState, check: str) -> str:
     """What is wrong with the parameters of a provisioning check; empty when nothing is."""
     parameters = world.checks[check].parameters
     if parameters is None:
@@ -139,7 +139,7 @@ def requests_in_cluster(
     return [provisioning_requests[key] for key in sorted(provisioning_of.get(workload.key, ()))]
 
 
-def of_no_use(world: World, workload: Workload) -> list[ProvisioningRequestObserved]:
+def of_no_use(world: ProvisioningState, workload: Workload) -> list[ProvisioningRequestObserved]:
     """Requests in the cluster that are obsolete, such as those of workloads that have finished or are evicted."""
     there = requests_in_cluster(world.provisioning_requests, world.provisioning_of, workload)
     if not there:

@@ -40,7 +40,7 @@ from projections.object_versions import Known, Versions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
 from projections.workloads.lifecycle import PREEMPTED
-from projections.world import World
+from projections.workloads.state import WorkloadState
 
 Series = tuple[str, ...]
 """The name of a metric, and the values of its labels in the order of docs/metrics.md."""
@@ -301,7 +301,7 @@ class QueueCounters:
         self._settings[_UNTIL_READY] = saved.until_ready
         self._versions.restore(saved.known, saved.epoch)
 
-    def begin_in(self, world: World) -> None:
+    def begin_in(self, world: WorkloadState) -> None:
         """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
         self._courses = {key: course_of(workload) for key, workload in world.workloads.items()}
         self._cohorts = {name: queue.cohort for name, queue in world.cluster_queues.items()}

@@ -16,9 +16,9 @@ from projections.devices.capacity import Room
 from projections.devices.card_stakes import POD
 from projections.devices.fit import Asking, fit_container
 from projections.devices.gang import Gang, Placed, place, suits
+from projections.devices.state import DeviceState
 from projections.devices.use import NodeCards, states_of
 from projections.devices.workload_gangs import gangs_of
-from projections.world import World
 
 MOST_TRIED = 200
 """How many holders are tried one by one before several are taken together."""
@@ -78,7 +78,7 @@ def stranded(nodes: Iterable[NodeCards], asked: Sequence[CardRequest], pod: Aski
     return found
 
 
-def make_room(world: World, gangs: Sequence[Gang]) -> Advice | None:
+def make_room(world: DeviceState, gangs: Sequence[Gang]) -> Advice | None:
     """Whom to move or stop so that these gangs fit; None if even the end of everybody would not help.
 
     One holder that can move is better than one that has to wait, one is better than several; of equals lower priority
@@ -99,7 +99,7 @@ def make_room(world: World, gangs: Sequence[Gang]) -> Advice | None:
     return best or _several(world, gangs, holders)
 
 
-def _several(world: World, gangs: Sequence[Gang], holders: Sequence[str]) -> Advice | None:
+def _several(world: DeviceState, gangs: Sequence[Gang], holders: Sequence[str]) -> Advice | None:
     """The fewest first holders, in the order given, that make room together, without those that prove not to be needed."""
     if not _try(world, gangs, holders).placements:
         return None
@@ -118,7 +118,7 @@ def _several(world: World, gangs: Sequence[Gang], holders: Sequence[str]) -> Adv
     return _advice(world, gangs, chosen)
 
 
-def _advice(world: World, gangs: Sequence[Gang], leaving: Sequence[str]) -> Advice | None:
+def _advice(world: DeviceState, gangs: Sequence[Gang], leaving: Sequence[str]) -> Advice | None:
     with world.trial():
         cards = {holder: _cards_of(world, holder) for holder in leaving}
         for holder in leaving:
@@ -136,27 +136,27 @@ def _advice(world: World, gangs: Sequence[Gang], leaving: Sequence[str]) -> Advi
         return Advice(steps=tuple(steps), placements=placed.placements)
 
 
-def _elsewhere(world: World, holder: str) -> tuple[PodPlacement, ...]:
+def _elsewhere(world: DeviceState, holder: str) -> tuple[PodPlacement, ...]:
     workload = world.workloads.get(holder)
     gangs = gangs_of(world, workload) if workload is not None else []
     return place(world.cards, world.nodes, gangs, world.trail).placements if gangs else ()
 
 
-def _try(world: World, gangs: Sequence[Gang], leaving: Sequence[str]) -> Placed:
+def _try(world: DeviceState, gangs: Sequence[Gang], leaving: Sequence[str]) -> Placed:
     with world.trial():
         for holder in leaving:
             _vacate(world, holder)
         return place(world.cards, world.nodes, gangs, world.trail)
 
 
-def _vacate(world: World, holder: str) -> None:
+def _vacate(world: DeviceState, holder: str) -> None:
     if holder.startswith(POD):
         world.cards.remove_pod(holder.removeprefix(POD))
     else:
         world.cards.vacate(holder)
 
 
-def _holders(world: World, gangs: Sequence[Gang]) -> list[str]:
+def _holders(world: DeviceState, gangs: Sequence[Gang]) -> list[str]:
     """The holders of cards on suitable nodes, in the order in which they should make room."""
     memory: dict[str, int] = {}
     for name in sorted(world.cards.nodes):
@@ -175,5 +175,5 @@ def _holders(world: World, gangs: Sequence[Gang]) -> list[str]:
     return sorted(memory, key=order)
 
 
-def _cards_of(world: World, holder: str) -> tuple[str, ...]:
+def _cards_of(world: DeviceState, holder: str) -> tuple[str, ...]:
     return tuple(sorted(uuid for uuid, row in world.cards.stakes.items() if holder in row))

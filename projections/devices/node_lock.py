@@ -5,7 +5,7 @@ import msgspec
 from events.event import Millis
 from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
 from projections.devices.bad_annotation import BadAnnotation
-from projections.world import World
+from projections.nodes.state import NodeState
 
 NODE_LOCK = "hami.io/mutex.lock"
 EXPIRES_AFTER: Millis = 5 * 60 * 1000
@@ -24,7 +24,7 @@ class NodeLock(msgspec.Struct, frozen=True, kw_only=True):
         return at - self.since > EXPIRES_AFTER
 
 
-def waited_for(world: World, node: str, at: Millis) -> str:
+def waited_for(world: NodeState, node: str, at: Millis) -> str:
     """The lock that pods bound for a node wait for, and when it ends; empty where none is held.
 
     HAMi looks at a lock when it binds a pod: one that is older than five minutes, or whose pod is gone, is broken then. Which

@@ -15,10 +15,9 @@ from events.settings import DevicePolicy
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.card_stakes import POD
-from projections.devices.configured_cards import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.devices.use import IDLE, CardUse
 from projections.devices.vendor import Vendor
-from projections.world import World
 
 COUNT, MEMORY, CORES = "count", "memory", "cores"
 PERCENT = 100
@@ -70,7 +69,7 @@ def meaning_of(resource: str, config: CardConfig = HAMI) -> CardResource | None:
     return None
 
 
-def offers(world: World, flavor: str) -> list[Offer]:
+def offers(world: DeviceState, flavor: str) -> list[Offer]:
     """All card resources of a flavor that some quota promises, by name."""
     promised = nominal_of(world, flavor)
     return [
@@ -81,7 +80,7 @@ def offers(world: World, flavor: str) -> list[Offer]:
     ]
 
 
-def cap(world: World, flavor: str, resource: str) -> int | None:
+def cap(world: DeviceState, flavor: str, resource: str) -> int | None:
     """The most of a resource that workloads may hold of a flavor in all; None where the quota alone decides.
 
     Asked for flavors under the policy `Cap` (docs/rules/devices.md#device-policy).
@@ -92,14 +91,14 @@ def cap(world: World, flavor: str, resource: str) -> int | None:
     return None if offer is None else max(offer.offered, 0)
 
 
-def any_cap(world: World) -> bool:
+def any_cap(world: DeviceState) -> bool:
     """Whether the cards bound the quota of any flavor."""
     return DevicePolicy.CAP in world.settings.device_policies.values() or any(
         flavor.device_policy is DevicePolicy.CAP for flavor in world.flavors.values()
     )
 
 
-def policy_of(world: World, flavor: str) -> DevicePolicy:
+def policy_of(world: DeviceState, flavor: str) -> DevicePolicy:
     """What the cards that are really there mean for a flavor: by its own word, else by the settings'."""
     known = world.flavors.get(flavor)
     if known is not None and known.device_policy is not None:
@@ -107,7 +106,7 @@ def policy_of(world: World, flavor: str) -> DevicePolicy:
     return world.settings.device_policies.get(flavor, DevicePolicy.IGNORE)
 
 
-def nominal_of(world: World, flavor: str) -> dict[str, int]:
+def nominal_of(world: DeviceState, flavor: str) -> dict[str, int]:
     """What all cluster queues and cohorts promise of a flavor, by resource."""
     found: dict[str, int] = {}
     for owner in (*world.cluster_queues.values(), *world.cohorts.values()):
@@ -118,7 +117,7 @@ def nominal_of(world: World, flavor: str) -> dict[str, int]:
     return found
 
 
-def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | None:
+def _offer(world: DeviceState, flavor: str, resource: str, nominal: int) -> Offer | None:
     meaning, known = meaning_of(resource, config_of(world)), world.flavors.get(flavor)
     if meaning is None or known is None:
         return None
@@ -132,7 +131,7 @@ def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | No
     return Offer(flavor=flavor, resource=resource, policy=policy_of(world, flavor), nominal=nominal, **cached[2])
 
 
-def _totals(world: World, labels: Mapping[str, str], vendor: Vendor, what: str) -> dict[str, int]:
+def _totals(world: DeviceState, labels: Mapping[str, str], vendor: Vendor, what: str) -> dict[str, int]:
     totals: dict[str, int] = dict.fromkeys(("registered", "unhealthy", "absent", "cordoned", "unmanaged"), 0)
     for node in _nodes(world.cards, world, labels):
         registered, seen = world.cards.nodes[node], world.nodes.get(node)
@@ -152,7 +151,7 @@ def _totals(world: World, labels: Mapping[str, str], vendor: Vendor, what: str) 
     return totals
 
 
-def _nodes(cards: CardHoldings, world: World, labels: Mapping[str, str]) -> Iterable[str]:
+def _nodes(cards: CardHoldings, world: DeviceState, labels: Mapping[str, str]) -> Iterable[str]:
     for node in cards.nodes:
         seen = world.nodes.get(node)
         if seen is not None and all(seen.labels.get(key) == value for key, value in labels.items()):

@@ -15,9 +15,9 @@ from events.workload import Member, MemberState
 from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.card_holdings import TERMINAL
 from projections.devices.chip_families import pin_of
+from projections.devices.state import DeviceState
 from projections.devices.vendors import BY_WORD
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
 def pins(placements: Iterable[PodPlacement]) -> dict[str, str]:
@@ -47,19 +47,19 @@ def needs_pins(workload: Workload, pod_set: str) -> bool:
     return any(pins([one]) != pins(found[:1]) for one in found[1:])
 
 
-def assigned(world: World, workload: Workload) -> tuple[PodCardsAssigned, ...]:
+def assigned(world: DeviceState, workload: Workload) -> tuple[PodCardsAssigned, ...]:
     """The assignments of cards to pods under the reservation in force."""
     reservation = workload.devices.reservation if workload.devices is not None else 0
     return tuple(one for one in world.pod_cards.get(workload.key, ()) if one.reservation == reservation)
 
 
-def pins_by_pod(world: World, workload: Workload) -> dict[str, dict[str, str]]:
+def pins_by_pod(world: DeviceState, workload: Workload) -> dict[str, dict[str, str]]:
     """By pod UID, the annotations that keep each pod to the cards assigned to it."""
     found = {(one.pod_set, one.index): one for one in (workload.devices.placements if workload.devices else ())}
     return {one.uid: pins([found[one.pod_set, one.index]]) for one in assigned(world, workload)}
 
 
-def next_assignments(world: World, workload: Workload) -> Iterator[PodCardsAssigned]:
+def next_assignments(world: DeviceState, workload: Workload) -> Iterator[PodCardsAssigned]:
     """Assign cards that no living pod has to gated pods: those of its index to a pod of an Indexed Job, else the first."""
     if workload.devices is None:
         return
@@ -68,7 +68,7 @@ def next_assignments(world: World, workload: Workload) -> Iterator[PodCardsAssig
             yield from _for_set(world, workload, workload.devices.reservation, pod_set)
 
 
-def _for_set(world: World, workload: Workload, reservation: int, pod_set: str) -> Iterator[PodCardsAssigned]:
+def _for_set(world: DeviceState, workload: Workload, reservation: int, pod_set: str) -> Iterator[PodCardsAssigned]:
     known = [one for one in assigned(world, workload) if one.pod_set == pod_set]
     taken = {one.index for one in known if _lives(world, workload, one)}
     served = {one.uid for one in known}
@@ -92,7 +92,7 @@ class GatedPod(msgspec.Struct, frozen=True):
     completion_index: int | None = None
 
 
-def _waiting(world: World, workload: Workload, pod_set: str) -> list[GatedPod]:
+def _waiting(world: DeviceState, workload: Workload, pod_set: str) -> list[GatedPod]:
     """The gated pods of a pod set, in the order of their creation."""
     if workload.spec.members:
         return [
@@ -113,11 +113,11 @@ def _waiting(world: World, workload: Workload, pod_set: str) -> list[GatedPod]:
     return [GatedPod(one.name, one.uid, one.completion_index) for one in found]
 
 
-def _pods_of(world: World, workload: Workload) -> list[PodObserved]:
+def _pods_of(world: DeviceState, workload: Workload) -> list[PodObserved]:
     return [world.pods[key] for key in world.cards.care.gated.get(workload.key, ())]
 
 
-def _lives(world: World, workload: Workload, one: PodCardsAssigned) -> bool:
+def _lives(world: DeviceState, workload: Workload, one: PodCardsAssigned) -> bool:
     members: tuple[Member, ...] = workload.spec.members
     if any(each.uid == one.uid and each.state is not MemberState.OVER for each in members):
         return True
@@ -125,7 +125,7 @@ def _lives(world: World, workload: Workload, one: PodCardsAssigned) -> bool:
     return pod is not None and pod.uid == one.uid and pod.phase not in TERMINAL
 
 
-def hold_at_gate(world: World, pod: PodObserved) -> None:
+def hold_at_gate(world: DeviceState, pod: PodObserved) -> None:
     """Record whether a pod waits at its scheduling gate for its cards."""
     key = f"{pod.namespace}/{pod.name}"
     if pod.gated and pod.workload:
@@ -134,7 +134,7 @@ def hold_at_gate(world: World, pod: PodObserved) -> None:
         world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
 
 
-def leave_gate(world: World, key: str) -> None:
+def leave_gate(world: DeviceState, key: str) -> None:
     """A pod is gone: the cards assigned to it may be assigned to another one."""
     pod = world.pods.get(key)
     if pod is not None and pod.workload in world.workloads:
@@ -142,7 +142,7 @@ def leave_gate(world: World, key: str) -> None:
         world.work.mark_dirty(pod.workload)
 
 
-def assign(world: World, event: PodCardsAssigned) -> None:
+def assign(world: DeviceState, event: PodCardsAssigned) -> None:
     """Cards are assigned to a pod; an earlier assignment of the same cards was to a pod that is gone."""
     workload = world.workloads.get(event.workload)
     if workload is None or workload.devices is None or workload.devices.reservation != event.reservation:
@@ -153,7 +153,7 @@ def assign(world: World, event: PodCardsAssigned) -> None:
     world.work.mark_dirty(event.workload)
 
 
-def forget_assignments(world: World, workload: str, reservation: int) -> None:
+def forget_assignments(world: DeviceState, workload: str, reservation: int) -> None:
     """The cards of an attempt are free again."""
     if any(one.reservation == reservation for one in world.pod_cards.get(workload, ())):
         world.trail.drop(world.pod_cards, workload)

@@ -9,10 +9,10 @@ from events.card import CardRequest
 from projections.devices.fit import Asking, asking, fit_asking, fit_container, reason_text
 from projections.devices.gang import Gang
 from projections.devices.requests import pod_card_requests
+from projections.devices.state import DeviceState
 from projections.devices.suitability import Suitability
 from projections.devices.use import CardState, NodeCards, states_of
 from projections.devices.vendor import serves
-from projections.world import World
 
 
 class CardAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[CardAnswer, ...] = ()
 
 
-def answers(world: World, gang: Gang) -> list[NodeAnswer]:
+def answers(world: DeviceState, gang: Gang) -> list[NodeAnswer]:
     """What every node with cards answers to one pod of the gang, by node name."""
     shape = gang.pod_set.shape
     asked_by = pod_card_requests(shape, gang.config)

@@ -1,13 +1,12 @@
 """The pods of a workload with quota as gangs: how many of each set, on nodes of which flavor."""
 
-from projections.devices.configured_cards import config_of
 from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
+from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
-def gangs_of(world: World, workload: Workload) -> list[Gang]:
+def gangs_of(world: DeviceState, workload: Workload) -> list[Gang]:
     """The pod sets that ask for cards, as they were admitted; empty for a workload without quota."""
     if workload.admission is None:
         return []

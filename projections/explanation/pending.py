@@ -13,11 +13,11 @@ from projections.devices.node_lock import waited_for
 from projections.explanation.read_models import cluster_queue_name, job_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.preemption.requested import still_holds
+from projections.preemption.state import PreemptionState
 from projections.queues.order import order_in_line
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 _AHEAD = 5
 
@@ -45,7 +45,7 @@ _FIXES: Mapping[str, str] = {
 }
 
 
-def outline(world: World, workload: Workload) -> Explanation:
+def outline(world: PreemptionState, workload: Workload) -> Explanation:
     """The workload's identity and state, before any reason is looked for."""
     state = state_of(workload)
     return Explanation(
@@ -60,7 +60,7 @@ def outline(world: World, workload: Workload) -> Explanation:
     )
 
 
-def holding(world: World, workload: Workload, explanation: Explanation, at: Millis) -> None:
+def holding(world: PreemptionState, workload: Workload, explanation: Explanation, at: Millis) -> None:
     """Why a workload that holds quota does not run yet, if it does not."""
     if explanation.state == "stopping":
         explanation.tier, explanation.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
@@ -90,7 +90,7 @@ def holding(world: World, workload: Workload, explanation: Explanation, at: Mill
         explanation.reason, explanation.message = workload.devices.refused, workload.devices.message
 
 
-def _locks(world: World, workload: Workload, at: Millis) -> list[str]:
+def _locks(world: PreemptionState, workload: Workload, at: Millis) -> list[str]:
     """What its pods that are not bound yet wait for on the nodes that they go to."""
     nodes = sorted({one.node for one in (workload.devices.placements if workload.devices is not None else ())})
     own = {key for key, pod in world.pods.items() if pod.workload == workload.key}
@@ -104,7 +104,7 @@ def _locks(world: World, workload: Workload, at: Millis) -> list[str]:
 
 
 def waiting(
-    world: World,
+    world: PreemptionState,
     workload: Workload,
     explanation: Explanation,
     *,
@@ -187,7 +187,7 @@ def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
     return Tier.QUEUE if short and limited else Tier.COHORT
 
 
-def place_in_line(world: World, workload: Workload) -> QueuePosition:
+def place_in_line(world: PreemptionState, workload: Workload) -> QueuePosition:
     """Its place among all who wait for its cluster queue: in line, or beside it since they were refused; none while it is held back."""
     if not workload.line:
         return QueuePosition()
@@ -201,7 +201,7 @@ def place_in_line(world: World, workload: Workload) -> QueuePosition:
     return QueuePosition(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))
 
 
-def ahead_of(world: World, workload: Workload) -> list[str]:
+def ahead_of(world: PreemptionState, workload: Workload) -> list[str]:
     """All who are before it in its line, the nearest first."""
     if not workload.line:
         return []

@@ -5,11 +5,11 @@ from projections.explanation.words import ShareChange
 from projections.fair_sharing.share import share_of
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
+from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
-from projections.world import World
 
 
-def standings(world: World, request: PreemptionRequested) -> tuple[ShareChange, ...]:
+def standings(world: QuotaState, request: PreemptionRequested) -> tuple[ShareChange, ...]:
     """The nodes that the preemption changes, on the world that the request was made on; it is left as it was."""
     node = world.quota.node(request.cluster_queue)
     if node is None:
@@ -60,7 +60,7 @@ def _usage(quota: QuotaTree, request: PreemptionRequested) -> Usage:
     return usage
 
 
-def _held(world: World, key: str) -> tuple[Node, Usage] | None:
+def _held(world: QuotaState, key: str) -> tuple[Node, Usage] | None:
     workload = world.workloads.get(key)
     if workload is None or workload.admission is None:
         return None

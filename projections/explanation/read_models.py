@@ -6,10 +6,10 @@ import msgspec
 
 from events.amount import UNLIMITED
 from events.event import Millis
+from projections.queues.state import QueueState
 from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
 class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ def in_tree(quota: QuotaTree, cluster_queue: str, tree: str) -> bool:
     return not tree or tree in (root, root.partition("/")[2])
 
 
-def queue_rows(world: World, tree: str = "") -> list[QueueRow]:
+def queue_rows(world: QueueState, tree: str = "") -> list[QueueRow]:
     """All cluster queues, by name."""
     rows: list[QueueRow] = []
     for name, queue in sorted(world.cluster_queues.items()):
@@ -89,7 +89,7 @@ def queue_rows(world: World, tree: str = "") -> list[QueueRow]:
     return rows
 
 
-def workload_rows(world: World, tree: str = "") -> list[WorkloadRow]:
+def workload_rows(world: QueueState, tree: str = "") -> list[WorkloadRow]:
     """All workloads, by key."""
     rows: list[WorkloadRow] = []
     for key, workload in sorted(world.workloads.items()):
@@ -121,7 +121,7 @@ def workload_rows(world: World, tree: str = "") -> list[WorkloadRow]:
     return rows
 
 
-def usage_rows(world: World, tree: str = "") -> list[UsageRow]:
+def usage_rows(world: QueueState, tree: str = "") -> list[UsageRow]:
     """What every node of the quota trees owns and uses, cohorts first."""
     rows: list[UsageRow] = []
     for node in (*world.quota.cohorts.values(), *world.quota.queues.values()):
@@ -187,7 +187,7 @@ def state_of(workload: Workload) -> WorkloadState:
     )
 
 
-def cluster_queue_name(world: World, workload: Workload) -> str:
+def cluster_queue_name(world: QueueState, workload: Workload) -> str:
     """The cluster queue that a workload holds quota of, or waits for; empty where there is none."""
     if workload.admission is not None:
         return workload.admission.cluster_queue

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from events.json_object import is_array, is_object
+from projections.devices.state import DeviceState
 from projections.explanation.about import KINDS
-from projections.world import World
 
 HIDDEN = "another namespace's"
 _SLASHED = re.compile(r"(?<![\w./-])(?:pod:)?([\w.-]+(?:/[\w.*-]+)+)")
@@ -65,7 +65,7 @@ class Redaction:
         return f"{HIDDEN} #{number}"
 
 
-def namespaces_in(world: World) -> list[str]:
+def namespaces_in(world: DeviceState) -> list[str]:
     """Every namespace that a world knows, or in which it knows anything."""
     keys = (*world.workloads, *world.pods, *world.local_queues)
     return sorted({*world.namespaces, *(key.partition("/")[0] for key in keys)})

@@ -9,13 +9,13 @@ from projections.explanation.words import Borrower, Shortage
 from projections.flavors.plan import Plan
 from projections.quota.columns import Column
 from projections.quota.node import Node
-from projections.world import World
+from projections.quota.state import QuotaState
 
 _NAMED = 5
 """So many of a borrower's workloads are named."""
 
 
-def shortages(world: World, plan: Plan, node: Node) -> tuple[Shortage, ...]:
+def shortages(world: QuotaState, plan: Plan, node: Node) -> tuple[Shortage, ...]:
     """Every flavor that the plan would look at, with the numbers as the tree stands."""
     found: list[Shortage] = []
     seen: set[Column] = set()
@@ -57,7 +57,7 @@ def totals(plan: Plan) -> dict[Column, int]:
     return found
 
 
-def borrowers(world: World, node: Node, column: Column) -> Iterator[Borrower]:
+def borrowers(world: QuotaState, node: Node, column: Column) -> Iterator[Borrower]:
     """The other queues of the tree that use more than their own, most first, with their workloads."""
     over = [
         (leaf.subtree[column] - leaf.usage[column], leaf.name)

@@ -12,13 +12,13 @@ from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
 from projections.fair_sharing.decay import BITS, entry_part
 from projections.fair_sharing.ledger import Entered, Ledger, settled
+from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
-def keep_ledgers(world: World, event: AnyEvent, at: Millis) -> Sequence[str]:
+def keep_ledgers(world: LedgerState, event: AnyEvent, at: Millis) -> Sequence[str]:
     """Bring the ledgers in line with what an event has changed; where nothing is counted this costs nothing.
 
     Returns the cluster queues that may order their pending workloads in another way from now on.
@@ -35,7 +35,7 @@ def keep_ledgers(world: World, event: AnyEvent, at: Millis) -> Sequence[str]:
     return ()
 
 
-def follow(world: World, key: str, at: Millis) -> None:
+def follow(world: LedgerState, key: str, at: Millis) -> None:
     """Bring what is counted for a workload in line with what it holds, after something happened to it."""
     rule, entered = world.settings.admission_fair_sharing, world.entered.get(key)
     if rule is None and entered is None:
@@ -68,7 +68,7 @@ def settle_all(settings: SettingsObserved, ledgers: dict[str, Ledger], trail: Tr
             trail.put(ledgers, key, settled(ledger, rule, at))
 
 
-def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> Sequence[str]:
+def enroll(world: LedgerState, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> Sequence[str]:
     """Begin or end counting in the queues that a change is about, and name them."""
     names = [changed.name] if isinstance(changed, ClusterQueueObserved) else sorted(world.cluster_queues)
     for name in names:
@@ -78,7 +78,7 @@ def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: M
 
 
 def _standing(
-    world: World, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
+    world: LedgerState, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
 ) -> Entered | None:
     """What should be counted for a workload as it stands; it counts in the local queue through which it was admitted."""
     if workload is None or workload.admission is None or not by_usage(world, workload.admission.cluster_queue):

@@ -7,7 +7,7 @@ from events.event import Millis
 from events.quantity import parse_quantity
 from projections.fair_sharing.decay import ONE
 from projections.fair_sharing.ledger import settled
-from projections.world import World
+from projections.fair_sharing.state import LedgerState
 
 PastUsage = tuple[bool, Fraction]
 """Whether it is infinite, and else the number: resources by weight, by the weight of the queue."""
@@ -17,7 +17,7 @@ UNITS = {"cpu": 1000}
 TOO_MUCH: PastUsage = (True, Fraction())
 
 
-def past_usage(world: World, local_queue: str, at: Millis) -> PastUsage:
+def past_usage(world: LedgerState, local_queue: str, at: Millis) -> PastUsage:
     """Usage and penalties of a local queue at a time; infinite when its weight is 0."""
     rule, ledger = world.settings.admission_fair_sharing, world.ledgers.get(local_queue)
     queue = world.local_queues.get(local_queue)

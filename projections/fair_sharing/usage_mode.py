@@ -4,11 +4,11 @@ Rule: docs/rules/fair-sharing.md#usage-order
 """
 
 from events.quota import AdmissionMode
+from projections.configuration import Configuration
 from projections.feature_gates import enabled
-from projections.world import World
 
 
-def by_usage(world: World, cluster_queue: str) -> bool:
+def by_usage(world: Configuration, cluster_queue: str) -> bool:
     """Whether admission fair sharing is configured and this queue asks for it."""
     if world.settings.admission_fair_sharing is None:
         return False

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from events.admission import AdmissionRefused
 from projections.feature_gates import enabled
 from projections.queues.pending_queues import PendingQueues
+from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 Progress = Mapping[tuple[str, str], int]
 """Index of the last flavor that was tried, by pod set and resource."""
@@ -20,7 +20,7 @@ Progress = Mapping[tuple[str, str], int]
 NOTHING: Progress = {}
 
 
-def progress_of(world: World, workload: Workload, cluster_queue: str) -> Progress:
+def progress_of(world: QueueState, workload: Workload, cluster_queue: str) -> Progress:
     """Where the search goes on; empty when it starts with the first flavor.
 
     What was tried before quota came back is forgotten, unless FlavorFungibilityPreserveScanProgress is on.

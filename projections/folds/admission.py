@@ -31,6 +31,7 @@ from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import answer_request, end_request, open_request
+from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import remember_preemptor, requeue_refused
 from projections.queues.order import order_in_line
 from projections.queues.requeue_rule import comes_back
@@ -54,7 +55,6 @@ from projections.workloads.lifecycle import (
     without_conditions,
 )
 from projections.workloads.pods_ready import waits_for_start
-from projections.world import World
 
 AdmissionEvent: TypeAlias = (
     QuotaReserved
@@ -74,7 +74,7 @@ AdmissionEvent: TypeAlias = (
 )
 
 
-def evolve_admission(world: World, event: AdmissionEvent, position: LogPosition) -> None:
+def evolve_admission(world: PreemptionState, event: AdmissionEvent, position: LogPosition) -> None:
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
     match event:
         case PreemptionRefused():
@@ -92,7 +92,7 @@ def evolve_admission(world: World, event: AdmissionEvent, position: LogPosition)
 
 
 def _evolve_workload(  # noqa: C901 - one case per event
-    world: World,
+    world: PreemptionState,
     workload: Workload,
     event: QuotaReserved
     | AdmissionRefused
@@ -159,7 +159,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             assert_never(event)
 
 
-def _reserve(world: World, workload: Workload, event: QuotaReserved, position: LogPosition) -> None:
+def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, position: LogPosition) -> None:
     if workload.line:
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
@@ -205,7 +205,9 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, position: L
         world.cards.propose(workload.key, position.sequence, event.placements)
 
 
-def _assign_topology(world: World, workload: Workload, event: TopologyAssigned, position: LogPosition) -> None:
+def _assign_topology(
+    world: PreemptionState, workload: Workload, event: TopologyAssigned, position: LogPosition
+) -> None:
     if workload.admission is None:
         return
     world.domains.charge(workload.key, event.assignments)
@@ -220,7 +222,7 @@ def _assign_topology(world: World, workload: Workload, event: TopologyAssigned, 
     )
 
 
-def _refuse(world: World, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
+def _refuse(world: PreemptionState, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
     # Without granular reasons a closed preemption gate is shown like any other attempt that failed.
     gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
     changed = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, position)
@@ -243,7 +245,7 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, position:
     requeue_refused(world, workload, event)
 
 
-def _request(world: World, workload: Workload, event: PreemptionRequested, position: LogPosition) -> None:
+def _request(world: PreemptionState, workload: Workload, event: PreemptionRequested, position: LogPosition) -> None:
     changed = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, position)
     workload = replace(changed, attempt=event, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
@@ -266,7 +268,7 @@ def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, Check
     return {**workload.checks, **over} if over else workload.checks
 
 
-def _release(world: World, workload: Workload, event: QuotaReleased, position: LogPosition) -> None:
+def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, position: LogPosition) -> None:
     give_back(world, workload)
     workload = replace(
         workload,
@@ -290,7 +292,7 @@ def _release(world: World, workload: Workload, event: QuotaReleased, position: L
     world.put_workload(workload)
 
 
-def give_back(world: World, workload: Workload) -> None:
+def give_back(world: PreemptionState, workload: Workload) -> None:
     """Return what a workload holds by its admission: quota, domains, and the cards that were proposed for it."""
     world.domains.release(workload.key)
     if release_quota(world.quota, world.holding, world.trail, workload):

@@ -8,8 +8,8 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
 from projections.checks.required import required_checks
-from projections.devices.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
+from projections.devices.state import DeviceState, config_of
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import (
@@ -22,12 +22,11 @@ from projections.workloads.lifecycle import (
     Requeue,
     Workload,
 )
-from projections.world import World
 
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
-def adopt(world: World, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
+def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
     """The workload with the status that it was found with: the beginning of its story here."""
     conditions = {condition.type: condition for condition in status.conditions}
     adopted = replace(
@@ -82,7 +81,7 @@ def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStat
     return condition.since if condition is not None and condition.since and status in (None, condition.status) else None
 
 
-def _held_already(world: World, adopted: Workload, admission: Admission) -> Devices | None:
+def _held_already(world: DeviceState, adopted: Workload, admission: Admission) -> Devices | None:
     """What runs has its cards: its pods hold them, and are charged for them. Nothing is set aside for it once more."""
     asks = any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in adopted.spec.pod_sets)
     return Devices(reservation=admission.reservation) if asks and adopted.admitted else None

@@ -1,14 +1,7 @@
-"""What folds of several rooms have in common: plans that are forgotten, refusals that are over, a configuration that is used anew."""
+"""What changes of the configuration lead to in several rooms: plans are forgotten, and who was refused is tried again."""
 
-from events.control import ObjectRefused
 from projections.queues.retry import reclass_namespace, retry_all_refused, retry_users_of_flavor
-from projections.trail import Trail
 from projections.world import World
-
-
-def accept(refused: dict[str, ObjectRefused], trail: Trail, kind: str, namespace: str, name: str) -> None:
-    """Forget the refusal of an object (`ObjectRefused`): it is understood now, or gone."""
-    trail.drop(refused, f"{kind}/{namespace}/{name}")
 
 
 def forget_plans(world: World) -> None:

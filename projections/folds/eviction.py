@@ -19,10 +19,10 @@ from projections.workloads.lifecycle import (
     with_condition,
     with_news,
 )
-from projections.world import World
+from projections.workloads.state import WorkloadState
 
 
-def preempted(world: World, event: PreemptionOrdered, workload: Workload, position: LogPosition) -> Workload:
+def preempted(world: WorkloadState, event: PreemptionOrdered, workload: Workload, position: LogPosition) -> Workload:
     """The victim with its conditions; victim and preemptor both get a Kubernetes Event."""
     _tell_preemptor(world, event, workload, position)
     condition = true_condition(PREEMPTED, event.reason, event.message, workload, position)
@@ -81,7 +81,7 @@ def _preempted_message(workloads: Mapping[str, Workload], event: PreemptionOrder
     return event.message if preemptor is None else f"{event.message}; {both_priorities(preemptor, victim)}"
 
 
-def _tell_preemptor(world: World, event: PreemptionOrdered, victim: Workload, position: LogPosition) -> None:
+def _tell_preemptor(world: WorkloadState, event: PreemptionOrdered, victim: Workload, position: LogPosition) -> None:
     preemptor = world.workloads.get(event.preemptor)
     if preemptor is not None:
         message = making_room_message(preemptor, victim)

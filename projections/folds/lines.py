@@ -14,15 +14,15 @@ from events.workload import (
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.requested import end_request
+from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import enqueue
 from projections.workloads.conditions import in_line, parked
 from projections.workloads.lifecycle import REQUEUED, Workload, with_condition
-from projections.world import World
 
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
 
 
-def evolve_lines(world: World, event: LineEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
+def evolve_lines(world: PreemptionState, event: LineEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
     """Fold one decision of the queue manager about the lines."""
     match event:
         case WorkloadQueued():
@@ -41,7 +41,7 @@ def evolve_lines(world: World, event: LineEvent, position: LogPosition) -> None:
             assert_never(event)
 
 
-def _queue(world: World, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
+def _queue(world: PreemptionState, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
     if workload.line and workload.line != cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     queued = in_line(workload, world.settings, position)
@@ -53,7 +53,7 @@ def _queue(world: World, workload: Workload, cluster_queue: str, position: LogPo
     enqueue(world, workload)
 
 
-def _park(world: World, workload: Workload, event: WorkloadParked, position: LogPosition) -> None:
+def _park(world: PreemptionState, workload: Workload, event: WorkloadParked, position: LogPosition) -> None:
     if workload.line and workload.line != event.cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)
@@ -63,7 +63,7 @@ def _park(world: World, workload: Workload, event: WorkloadParked, position: Log
     world.put_workload(replace(changed, line=event.cluster_queue, decided=position.sequence))
 
 
-def _requeue(world: World, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
+def _requeue(world: PreemptionState, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
     condition = Condition(
         type=REQUEUED,
         status=ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE,

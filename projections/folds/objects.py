@@ -25,8 +25,9 @@ from events.quota import (
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
+from projections.configuration import accept
 from projections.devices.pod_cards import leave_gate
-from projections.folds.changed_configuration import accept, flavor_changed, forget_plans, readjust, reconfigured
+from projections.folds.changed_configuration import flavor_changed, forget_plans, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import (
     retry_all_refused,

@@ -16,12 +16,12 @@ from events.provisioning import (
 )
 from events.workload import CheckStatus
 from projections.checks.provisioning import CONFIG_KIND
-from projections.folds.changed_configuration import accept
+from projections.configuration import accept
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_users_of_check
+from projections.queues.state import QueueState
 from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Provisioning, Workload, with_news
-from projections.world import World
 
 ProvisioningEvent: TypeAlias = (
     ProvisioningConfigObserved
@@ -32,7 +32,7 @@ ProvisioningEvent: TypeAlias = (
 )
 
 
-def evolve_provisioning(world: World, event: ProvisioningEvent, position: LogPosition) -> None:
+def evolve_provisioning(world: QueueState, event: ProvisioningEvent, position: LogPosition) -> None:
     """Fold one such event; one about a workload that is gone changes nothing of it."""
     match event:
         case ProvisioningConfigObserved():
@@ -50,7 +50,7 @@ def evolve_provisioning(world: World, event: ProvisioningEvent, position: LogPos
             assert_never(event)
 
 
-def miss_provisioning(world: World, event: AnyEvent) -> None:
+def miss_provisioning(world: QueueState, event: AnyEvent) -> None:
     """Fold that a configuration or a request is gone, or that a configuration can't be read."""
     match event:
         case ObjectRemoved(kind="ProvisioningRequestConfig"):
@@ -97,14 +97,14 @@ def _ordered(workload: Workload, order: ProvisioningOrdered, position: LogPositi
     )
 
 
-def _retry_users_of_config(world: World, config: str) -> None:
+def _retry_users_of_config(world: QueueState, config: str) -> None:
     for name, check in sorted(world.checks.items()):
         found = check.parameters
         if found is not None and (found.kind, found.name) == (CONFIG_KIND, config):
             retry_users_of_check(world, name)
 
 
-def _see(world: World, event: ProvisioningRequestObserved) -> None:
+def _see(world: QueueState, event: ProvisioningRequestObserved) -> None:
     key = f"{event.namespace}/{event.name}"
     _lose(world, key)
     world.trail.put(world.provisioning_requests, key, event)
@@ -114,7 +114,7 @@ def _see(world: World, event: ProvisioningRequestObserved) -> None:
     _review(world.workloads, world.work, event.workload)
 
 
-def _lose(world: World, key: str) -> None:
+def _lose(world: QueueState, key: str) -> None:
     known = world.provisioning_requests.get(key)
     if known is None:
         return

@@ -33,9 +33,9 @@ from events.workload import (
 )
 from projections.log_position import LogPosition
 from projections.preemption.requested import end_request
+from projections.preemption.state import PreemptionState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Aside, Scope, aside_key, asides_of
 from projections.workloads.lifecycle import with_condition, with_news
-from projections.world import World
 
 SET_ASIDE = "SetAside"
 """The condition of a workload that a service has set aside."""
@@ -43,7 +43,7 @@ TAKEN_UP = "TakenUpAgain"
 _LEFT_ALONE = "The {} failed on this workload and leaves it alone until it or its queues change"
 
 
-def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
+def set_aside(world: PreemptionState, event: SetAside, position: LogPosition) -> None:
     """Fold that a service sets an object aside; a workload gets the condition SetAside."""
     scope, name = scope_of(event)
     workload = world.workloads.get(name) if scope is Scope.WORKLOAD else None
@@ -83,7 +83,7 @@ def scope_of(event: SetAside) -> tuple[Scope, str]:
     return next((one for one in named if one[1]), (Scope.NODE, event.node))
 
 
-def take_up_again(world: World, event: AnyEvent, position: LogPosition) -> None:
+def take_up_again(world: PreemptionState, event: AnyEvent, position: LogPosition) -> None:
     """Let objects that are set aside be tried again, if this event changes them or what they depend on."""
     if not world.aside:
         return
@@ -92,7 +92,7 @@ def take_up_again(world: World, event: AnyEvent, position: LogPosition) -> None:
             _take_up(world, key, position)
 
 
-def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR0911 - one case after the other
+def _concerns(world: PreemptionState, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR0911 - one case after the other
     match event:
         case (
             WorkloadSubmitted()
@@ -141,13 +141,13 @@ def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR
             return False
 
 
-def _tree_of(world: World, aside: Aside) -> str | None:
+def _tree_of(world: PreemptionState, aside: Aside) -> str | None:
     workload = world.workloads.get(aside.name) if aside.scope is Scope.WORKLOAD else None
     queue = world.cluster_queue_of(workload) if workload is not None else None
     return world.quota.root_of(queue.name) if queue is not None else None
 
 
-def _take_up(world: World, key: str, position: LogPosition) -> None:
+def _take_up(world: PreemptionState, key: str, position: LogPosition) -> None:
     aside = world.aside[key]
     world.trail.drop(world.aside, key)
     workload = world.workloads.get(aside.name) if aside.scope is Scope.WORKLOAD else None

@@ -20,6 +20,7 @@ from events.upkeep import (
 from events.workload import CheckStatus, Condition, ConditionStatus
 from projections.folds.workloads import leave
 from projections.log_position import LogPosition
+from projections.preemption.state import PreemptionState
 from projections.workloads.conditions import GATE_CLEARED_MESSAGE, PENDING, not_admitted, without_quota
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
@@ -30,7 +31,6 @@ from projections.workloads.lifecycle import (
     with_news,
     without_conditions,
 )
-from projections.world import World
 
 UpkeepEvent: TypeAlias = (
     ChecksRequired
@@ -47,14 +47,14 @@ UpkeepEvent: TypeAlias = (
 OWNER_NOT_FOUND = "OwnerNotFound"
 
 
-def evolve_upkeep(world: World, event: UpkeepEvent, position: LogPosition) -> None:
+def evolve_upkeep(world: PreemptionState, event: UpkeepEvent, position: LogPosition) -> None:
     """Fold one such decision; one about a workload that is gone changes nothing."""
     workload = world.workloads.get(event.workload)
     if workload is not None:
         world.put_workload(replace(_evolved(world, workload, event, position), decided=position.sequence))
 
 
-def _evolved(world: World, workload: Workload, event: UpkeepEvent, position: LogPosition) -> Workload:
+def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, position: LogPosition) -> Workload:
     match event:
         case ChecksRequired():
             return _require(workload, event, position)

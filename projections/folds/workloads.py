@@ -31,6 +31,7 @@ from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import end_request
+from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
@@ -39,7 +40,6 @@ from projections.trail import Trail
 from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, Workload, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
-from projections.world import World
 
 WorkloadFact: TypeAlias = (
     WorkloadSubmitted
@@ -57,7 +57,7 @@ WorkloadFact: TypeAlias = (
 )
 
 
-def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -> None:  # noqa: C901 - one case after the other
+def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:  # noqa: C901 - one case after the other
     """Fold one fact about a workload; a fact about one that is not known changes nothing."""
     if isinstance(event, WorkloadSubmitted):
         _submit(world, event, position)
@@ -122,7 +122,7 @@ def _turned(workload: Workload, position: LogPosition) -> Workload:
     return replace(workload, job_turned=position.sequence, seen=position.sequence)
 
 
-def _report(world: World, workload: Workload, event: CheckReported) -> None:
+def _report(world: PreemptionState, workload: Workload, event: CheckReported) -> None:
     before, check = workload.checks.get(event.check.name), event.check
     if before is not None:
         if _of_the_past(event, before):
@@ -132,7 +132,7 @@ def _report(world: World, workload: Workload, event: CheckReported) -> None:
     world.put_workload(replace(workload, checks={**workload.checks, check.name: check}))
 
 
-def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
+def _applied(world: PreemptionState, workload: Workload, event: DecisionApplied) -> None:
     if workload.discarded and event.sequence >= workload.decided:
         _forget(world, workload)
         return
@@ -156,14 +156,14 @@ def _of_the_past(event: CheckReported, before: CheckStatus) -> bool:
     return before.decided > 0 and event.check.state is CheckState.PENDING
 
 
-def _rejected(world: World, workload: Workload, event: DecisionRejected) -> None:
+def _rejected(world: PreemptionState, workload: Workload, event: DecisionRejected) -> None:
     # A report about an earlier decision may be right again by now: it is tried once more with what holds today.
     if event.reason == FAILED_TO_START and workload.admitted and event.sequence >= workload.decided:
         workload = replace(workload, start_failed=event.message)
     world.put_workload(workload)
 
 
-def _submit(world: World, event: WorkloadSubmitted, position: LogPosition) -> None:
+def _submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPosition) -> None:
     if event.workload in world.workloads:
         return  # Told twice, by two replicas or after a restart.
     workload = Workload(
@@ -205,7 +205,7 @@ def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:
     return spec
 
 
-def _change(world: World, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
+def _change(world: PreemptionState, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
     moved = workload.spec.queue != event.spec.queue
     if moved:
         _unindex(world.by_local_queue, world.trail, workload)
@@ -242,7 +242,7 @@ def _others(before: Workload, after: Workload) -> bool:
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
 
 
-def _reclaim(world: World, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:
+def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:
     if not enabled(world.settings, "ReclaimablePods"):
         return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence)
@@ -253,7 +253,7 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int], position:
     recharge(world.holding, world.quota, world.trail, changed)
 
 
-def leave(world: World, workload: Workload) -> Workload:
+def leave(world: PreemptionState, workload: Workload) -> Workload:
     """Take the workload out of its queue and give back its quota and its preemption requests."""
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
@@ -275,7 +275,7 @@ def _unindex(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload:
     trail.drop(by_local_queue.get(workload.local_queue, {}), workload.key)
 
 
-def _forget(world: World, workload: Workload) -> None:
+def _forget(world: PreemptionState, workload: Workload) -> None:
     _unindex(world.by_local_queue, world.trail, workload)
     world.trail.drop(world.workloads, workload.key)
     world.trail.drop(world.second_passes, workload.key)

@@ -14,13 +14,13 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
 from projections.preemption.policy import protected, satisfies_policy
+from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.columns import Column, Usage
 from projections.quota.holders import HolderOrder
 from projections.quota.node import Node
 from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
 IN_COHORT_RECLAMATION = "InCohortReclamation"
@@ -83,7 +83,7 @@ class CandidateGroups:
 
     __slots__ = ("_ask", "_gathered", "_levels", "_world", "own")
 
-    def __init__(self, world: World, context: PreemptionContext) -> None:
+    def __init__(self, world: PreemptionState, context: PreemptionContext) -> None:
         self._world, self._ask = world, context
         rules = context.queue.preemption
         self.own = [context.node] if rules.within_cluster_queue is not PreemptionPolicy.NEVER else []
@@ -157,7 +157,7 @@ class CandidateGroups:
 
 
 def as_candidate(
-    world: World, context: PreemptionContext, node: Node, key: str, variant: Variant | None
+    world: PreemptionState, context: PreemptionContext, node: Node, key: str, variant: Variant | None
 ) -> Candidate | None:
     """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none.
 

@@ -11,16 +11,16 @@ from projections.devices.card_holdings import CardHoldings
 from projections.devices.gang import Gang, place
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.preemption.classic import discharge, still_borrows
+from projections.preemption.state import PreemptionState
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 MOST_SINGLES = 64
 """So many candidates are tried alone before several are looked for."""
 
 
 def with_card_victims(
-    world: World, context: PreemptionContext, gangs: Sequence[Gang], chosen: Sequence[Candidate]
+    world: PreemptionState, context: PreemptionContext, gangs: Sequence[Gang], chosen: Sequence[Candidate]
 ) -> list[Candidate] | None:
     """The victims chosen for their quota, and those preempted besides so that all pods find cards.
 
@@ -41,7 +41,7 @@ def with_card_victims(
     return victims if more and (not left or _suffice(world, victims, gangs)) else None
 
 
-def _suffice(world: World, victims: Sequence[Candidate], gangs: Sequence[Gang]) -> bool:
+def _suffice(world: PreemptionState, victims: Sequence[Candidate], gangs: Sequence[Gang]) -> bool:
     """Whether the cards of victims suffice as they are: those on their way back may be first for somebody else.
 
     Without this, two who each count on what the other's victims leave preempt them in turns for ever.
@@ -52,7 +52,7 @@ def _suffice(world: World, victims: Sequence[Candidate], gangs: Sequence[Gang]) 
         return _placed(world.cards, world.nodes, world.trail, gangs)
 
 
-def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
+def cards_coming_back(world: PreemptionState, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
     """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
     with world.trial():
         _vacate_leavers(world.workloads, world.cards)
@@ -60,7 +60,7 @@ def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement
 
 
 def _by_right(
-    world: World, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
+    world: PreemptionState, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
 ) -> list[Candidate]:
     """First of all candidates, for who does not borrow then; else of those who may be preempted though he borrows.
 
@@ -138,7 +138,7 @@ class _Search:
         return _placed(self._cards, self._nodes, self._trail, self._gangs)
 
 
-def _holders_of_cards(world: World, context: PreemptionContext, without: set[str]) -> Iterator[Candidate]:
+def _holders_of_cards(world: PreemptionState, context: PreemptionContext, without: set[str]) -> Iterator[Candidate]:
     for candidate in CandidateGroups(world, context).in_order(by_priority=True):
         key = candidate.workload.key
         if key not in without and (world.cards.attempts_of(key) or world.cards.living.get(key)):

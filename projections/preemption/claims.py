@@ -7,17 +7,17 @@ its preemption rules.
 from events.admission import Victim
 from events.preemption import RoomClaimed
 from projections.preemption.requested import ANY_ADMISSION, still_holds
+from projections.preemption.state import PreemptionState
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
-from projections.world import World
 
 Claimed = dict[str, tuple[Node, Usage]]
 """By preemptor, the room that counts as used for everybody else, and where."""
 
 
-def claimed_room(world: World) -> Claimed:
+def claimed_room(world: PreemptionState) -> Claimed:
     """What all claims keep: as much of each as its victims have given back already."""
     found: Claimed = {}
     for preemptor in sorted(world.claims):
@@ -36,7 +36,7 @@ def end_claim(claims: dict[str, RoomClaimed], quota: QuotaTree, trail: Trail, pr
         quota.remove_usage(claim.cluster_queue, {})
 
 
-def _kept(world: World, claim: RoomClaimed) -> Usage:
+def _kept(world: PreemptionState, claim: RoomClaimed) -> Usage:
     kept: Usage = {}
     for room in claim.rooms:
         column = world.quota.column(room.flavor, room.resource)

@@ -8,13 +8,13 @@ from itertools import takewhile
 
 from events.quota import PreemptionPolicy
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
+from projections.preemption.state import PreemptionState
 from projections.quota.columns import Column
 from projections.quota.node import Node
 from projections.trail import Trail
-from projections.world import World
 
 
-def find_victims(world: World, context: PreemptionContext) -> list[Candidate]:
+def find_victims(world: PreemptionState, context: PreemptionContext) -> list[Candidate]:
     """The workloads that have to make room, in order; empty when no set of candidates would do.
 
     The world is as it was afterwards. The set is minimal with regard to leaving out single victims.

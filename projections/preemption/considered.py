@@ -15,8 +15,8 @@ from projections.preemption.candidates import PreemptionContext
 from projections.preemption.classic import still_borrows
 from projections.preemption.policy import protected, satisfies_policy
 from projections.quota.node import Node
+from projections.quota.state import QuotaState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 MOST_NAMED = 20
 MOST_LOOKED_AT = 200
@@ -31,7 +31,7 @@ class ConsideredHolders(msgspec.Struct, frozen=True):
     """How many workloads hold quota in the tree."""
 
 
-def considered(world: World, context: PreemptionContext, victims: Collection[str]) -> ConsideredHolders:
+def considered(world: QuotaState, context: PreemptionContext, victims: Collection[str]) -> ConsideredHolders:
     """The holders of quota that a preemptor considered, each with the verdict; none where its queue may not preempt."""
     rules, never = context.queue.preemption, PreemptionPolicy.NEVER
     if rules.within_cluster_queue is never and rules.reclaim_within_cohort is never:
@@ -49,7 +49,9 @@ def considered(world: World, context: PreemptionContext, victims: Collection[str
     return ConsideredHolders(tuple(found), in_tree)
 
 
-def _holders(world: World, context: PreemptionContext, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:
+def _holders(
+    world: QuotaState, context: PreemptionContext, victims: Collection[str]
+) -> Iterator[tuple[Workload, Node]]:
     """Those taken; then the holders of the own queue, and of the others by name, in the order of preemption."""
     own_listed = False
     for key in victims:

@@ -25,12 +25,12 @@ from projections.preemption.fair_strategy import (
 )
 from projections.preemption.fair_targets import LazyCandidates, TargetQueues
 from projections.preemption.mutual_preemption import by_share, may_come_back, sides
+from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.node import Node
-from projections.world import World
 
 
-def find_victims(world: World, context: PreemptionContext) -> list[Candidate]:
+def find_victims(world: PreemptionState, context: PreemptionContext) -> list[Candidate]:
     """The workloads that have to make room, in order; empty when no set of candidates would do.
 
     The world is as it was afterwards.
@@ -57,7 +57,7 @@ class FairSearch:
 
     __slots__ = ("_ask", "_excluded", "_names", "_victims", "_world")
 
-    def __init__(self, world: World, context: PreemptionContext, excluded: Container[str] = ()) -> None:
+    def __init__(self, world: PreemptionState, context: PreemptionContext, excluded: Container[str] = ()) -> None:
         self._world, self._ask, self._excluded = world, context, excluded
         self._names = world.quota.columns.names
         self._victims: list[Candidate] = []
@@ -185,7 +185,7 @@ class FairSearch:
         return bool(may_come_back(self._world, ask, kept))
 
 
-def candidates_in(world: World, context: PreemptionContext, node: Node) -> Iterator[Candidate]:
+def candidates_in(world: PreemptionState, context: PreemptionContext, node: Node) -> Iterator[Candidate]:
     """The candidates of one queue, in the order in which they would have to go.
 
     Rule: docs/rules/preemption.md#victims-order

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from projections.workloads.lifecycle import Workload
-from projections.world import World
+from projections.workloads.state import WorkloadState
 
 TURNS = 2
 """So often each of the two has preempted the other before it is called a loop: once is what priorities are for."""
@@ -44,7 +44,7 @@ def loops_of(workloads: Mapping[str, Workload], workload: Workload) -> list[Pree
     return found
 
 
-def preemption_loops(world: World) -> list[PreemptionLoop]:
+def preemption_loops(world: WorkloadState) -> list[PreemptionLoop]:
     """All loops, each once."""
     return [
         loop

@@ -21,10 +21,10 @@ from projections.preemption.fair_strategy import (
 )
 from projections.preemption.policy import satisfies_policy
 from projections.quota.node import Node
-from projections.world import World
+from projections.quota.state import QuotaState
 
 
-def may_come_back(world: World, context: PreemptionContext, victims: Sequence[Candidate]) -> list[Candidate]:
+def may_come_back(world: QuotaState, context: PreemptionContext, victims: Sequence[Candidate]) -> list[Candidate]:
     """Those chosen by share that could take the place back, as the tree stands: the preemptor charged, all victims taken away."""
     return [one for one in victims if by_share(context, one) and _may_take_back(world, context, one)]
 
@@ -34,7 +34,7 @@ def by_share(context: PreemptionContext, victim: Candidate) -> bool:
     return victim.variant is victim.variant.FAIR_SHARING and victim.node is not context.node
 
 
-def _may_take_back(world: World, context: PreemptionContext, victim: Candidate) -> bool:
+def _may_take_back(world: QuotaState, context: PreemptionContext, victim: Candidate) -> bool:
     columns = [column for column in victim.usage if column in context.usage]
     queue = world.cluster_queues.get(victim.node.name)
     policy = queue.preemption.reclaim_within_cohort if queue is not None else PreemptionPolicy.NEVER

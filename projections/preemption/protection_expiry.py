@@ -4,10 +4,10 @@ kuelog's own rules: a minimum run time and a cool-down after a preemption (see `
 """
 
 from projections.workloads.lifecycle import Workload
-from projections.world import World
+from projections.workloads.state import WorkloadState
 
 
-def schedule_protection_expiry(world: World, workload: Workload) -> None:
+def schedule_protection_expiry(world: WorkloadState, workload: Workload) -> None:
     """Have the tree looked at when the workload's minimum run time and its cool-down are over."""
     if workload.admission is None:
         return

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from events.admission import PreemptionRequested, Victim
+from projections.preemption.state import PreemptionState
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 ANY_ADMISSION = 0
 """The admission of victims in old logs, which do not record it: any reservation of theirs is meant."""
@@ -19,7 +19,7 @@ def still_holds(workloads: Mapping[str, Workload], victim: Victim) -> Workload |
     return workload if victim.admission in (ANY_ADMISSION, workload.admission.reservation) else None
 
 
-def open_request(world: World, request: PreemptionRequested) -> None:
+def open_request(world: PreemptionState, request: PreemptionRequested) -> None:
     """A workload asks for room, whatever it has asked for before."""
     world.trail.put(world.requests, request.workload, request)
     world.trail.drop(world.answered, request.workload)

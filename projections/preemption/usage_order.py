@@ -5,12 +5,12 @@ Rule: docs/rules/fair-sharing.md#usage-victims
 
 from events.event import Millis
 from projections.fair_sharing.past_usage import past_usage
+from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.quota.holders import HolderOrder
-from projections.world import World
 
 
-def in_order_of_usage(world: World, cluster_queue: str, row: list[HolderOrder], at: Millis) -> list[HolderOrder]:
+def in_order_of_usage(world: LedgerState, cluster_queue: str, row: list[HolderOrder], at: Millis) -> list[HolderOrder]:
     """Those of the local queue that has used the most come first; elsewhere the row stays as it is."""
     if not by_usage(world, cluster_queue):
         return row

@@ -12,7 +12,7 @@ from projections.budgets.enforcement import CONTROLLER as BUDGET_CONTROLLER
 from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
 from projections.checks.provisioning import config_problem
 from projections.feature_gates import enabled
-from projections.world import World
+from projections.queues.state import QueueState
 
 
 class ActiveCondition(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ NOT_TO_CLUSTER_QUEUE = "Can't submit new workloads to clusterQueue"
 _NO_MORE = "Can't admit new workloads"
 
 
-def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
+def inactive_reasons(world: QueueState, name: str) -> list[tuple[str, str]]:
     """Why a cluster queue takes nothing in: reason and what is the matter, first the one to show."""
     queue = world.cluster_queues[name]
     found: list[tuple[str, str]] = []
@@ -52,7 +52,7 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     return [*found, *_checks_amiss(world, queue), *_topologies_missing(world, queue)]
 
 
-def _checks_amiss(world: World, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
+def _checks_amiss(world: QueueState, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if not queue.checks:
         return found
@@ -67,7 +67,7 @@ def _checks_amiss(world: World, queue: ClusterQueueObserved) -> list[tuple[str, 
     return found
 
 
-def _topologies_missing(world: World, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
+def _topologies_missing(world: QueueState, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
     """Flavors of a queue whose topology is not there (docs/rules/topology.md#topology-not-found)."""
     names = dict.fromkeys(quotas.flavor for group in queue.groups for quotas in group.flavors)
     flavors = [flavor for name in names if (flavor := world.flavors.get(name)) is not None and flavor.topology]
@@ -87,7 +87,7 @@ def is_ours(checks: Mapping[str, AdmissionCheckObserved], check: str) -> bool:
     return checks[check].controller in OURS
 
 
-def check_active(world: World, check: str) -> ActiveCondition:
+def check_active(world: QueueState, check: str) -> ActiveCondition:
     """Whether a check is active: by what is known of ours, by what its controller says of any other."""
     found = world.checks[check]
     if not is_ours(world.checks, check):
@@ -96,7 +96,7 @@ def check_active(world: World, check: str) -> ActiveCondition:
     return ActiveCondition(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK
 
 
-def cluster_queue_active(world: World, name: str) -> ActiveCondition:
+def cluster_queue_active(world: QueueState, name: str) -> ActiveCondition:
     """The condition Active of a cluster queue; all reasons against it are in one message, as in Kueue."""
     if world.cluster_queues[name].terminating:
         return ActiveCondition(False, "Terminating", f"{_NO_MORE}; clusterQueue is terminating")
@@ -106,12 +106,12 @@ def cluster_queue_active(world: World, name: str) -> ActiveCondition:
     return ActiveCondition(False, reasons[0][0], f"{_NO_MORE}: {', '.join(message for _, message in reasons)}.")
 
 
-def takes_in(world: World, name: str) -> bool:
+def takes_in(world: QueueState, name: str) -> bool:
     """Whether a cluster queue admits at all."""
     return not world.cluster_queues[name].terminating and not inactive_reasons(world, name)
 
 
-def local_queue_active(world: World, key: str) -> ActiveCondition:
+def local_queue_active(world: QueueState, key: str) -> ActiveCondition:
     """The condition Active of a local queue."""
     local_queue = world.local_queues[key]
     if local_queue.stop is not StopPolicy.NONE:

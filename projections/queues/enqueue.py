@@ -12,8 +12,8 @@ from projections.feature_gates import enabled
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.queues.requeue_rule import stays_in_line
+from projections.queues.state import QueueState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 BULK = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
 """Refusals that hold for every workload of the class."""
@@ -27,7 +27,7 @@ def depends_on_namespace(limit_ranges: Mapping[str, LimitRangeObserved], cards: 
     return bool(limit_ranges or cards.care.quotas)
 
 
-def enqueue(world: World, workload: Workload) -> None:
+def enqueue(world: QueueState, workload: Workload) -> None:
     """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
     line = world.lines.of(workload.line)
     known = (
@@ -50,7 +50,7 @@ def enqueue(world: World, workload: Workload) -> None:
     world.quota.touch(workload.line)
 
 
-def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -> None:
+def requeue_refused(world: QueueState, workload: Workload, event: AdmissionRefused) -> None:
     """Where a refused workload waits: in line, or parked with its class."""
     line = world.lines.of(event.cluster_queue)
     if event.requeue in WAITS_FOR_OTHERS:
@@ -75,7 +75,7 @@ def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -
             line.park_refused(world.trail, key, order, kind=kind, reason=event.reason, stamp=stamp)
 
 
-def reclass(world: World, workload: Workload) -> None:
+def reclass(world: QueueState, workload: Workload) -> None:
     """What the workload asks for is counted in another way from now on: try it anew (docs/rules/queues.md#reclass)."""
     equivalence = equivalence_of(workload, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))
     changed = replace(workload, equivalence=equivalence)
@@ -86,7 +86,7 @@ def reclass(world: World, workload: Workload) -> None:
         world.quota.touch(workload.line)
 
 
-def remember_preemptor(world: World, workload: Workload, cluster_queue: str) -> None:
+def remember_preemptor(world: QueueState, workload: Workload, cluster_queue: str) -> None:
     """The workload waits for its victims; in a BestEffortFIFO queue it comes first.
 
     Rule: docs/rules/queues.md#preemptor-first

@@ -7,7 +7,7 @@ import msgspec
 
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved, FlavorObserved
 from events.topology import TopologyObserved
-from projections.world import World
+from projections.quota.state import QuotaState
 
 Holdable: TypeAlias = ClusterQueueObserved | FlavorObserved | TopologyObserved | AdmissionCheckObserved
 
@@ -21,7 +21,7 @@ class FinalizerWanted(msgspec.Struct, frozen=True):
     wanted: bool
 
 
-def wanted_finalizers(world: World) -> Iterator[FinalizerWanted]:
+def wanted_finalizers(world: QuotaState) -> Iterator[FinalizerWanted]:
     """All objects that don't bear the finalizer as they should, at the cost of looking at each once.
 
     It is put on at sight, and taken off one that is being deleted: a cluster queue once no workload has quota reserved in

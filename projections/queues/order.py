@@ -6,11 +6,11 @@ from events.workload import ConditionStatus
 from projections.fair_sharing.usage_mode import by_usage
 from projections.feature_gates import enabled
 from projections.queues.pending_queues import OrderKey
+from projections.queues.state import QueueState
 from projections.workloads.lifecycle import EVICTED, PREEMPTED, Workload
-from projections.world import World
 
 
-def order_in_line(world: World, workload: Workload) -> OrderKey:
+def order_in_line(world: QueueState, workload: Workload) -> OrderKey:
     """The total order: sticky preemptor, priority, time, UID, key; and the local queue, where each has a head of its own."""
     sticky = world.lines.of(workload.line).held.get("sticky") == workload.key if workload.line else False
     order = (
@@ -23,7 +23,7 @@ def order_in_line(world: World, workload: Workload) -> OrderKey:
     return (*order, workload.local_queue) if by_usage(world, workload.line) else order
 
 
-def order_anew(world: World, cluster_queue: str) -> None:
+def order_anew(world: QueueState, cluster_queue: str) -> None:
     """Order the pending workloads of a queue anew: what orders them there has changed."""
     line = world.lines.of(cluster_queue)
     for key in list(line.in_order()):

@@ -6,9 +6,9 @@ First those in line, in its order; then those beside it, as they would stand if 
 import msgspec
 
 from projections.queues.order import order_in_line
+from projections.queues.state import QueueState
 from projections.queues.status import NOT_PENDING
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class Position(msgspec.Struct, frozen=True):
     in_local_queue: int
 
 
-def positions(world: World, cluster_queue: str) -> list[Position]:
+def positions(world: QueueState, cluster_queue: str) -> list[Position]:
     """All pending workloads of a cluster queue, first to last."""
     line = world.lines.of(cluster_queue)
     parked = [world.workloads[key] for key, reason in line.parked.items() if reason not in NOT_PENDING]

@@ -7,10 +7,10 @@ A change of quota has refused workloads tried again by itself; everything else t
 
 from projections.queues.enqueue import reclass
 from projections.queues.pending_queues import PendingQueues
+from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
 from projections.work_queue import WorkQueue
-from projections.world import World
 
 
 def retry_refused(quota: QuotaTree, lines: PendingQueues, trail: Trail, cluster_queue: str) -> None:
@@ -19,13 +19,13 @@ def retry_refused(quota: QuotaTree, lines: PendingQueues, trail: Trail, cluster_
     quota.touch(cluster_queue)
 
 
-def retry_all_refused(world: World) -> None:
+def retry_all_refused(world: QueueState) -> None:
     """Let everything that was refused be tried again."""
     for name in sorted(world.cluster_queues):
         retry_refused(world.quota, world.lines, world.trail, name)
 
 
-def retry_users_of_flavor(world: World, flavor: str) -> None:
+def retry_users_of_flavor(world: QueueState, flavor: str) -> None:
     """Let what was refused in queues of a flavor be tried again, and have all of their workloads looked at."""
     for name, queue in sorted(world.cluster_queues.items()):
         if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
@@ -33,7 +33,7 @@ def retry_users_of_flavor(world: World, flavor: str) -> None:
             review_cluster_queue(world, name)
 
 
-def retry_users_of_check(world: World, check: str) -> None:
+def retry_users_of_check(world: QueueState, check: str) -> None:
     """Review all workloads that a change of a check may admit or hold back."""
     for name, queue in sorted(world.cluster_queues.items()):
         if any(rule.name == check for rule in queue.checks):
@@ -41,7 +41,7 @@ def retry_users_of_check(world: World, check: str) -> None:
             review_cluster_queue(world, name)
 
 
-def reclass_namespace(world: World, namespace: str) -> None:
+def reclass_namespace(world: QueueState, namespace: str) -> None:
     """Have what the workloads of a namespace ask for counted anew: what fills in their requests has changed."""
     for local_queue in sorted(world.by_local_queue):
         if local_queue.partition("/")[0] == namespace:
@@ -55,7 +55,7 @@ def review_local_queue(by_local_queue: dict[str, dict[str, None]], work: WorkQue
         work.mark_dirty(workload)
 
 
-def review_cluster_queue(world: World, name: str) -> None:
+def review_cluster_queue(world: QueueState, name: str) -> None:
     """Have all workloads whose local queue leads to this cluster queue looked at."""
     for key in world.local_queues_of.get(name, ()):
         review_local_queue(world.by_local_queue, world.work, key)

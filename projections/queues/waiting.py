@@ -4,28 +4,28 @@ from collections.abc import Iterable, Iterator
 
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved
-from projections.devices.configured_cards import config_of
+from projections.devices.state import config_of
 from projections.queues.pending_queues import PendingQueues
+from projections.queues.state import QueueState
 from projections.queues.status import NOT_PENDING
 from projections.quota.effective_requests import PODS, pod_set_requests
 from projections.workloads.conditions import PENDING, SILENT
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
-from projections.world import World
 
 NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
 
 
-def in_line(world: World, cluster_queue: str) -> list[str]:
+def in_line(world: QueueState, cluster_queue: str) -> list[str]:
     """Workloads whose turn comes, as far as nobody has found yet that they don't fit."""
     return list(world.lines.of(cluster_queue).waiting)
 
 
-def beside(world: World, cluster_queue: str) -> list[str]:
+def beside(world: QueueState, cluster_queue: str) -> list[str]:
     """Workloads that are not tried until something changes; without those of which Kueue's queue knows nothing."""
     return [key for key, why in world.lines.of(cluster_queue).parked.items() if why not in NOT_PENDING]
 
 
-def asked(world: World, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:
+def asked(world: QueueState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:
     """What workloads ask for together, as the queue would be charged for it; those of one class ask for the same."""
     covers_pods = any(PODS in group.resources for group in queue.groups)
     classes: dict[str, list[Workload]] = {}
@@ -38,7 +38,7 @@ def asked(world: World, queue: ClusterQueueObserved, keys: Iterable[str]) -> Req
     return total
 
 
-def _asked_by(world: World, workload: Workload, *, covers_pods: bool) -> Requests:
+def _asked_by(world: QueueState, workload: Workload, *, covers_pods: bool) -> Requests:
     total: Requests = {}
     for pod_set in workload.spec.pod_sets:
         count = max(pod_set.count - workload.reclaimable.get(pod_set.name, 0), 0)
@@ -47,7 +47,7 @@ def _asked_by(world: World, workload: Workload, *, covers_pods: bool) -> Request
     return total
 
 
-def unadmitted(world: World) -> Iterator[tuple[str, str, str, str]]:
+def unadmitted(world: QueueState) -> Iterator[tuple[str, str, str, str]]:
     """All that are not admitted and have not finished: local queue, cluster queue, reason, and the cause of who has no quota."""
     for local_queue_key, keys in world.by_local_queue.items():
         local_queue = world.local_queues.get(local_queue_key)

@@ -8,8 +8,8 @@ from events.event import Millis
 from events.rules import RULES
 from projections.quota.tree import QuotaTree
 from projections.set_aside.records import Aside, Scope, asides_of
+from projections.set_aside.state import SetAsideState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 _FIXES = {
     Scope.WORKLOAD: "change the job, its queue or a flavor",
@@ -34,7 +34,7 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
     fix: str
 
 
-def workload_left_alone(world: World, workload: Workload) -> tuple[LeftAlone, ...]:
+def workload_left_alone(world: SetAsideState, workload: Workload) -> tuple[LeftAlone, ...]:
     """What is set aside and keeps a workload from being decided about: itself, or the tree of its queue."""
     found = asides_of(world.aside, Scope.WORKLOAD, workload.key)
     queue = world.cluster_queue_of(workload)

@@ -15,13 +15,13 @@ from projections.devices.vendor import Encoding
 from projections.devices.vendors import BY_WORD
 from projections.feature_gates import enabled
 from projections.nodes.affinity import first_untolerated
+from projections.topology.state import TopologyState
 from projections.topology.tree import HOSTNAME
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import failed_nodes
-from projections.world import World
 
 
-def lost_place(world: World, workload: Workload) -> str:
+def lost_place(world: TopologyState, workload: Workload) -> str:
     """What a workload has lost of the cards that it was given, as the message of its eviction; empty when nothing."""
     unplaced = failed_nodes(workload) if workload.second_pass.failures else ()
     if unplaced and enabled(world.settings, "TASFailedNodeReplacementFailFast"):
@@ -36,7 +36,7 @@ def lost_place(world: World, workload: Workload) -> str:
     return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
 
 
-def unhealthy_nodes(world: World, workload: Workload) -> tuple[str, ...]:
+def unhealthy_nodes(world: TopologyState, workload: Workload) -> tuple[str, ...]:
     """The hosts that a workload is placed on by topology and whose pods are to go elsewhere, in the order of its domains.
 
     Rule: docs/rules/topology.md#node-failures
@@ -51,7 +51,7 @@ def unhealthy_nodes(world: World, workload: Workload) -> tuple[str, ...]:
     return tuple(host for host, placed in hosts.items() if _unhealthy(world, workload, host, placed))
 
 
-def stranded_pods(world: World, workload: Workload) -> tuple[PodObserved, ...]:
+def stranded_pods(world: TopologyState, workload: Workload) -> tuple[PodObserved, ...]:
     """The pods of a workload that were sent to a host by name and will never get there: they are to end, so that others come.
 
     Rule: docs/rules/topology.md#stranded-pods
@@ -75,7 +75,7 @@ def stranded_pods(world: World, workload: Workload) -> tuple[PodObserved, ...]:
     return tuple(found)
 
 
-def review_places(world: World, node: str) -> None:
+def review_places(world: TopologyState, node: str) -> None:
     """Have those looked at that were given cards or domains of a node: something happened to it."""
     for holding in world.cards.holdings.values():
         if any(one.node == node for one in holding.placements):
@@ -87,14 +87,14 @@ def review_places(world: World, node: str) -> None:
             world.work.mark_dirty(workload)
 
 
-def review_owner(world: World, pod: str) -> None:
+def review_owner(world: TopologyState, pod: str) -> None:
     """Have the workload looked at whose pod is gone."""
     gone = world.pods.get(pod)
     if gone is not None and gone.workload in world.workloads:
         world.work.mark_dirty(gone.workload)
 
 
-def _unhealthy(world: World, workload: Workload, host: str, placed: Sequence[PodSetAssignment]) -> bool:
+def _unhealthy(world: TopologyState, workload: Workload, host: str, placed: Sequence[PodSetAssignment]) -> bool:
     node = _node_of(world, host)
     if node is None:
         return True
@@ -104,7 +104,7 @@ def _unhealthy(world: World, workload: Workload, host: str, placed: Sequence[Pod
     return False
 
 
-def _node_of(world: World, host: str) -> NodeObserved | None:
+def _node_of(world: TopologyState, host: str) -> NodeObserved | None:
     """The node of a host: by its name, which is its hostname almost always."""
     found = world.nodes.get(host)
     if found is not None and found.labels.get(HOSTNAME, host) == host:
@@ -113,14 +113,16 @@ def _node_of(world: World, host: str) -> NodeObserved | None:
     return min(named, key=lambda one: one.name, default=None)
 
 
-def _keeps_off(world: World, workload: Workload, node: NodeObserved, placed: Sequence[PodSetAssignment]) -> bool:
+def _keeps_off(
+    world: TopologyState, workload: Workload, node: NodeObserved, placed: Sequence[PodSetAssignment]
+) -> bool:
     """Whether the node has a taint that pods of these pod sets don't tolerate, or not for ever."""
     if not node.taints or not enabled(world.settings, "TASReplaceNodeOnNodeTaints"):
         return False
     return any(first_untolerated(node.taints, _for_ever(world, workload, one)) is not None for one in placed)
 
 
-def _for_ever(world: World, workload: Workload, placed: PodSetAssignment) -> tuple[Toleration, ...]:
+def _for_ever(world: TopologyState, workload: Workload, placed: PodSetAssignment) -> tuple[Toleration, ...]:
     """What the pods tolerate without an end: of their template, of their flavors, and what checks have added."""
     template = next((one.shape.tolerations for one in workload.spec.pod_sets if one.name == placed.name), ())
     names = sorted(set(placed.flavors.values()))
@@ -139,14 +141,14 @@ def _on(placed: PodSetAssignment, host: str) -> bool:
     return placed.topology is not None and any(one.values[-1] == host for one in placed.topology.assignment.domains)
 
 
-def _lost(world: World, workload: Workload, node: str) -> bool:
+def _lost(world: TopologyState, workload: Workload, node: str) -> bool:
     known = world.nodes.get(node)
     if known is None:
         return bool(world.nodes)  # Where no node was ever reported, none was lost.
     return not known.ready and not _goes_on(world, workload, node)
 
 
-def _goes_on(world: World, workload: Workload, node: str) -> bool:
+def _goes_on(world: TopologyState, workload: Workload, node: str) -> bool:
     """Whether some pod of it is on the node, has not ended and is not being deleted."""
     for key in (*world.cards.living.get(workload.key, ()), *world.placed_pods.get(workload.key, ())):
         pod = world.pods.get(key)
@@ -155,7 +157,7 @@ def _goes_on(world: World, workload: Workload, node: str) -> bool:
     return False
 
 
-def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
+def _failed_cards(world: TopologyState, workload: Workload) -> Iterable[str]:
     """Cards that are reported as failed, and those that their node no longer registers beside others of the vendor.
 
     A node that registers none of a vendor's cards says nothing about them, as HAMi takes it

@@ -7,12 +7,12 @@ from events.device import PodObserved
 from events.topology import TopologyRequest
 from events.workload import PodSetAssignment
 from projections.devices.card_holdings import TERMINAL
+from projections.topology.state import TopologyState
 from projections.topology.ungating import PlacedPod, PlacedPodSet
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
-def note_placed_pod(world: World, pod: PodObserved) -> None:
+def note_placed_pod(world: TopologyState, pod: PodObserved) -> None:
     """Record whose pod it is, if it is placed by topology."""
     key = f"{pod.namespace}/{pod.name}"
     before = world.pods.get(key)
@@ -24,14 +24,14 @@ def note_placed_pod(world: World, pod: PodObserved) -> None:
         world.trail.drop(world.placed_pods.get(pod.workload, {}), key)
 
 
-def forget_placed_pod(world: World, key: str) -> None:
+def forget_placed_pod(world: TopologyState, key: str) -> None:
     """The pod is gone."""
     pod = world.pods.get(key)
     if pod is not None:
         world.trail.drop(world.placed_pods.get(pod.workload, {}), key)
 
 
-def placed_pod_sets(world: World, workload: Workload) -> tuple[PlacedPodSet, ...]:
+def placed_pod_sets(world: TopologyState, workload: Workload) -> tuple[PlacedPodSet, ...]:
     """The pod sets of a workload with their domains and their pods; none while it is not admitted."""
     if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
         return ()

@@ -9,9 +9,9 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.card_holdings import holding_key
-from projections.devices.configured_cards import config_of
 from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
+from projections.devices.state import config_of
 from projections.devices.workload_gangs import gangs_of
 from projections.set_aside.records import Scope
 from projections.workloads.lifecycle import Workload

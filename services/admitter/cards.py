@@ -7,10 +7,10 @@ import msgspec
 
 from events.admission import Mode
 from events.event import Millis
-from projections.devices.configured_cards import config_of
 from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.offer import any_cap, cap
 from projections.devices.requests import asks_for_cards
+from projections.devices.state import config_of
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims

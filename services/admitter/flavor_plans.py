@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.settings import QuotaCheckStrategy
-from projections.devices.configured_cards import config_of
+from projections.devices.state import config_of
 from projections.feature_gates import enabled
 from projections.flavors.plan import Plan, PodSetRequest, plan_of
 from projections.flavors.suitability import PlanRules

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, StopPolicy
-from projections.devices.configured_cards import config_of
+from projections.devices.state import config_of
 from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.pending_queues import ParkedClass, PendingQueue, Place

@@ -11,8 +11,8 @@ from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.configured_cards import config_of
 from projections.devices.pod_cards import assigned, needs_pins, pins_by_pod
+from projections.devices.state import config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.world import World
 from services.applier.manifests import injections, job_should_run, originals, workload_status

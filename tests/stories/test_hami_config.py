@@ -15,8 +15,8 @@ from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGrou
 from events.selector import LabelSelector
 from events.settings import HamiSettings, SettingsObserved
 from events.workload import WorkloadSubmitted
-from projections.devices.configured_cards import config_of
 from projections.devices.offer import meaning_of
+from projections.devices.state import config_of
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.applier.manifests import workload_status

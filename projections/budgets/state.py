@@ -1,0 +1,22 @@
+"""The part of the world that says how much of each budget is used."""
+
+from typing import Protocol
+
+from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
+from projections.quota.state import QuotaState
+
+
+class BudgetState(QuotaState, Protocol):
+    """The budgets of queues and namespaces, named `ClusterQueue/name` and `Namespace/name`."""
+
+    budgets: dict[str, BudgetUsage]
+    budgeted: dict[str, CountedWorkload]
+    """What is counted there, by workload."""
+
+    def put_budget(self, scope: str, usage: BudgetUsage) -> None:
+        """Set the usage of a budget, and review it when it is used up or renewed."""
+        ...
+
+    def review_budget(self, scope: str) -> None:
+        """Have all workloads looked at that a budget may let in or hold back."""
+        ...

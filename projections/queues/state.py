@@ -1,0 +1,22 @@
+"""The part of the world that says who waits where, with all that decides about the order and the end of waiting."""
+
+from typing import Protocol
+
+from projections.checks.state import ProvisioningState
+from projections.devices.state import DeviceState
+from projections.fair_sharing.state import LedgerState
+from projections.queues.pending_queues import PendingQueues
+from projections.set_aside.state import SetAsideState
+
+
+class QueueState(DeviceState, LedgerState, ProvisioningState, SetAsideState, Protocol):
+    """The pending queues, beside the quota, cards, past usage and checks that workloads wait for."""
+
+    lines: PendingQueues
+
+    def stamp(self, cluster_queue: str) -> int:
+        """A number that grows whenever something may let in what was refused in this queue.
+
+        Rule: docs/rules/queues.md#retry
+        """
+        ...

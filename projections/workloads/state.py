@@ -1,0 +1,40 @@
+"""The part of the world that says which workloads there are, and whom deciders have to look at."""
+
+from typing import Protocol
+
+from events.event import Millis
+from events.quota import ClusterQueueObserved
+from projections.configuration import Configuration
+from projections.trail import Trail, Trial
+from projections.work_queue import WorkQueue
+from projections.workloads.lifecycle import Workload
+
+
+class WorkloadState(Configuration, Protocol):
+    """The records of all workloads, beside the configuration that they are under."""
+
+    trail: Trail
+    """Takes back whatever is changed through it."""
+    workloads: dict[str, Workload]
+    by_local_queue: dict[str, dict[str, None]]
+    """Keys of the workloads that name each local queue."""
+    work: WorkQueue
+    """Workloads to be looked at: a hint."""
+    second_passes: dict[str, None]
+    """Workloads that hold quota and need domains for pods of theirs, to be looked at in the cycles of their tree."""
+
+    def trial(self, *, deciding: bool = False) -> Trial:
+        """`with world.trial():` whatever is tried within is taken back."""
+        ...
+
+    def put_workload(self, workload: Workload) -> None:
+        """Set the workload's record and have it looked at again, wherever it waits or holds something."""
+        ...
+
+    def look_again(self, due: Millis, cluster_queue: str = "") -> None:
+        """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
+        ...
+
+    def cluster_queue_of(self, workload: Workload) -> ClusterQueueObserved | None:
+        """The cluster queue that the workload's local queue leads to, if both are there."""
+        ...
