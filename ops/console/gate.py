@@ -57,7 +57,9 @@ class Gate:
                 return refused(problem, hidden.text if hidden is not None else str)
             if answer.value is None:
                 return web.Response(status=answer.status, headers=answer.headers)
-            value = answer.value if hidden is None else hidden.of(msgspec.to_builtins(answer.value))
+            value = (
+                answer.value if hidden is None else hidden.of(msgspec.json.decode(msgspec.json.encode(answer.value)))
+            )
             body = msgspec.json.encode(value)
             return web.Response(
                 body=body, status=answer.status, content_type="application/json", headers=answer.headers

@@ -159,6 +159,6 @@ OF_THE_LOG: Mapping[str, Question] = {
     "bills": Question(_bills),
     "gantt": Question(_gantt),
     "log": Question(lambda of, _query, _rights: log_answer(of.point.entries, of.world()), of_cluster=True),
-    "time": Question(lambda of, _query, _rights: time_strip(of.point.entries)),
+    "time": Question(lambda of, _query, _rights: time_strip(of.times, of.lengths)),
 }
 """Questions that need all that happened: they read the log, live as well."""

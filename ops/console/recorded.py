@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -10,29 +9,37 @@ from typing import TypeVar
 
 from events.rules import RULES
 from events.subjects import CONTROL
+from ops.console.kept_answers import KeptAnswers
+from ops.console.past_worlds import PastWorlds
 from ops.production.log.history import Paged, end_of
 from ops.production.log.paged_history import Waits, open_everything
-from ops.queries.explaining import world_at
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.log_times import LogTimes
 from ops.queries.point import NotOnTheLog, Point, point_at
-from ops.queries.time_travel import Moment, cards_at
+from ops.queries.time_travel import Moment, span
 from projections.explanation.read_models import WorkloadRow, workload_rows
 from projections.world import World
 from services.runtime.log_port import Bus
 
 T = TypeVar("T")
-_WORLDS = 4
-"""So many folded worlds are kept: who moves to and fro in time asks for the same ones."""
+_TAGS = 10_000
+"""Tags of places that are kept."""
 
 
 class Recorded:
     """The log up to a moment; what is folded of it is folded when it is first asked for."""
 
-    def __init__(self, point: Point, text: str, log: Paged, worlds: "Worlds") -> None:
-        self.point, self._text, self._log, self._worlds = point, text, log, worlds
+    def __init__(self, point: Point, text: str, log: Paged, recordings: "Recordings") -> None:
+        self.point, self.text, self._log, self._recordings = point, text, log, recordings
+
+    @property
+    def times(self) -> LogTimes:
+        """When the messages of the log were made."""
+        return self._recordings.times(self._log)
 
     def world(self) -> World:
         """The world of the partition of admission."""
-        return self._worlds.of(f"{self.tag} admission", lambda: world_at(self.point))
+        return self._recordings.worlds.world(PARTITION, self.point.entries, self.point.at)
 
     def rows(self) -> Sequence[WorkloadRow]:
         """All workloads of that world."""
@@ -40,64 +47,85 @@ class Recorded:
 
     def cards(self) -> Moment:
         """The accountant's world; where the moment is a sequence, as of the last message before it."""
-        text = "" if _is_sequence(self._text) else self._text
-        return self._worlds.of(f"{self.tag} cards", lambda: cards_at(self.point.entries, text))
+        at = span(self.point.entries)[1] if _is_sequence(self.text) else self.point.at
+        world = self._recordings.worlds.world(DEVICE_PARTITION, self.point.entries, at)
+        return Moment(world=world, at=at, began=self.times.span()[0], upto=self.point.upto, since={})
 
     @property
     def settled(self) -> bool:
         """Whether nothing that is stored later can change an answer: each stream goes on behind the moment."""
-        if self.point.ended or not self._text:
+        if self.point.ended or not self.text:
             return False
         behind = (len(self._log[name]) > len(self.point.entries[name]) for name in self._log if name != CONTROL)
-        return _is_sequence(self._text) or all(behind)
+        return _is_sequence(self.text) or all(behind)
 
     @property
     def identity(self) -> str:
         """The log, what is skipped of it, the rules and the version: settled answers of the same ones never differ."""
-        found = hashlib.sha256(f"{version('kuelog')} {RULES}".encode())
-        for name, entries in sorted(self._log.items()):
-            for entry in entries if name == CONTROL else entries[:1]:
-                found.update(f"{name} {len(entry.data)} ".encode() + entry.data)
-        return found.hexdigest()[:16]
+        return self._recordings.identity(self._log)
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What two answers have in common that can't differ, as far as this process has read the log."""
+        return self.identity, self.point.at, self.point.ended, self.text, tuple(sorted(self.lengths.items()))
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """How many messages of each stream there are up to the moment: the last one has that sequence."""
+        return {name: len(found) for name, found in self.point.entries.items() if name != CONTROL}
 
     @property
     def tag(self) -> str:
         """What two answers have in common that can't differ: the log, the moment, and the last messages before it."""
-        found = hashlib.sha256(f"{self.identity} {self.point.at} {self._text}".encode())
-        for name, entries in sorted(self.point.entries.items()):
-            found.update(f"{name} {len(entries)} ".encode())
-            found.update(entries[-1].data if entries else b"")
-        return found.hexdigest()[:32]
+        return self._recordings.tag(self)
 
 
 def _is_sequence(text: str) -> bool:
     return text.rpartition("/")[2].isdigit()
 
 
-class Worlds:
-    """The worlds that were folded last."""
-
-    def __init__(self, most: int = _WORLDS) -> None:
-        self._most, self._kept = most, OrderedDict[str, object]()
-
-    def of(self, key: str, fold: Callable[[], T]) -> T:
-        """The one of that key, folded now where it is not kept."""
-        if key not in self._kept:
-            self._kept[key] = fold()
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-        return self._kept[key]  # pyright: ignore[reportReturnType] - one key is always of one kind
-
-
 class Recordings:
     """Answers questions about past moments, one at a time, beside what happens now."""
 
-    def __init__(self, bus: Bus, archive: str = "") -> None:
-        self._bus, self._archive, self._worlds = bus, archive, Worlds()
+    def __init__(self, bus: Bus, archive: str = "", worlds: PastWorlds | None = None) -> None:
+        self._bus, self._archive = bus, archive
+        self.worlds = worlds or PastWorlds()
+        self.answers = KeptAnswers()
         self._log: Paged | None = None
         """The log as it was read last: what is settled in it need not be read again."""
+        self._times: LogTimes | None = None
+        self._tags: dict[tuple[object, ...], str] = {}
+        self._identity: tuple[tuple[int, ...], str] = ((), "")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
+
+    def times(self, log: Paged) -> LogTimes:
+        """The times of the log, as far as anybody has asked."""
+        if self._times is None:
+            self._times = LogTimes(log)
+        return self._times
+
+    def identity(self, log: Paged) -> str:
+        """The log, what is skipped of it, the rules and the version."""
+        known = len(log[CONTROL]), *(min(len(entries), 1) for entries in log.values())
+        if self._identity[0] != known:
+            found = hashlib.sha256(f"{version('kuelog')} {RULES}".encode())
+            for name, entries in sorted(log.items()):
+                for entry in entries if name == CONTROL else entries[:1]:
+                    found.update(f"{name} {len(entry.data)} ".encode() + entry.data)
+            self._identity = known, found.hexdigest()[:16]
+        return self._identity[1]
+
+    def tag(self, of: Recorded) -> str:
+        """The tag of a place, for which its last messages are read once."""
+        if of.place not in self._tags:
+            found = hashlib.sha256(f"{of.identity} {of.point.at} {of.text}".encode())
+            for name, entries in sorted(of.point.entries.items()):
+                found.update(f"{name} {len(entries)} ".encode())
+                found.update(entries[-1].data if entries else b"")
+            while len(self._tags) >= _TAGS:
+                self._tags.pop(next(iter(self._tags)))
+            self._tags[of.place] = found.hexdigest()[:32]
+        return self._tags[of.place]
 
     async def ask(self, text: str, question: Callable[[Recorded], T]) -> T:
         """What the question finds at the moment that a text names, or now. Raises what reading the log raises, and `BadTime`."""
@@ -109,27 +137,42 @@ class Recordings:
 
     def close(self) -> None:
         """Begin nothing more."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.submit(self.worlds.close)
+        self._thread.shutdown(wait=False)
 
     async def _aside(self, asked: Callable[[Waits], T]) -> T:
         loop = asyncio.get_running_loop()
         wait = Waits(lambda what: asyncio.run_coroutine_threadsafe(what, loop).result())
-        return await loop.run_in_executor(self._thread, lambda: asked(wait))
+
+        def answered() -> T:
+            try:
+                return asked(wait)
+            finally:
+                self.worlds.answered()
+
+        return await loop.run_in_executor(self._thread, answered)
 
     def _recorded(self, wait: Waits, text: str) -> Recorded:
         known = self._log
         if text and known is not None and wait(_end(self._bus, CONTROL)) == len(known[CONTROL]):
-            found = self._at(known, text)
+            try:
+                found = self._at(known, text)
+            except NotOnTheLog:
+                found = None
             if found is not None and found.settled:
                 return found
-        self._log = open_everything(wait, self._bus, self._archive)
-        return Recorded(point_at(self._log, text), text, self._log, self._worlds)
+        log = open_everything(wait, self._bus, self._archive)
+        if known is None or self.identity(log) != self.identity(known):
+            # Other messages count now: nothing that was folded or timed does.
+            self._times = None
+            self.worlds.forget()
+        else:
+            self.times(known).follow(log)
+        self._log = log
+        return self._at(log, text)
 
-    def _at(self, log: Paged, text: str) -> Recorded | None:
-        try:
-            return Recorded(point_at(log, text), text, log, self._worlds)
-        except NotOnTheLog:
-            return None
+    def _at(self, log: Paged, text: str) -> Recorded:
+        return Recorded(point_at(log, text, self.times(log)), text, log, self)
 
 
 async def _end(bus: Bus, name: str) -> int:

@@ -161,7 +161,10 @@ class ConsoleApp:
             if text and headers["ETag"] == known:
                 return Answer(value=None, headers=headers, status=_NOT_MODIFIED)
             as_of = views.as_of(found.point.at, found.point.upto, live=not text)
-            return Answer(value={"data": question(found), "as_of": {**as_of, "log": found.identity}}, headers=headers)
+            query = sorted((name, value) for name, value in request.query.items() if name not in ("at", "log"))
+            key = (found.place, request.path, tuple(query), _mark(rights))
+            answer = self._recordings.answers.of(key, lambda: question(found))
+            return Answer(value={"data": answer, "as_of": {**as_of, "log": found.identity}}, headers=headers)
 
         return await self._recordings.ask(text, asked)
 

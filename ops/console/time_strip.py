@@ -1,42 +1,22 @@
 """The whole time of a log in equal parts, with how many messages each holds: what the time slider is drawn from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import msgspec
-
-from events.event import Millis
 from events.json_object import JsonObject
-from events.subjects import CONTROL
-from ops.queries.time_travel import span
-from services.runtime.log_port import Entry
+from ops.queries.log_times import LogTimes
 
 PARTS = 120
 
 
-class _Timed(msgspec.Struct, frozen=True):
-    """The part of a message that says when it was made; any version can read it."""
-
-    at: Millis
-
-
-_timed = msgspec.json.Decoder(_Timed)
-
-
-def time_strip(entries: Mapping[str, Sequence[Entry]]) -> JsonObject:
-    """When the log begins and ends, and the messages of each part of that time; a message nobody can read is not counted."""
-    began, ended = span(entries)
-    parts = [0] * PARTS
+def time_strip(times: LogTimes, upto: Mapping[str, int]) -> JsonObject:
+    """When the log begins and ends, and the messages of each part of that time; one that was stored late counts where it lies."""
+    began, ended = times.span()
     width = max(1, ended - began + 1)
-    for name, stored in entries.items():
-        for entry in stored if name != CONTROL else ():
-            at = _time(entry)
-            if began <= at <= ended:
-                parts[(at - began) * PARTS // width] += 1
-    return {"began": began, "ended": ended, "parts": parts}
-
-
-def _time(entry: Entry) -> Millis:
-    try:
-        return _timed.decode(entry.data).at
-    except (ValueError, RecursionError):
-        return -1
+    # The last bound is the end: whatever was stored until then lies in one of the parts.
+    bounds = [began - 1 + width * part // PARTS for part in range(1, PARTS)]
+    counted = [*times.counts(bounds, upto), sum(upto.values())]
+    return {
+        "began": began,
+        "ended": ended,
+        "parts": [n - before for n, before in zip(counted, [0, *counted], strict=False)],
+    }

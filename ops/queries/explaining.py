@@ -15,7 +15,7 @@ from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinish
 from ops.production.wiring import PARTITION
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
-from ops.queries.replay import fold_partition
+from ops.queries.replay import fold_up
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
 from projections.budgets.enforcement import EXHAUSTED, used_up
@@ -230,7 +230,7 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
 
 def world_at(point: Point) -> World:
     """The world of the partition of admission at a point."""
-    fold, _ = fold_partition(PARTITION, point.entries)
+    fold = fold_up(PARTITION, point.entries)
     fold.world.advance(point.at)
     return fold.world
 

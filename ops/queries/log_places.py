@@ -8,7 +8,7 @@ from events.event import Millis
 from events.json_object import JsonObject
 from events.subjects import CONTROL, FACTS
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
-from ops.queries.point import inputs_of
+from ops.queries.log_times import LogTimes
 from ops.queries.shown import Showing
 from projections.world import World
 from services.runtime.control_log import Control
@@ -60,19 +60,20 @@ def log_answer(entries: Mapping[str, Sequence[Entry]], world: World) -> JsonObje
                 if one.mark and one.index == 0:
                     marked.append(Marked(stream=name, sequence=entry.sequence, mark=one.mark))
     ends = {name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())}
+    times = LogTimes({PARTITION: (), DEVICE_PARTITION: (), **entries})
     return msgspec.to_builtins(
         {
             "streams": [{"stream": name, "last": last} for name, last in ends.items()],
             "authors": list(authors.values()),
-            "inputs": [one for name in (PARTITION, DEVICE_PARTITION) for one in _inputs(name, entries, ends)],
+            "inputs": [one for name in (PARTITION, DEVICE_PARTITION) for one in _inputs(name, times, ends)],
             "marked": marked,
             "set_aside": list(world.aside.values()),
         }
     )
 
 
-def _inputs(partition: str, entries: Mapping[str, Sequence[Entry]], ends: Mapping[str, int]) -> list[FoldedInput]:
-    folded, _ = inputs_of(entries.get(partition, ()))
+def _inputs(partition: str, times: LogTimes, ends: Mapping[str, int]) -> list[FoldedInput]:
+    folded = times.rests_on(partition, ends.get(partition, 0))
     others = (FACTS, DEVICE_PARTITION if partition == PARTITION else PARTITION)
     return [
         FoldedInput(partition=partition, stream=name, folded=folded.get(name, 0), last=ends.get(name, 0))

@@ -9,7 +9,8 @@ from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
-from ops.queries.time_travel import first, moment, span, until
+from ops.queries.log_times import LogTimes
+from ops.queries.time_travel import first, moment, until
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -42,26 +43,27 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
         return f"{format_timestamp(self.at)}, " + ", ".join(f"{name} {last}" for name, last in self.upto.items())
 
 
-def point_at(entries: Entries, text: str = "") -> Point:
+def point_at(entries: Entries, text: str = "", times: LogTimes | None = None) -> Point:
     """The log up to a sequence (`17`, `DEVICES_default/3`) or a time; all of it when the text is empty.
 
-    Raises `NotOnTheLog`, `BadTime`.
+    Who asks often keeps the times of the log. Raises `NotOnTheLog`, `BadTime`.
     """
-    began, ended = span(entries)
+    times = times or LogTimes(entries)
+    began, ended = times.span()
     if not text:
         return Point(entries=dict(entries), at=ended)
     if not any(entries.values()):
         raise NotOnTheLog("the log is empty")
     stream, _, number = text.rpartition("/")
     if number.isdigit():
-        return _at_sequence(entries, stream or PARTITION, int(number))
+        return _at_sequence(entries, stream or PARTITION, int(number), times)
     at = moment(text, began)
     if at < began:
         raise NotOnTheLog(f"{text} is before the log, which begins at {format_timestamp(began)}")
-    return Point(entries=until(entries, at), at=at, ended=at >= ended)
+    return Point(entries=until(entries, at, times), at=at, ended=at >= ended)
 
 
-def _at_sequence(entries: Entries, partition: str, sequence: int) -> Point:
+def _at_sequence(entries: Entries, partition: str, sequence: int, times: LogTimes) -> Point:
     """The partition up to a commit, and of its inputs just what that commit rests on."""
     if partition not in (PARTITION, DEVICE_PARTITION):
         raise NotOnTheLog(
@@ -72,23 +74,19 @@ def _at_sequence(entries: Entries, partition: str, sequence: int) -> Point:
         there = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
         raise NotOnTheLog(f"{partition} has no sequence {sequence}: it holds {there}")
     kept = first(found, sequence)
-    ends, at = inputs_of(kept)
+    ends = times.rests_on(partition, sequence)
     cut = {name: stored if name == CONTROL else first(stored, ends.get(name, 0)) for name, stored in entries.items()}
-    return Point(entries={**cut, partition: kept}, at=at, ended=False)
+    return Point(entries={**cut, partition: kept}, at=_last_at(kept), ended=False)
 
 
-def inputs_of(partition: Sequence[Entry]) -> tuple[dict[str, int], Millis]:
-    """How far the commits of a partition have folded each of their inputs, and the time of the last commit."""
-    ends: dict[str, int] = {}
-    at = 0
-    for entry in partition:
+def _last_at(commits: Sequence[Entry]) -> Millis:
+    """The time of the last commit that can be read."""
+    for entry in reversed(commits):
         try:
-            commit = decode_commit(entry.data)
+            return decode_commit(entry.data).at
         except NotOurs:
             continue
-        at = commit.at
-        ends.update({run.stream: run.upto for run in commit.inputs})
-    return ends, at
+    return 0
 
 
-__all__ = ["FACTS", "Entries", "NotOnTheLog", "Point", "inputs_of", "point_at"]
+__all__ = ["FACTS", "Entries", "NotOnTheLog", "Point", "point_at"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from events.subjects import CONTROL
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.chain import link_of
-from ops.queries.replay import fold_partition
+from ops.queries.replay import fold_up
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_errors import MessageHalts
@@ -51,7 +51,7 @@ def halting(entries: Entries) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
     for partition in (PARTITION, DEVICE_PARTITION):
         try:
-            fold_partition(partition, entries)
+            fold_up(partition, entries)
         except MessageHalts as halt:
             found.add((halt.stream, halt.sequence))
     for partition in (PARTITION, DEVICE_PARTITION):

@@ -88,7 +88,7 @@ def fold_partition(
     start: PartitionFold | None = None,
     on_progress: Progress | None = None,
 ) -> tuple[PartitionFold, Replayed]:
-    """Fold one partition from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
+    """Fold one partition and count and hash what comes out; with `verify` decide each of its decisions again, compare bytes."""
     fold = start or PartitionFold(partition)
     began = fold.base
     fold.control = Control(entries.get(CONTROL, ()))
@@ -132,6 +132,35 @@ def fold_partition(
         other_states=tuple(again.other_states) if again is not None else (),
         amiss=tuple(one for _, one in sorted(fold.world.amiss.items())),
     )
+
+
+def fold_up(
+    partition: str,
+    entries: Mapping[str, Sequence[Entry]],
+    *,
+    start: PartitionFold | None = None,
+    listener: Listener | None = None,
+    settled: Callable[[PartitionFold], None] | None = None,
+) -> PartitionFold:
+    """Fold one partition from zero, or on from a fold that has nothing folded ahead; `settled` is called behind each commit."""
+    fold = start or PartitionFold(partition)
+    fold.control = Control(entries.get(CONTROL, ()))
+    feeds = _Feeds(fold, {name: found for name, found in entries.items() if name not in (partition, CONTROL)})
+    for entry in _behind(entries.get(partition, ()), fold.base):
+        commit = fold.decode(entry)
+        if commit is None:
+            fold.skip(entry)
+            continue
+        feeds.offer(commit)
+        fold.fold_commit(entry, commit)
+        if listener is not None:
+            for event in commit.events:
+                listener(event, LogPosition(partition=partition, sequence=entry.sequence, at=commit.at))
+        if settled is not None:
+            settled(fold)
+    feeds.offer_rest()
+    fold.fold_inputs()
+    return fold
 
 
 class _Feeds:

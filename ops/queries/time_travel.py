@@ -4,17 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from events.codec import NotOurs, decode_commit
 from events.event import Millis
-from events.subjects import CONTROL, FACTS
+from events.subjects import CONTROL
 from events.timestamp import BadTimestamp, parse_timestamp
 from ops.production.wiring import DEVICE_PARTITION
-from ops.queries.replay import fold_partition
+from ops.queries.log_times import LogTimes
+from ops.queries.replay import fold_up
 from projections.world import World
-from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import MessageNotOurs
-from services.runtime.stored_message import Opened, open_message
 from services.watcher.quantities import duration
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -50,7 +47,7 @@ def cards_at(entries: Entries, text: str = "") -> Moment:
         if kind is not None and type(event).__name__ == "DriftDetected":
             since[getattr(event, "card", ""), kind, getattr(event, "holder", "")] = getattr(place, "at", 0)
 
-    fold, _ = fold_partition(DEVICE_PARTITION, kept, listener=listen)
+    fold = fold_up(DEVICE_PARTITION, kept, listener=listen)
     fold.world.advance(at)
     upto = {name: (found[-1].sequence if found else 0) for name, found in sorted(kept.items()) if name != CONTROL}
     return Moment(world=fold.world, at=at, began=began, upto=upto, since=since)
@@ -66,21 +63,18 @@ def moment(text: str, began: Millis) -> Millis:
 
 def span(entries: Entries) -> tuple[Millis, Millis]:
     """The times of the first and the last message; 0 and 0 of an empty log."""
-    control = Control(entries.get(CONTROL, ()))
-    ends = [one for found in entries.values() if found for one in (found[0], found[-1])]
-    times = [time for one in ends if (time := _at(one, control))]
-    return (min(times), max(times)) if times else (0, 0)
+    return LogTimes(entries).span()
 
 
-def until(entries: Entries, at: Millis) -> dict[str, Sequence[Entry]]:
+def until(entries: Entries, at: Millis, times: LogTimes | None = None) -> dict[str, Sequence[Entry]]:
     """What was stored by then. A fact that a decision of that time rests on is kept, whatever its own time is."""
-    control = Control(entries.get(CONTROL, ()))
-    ends = {name: _end(found, at, control) for name, found in entries.items() if name != CONTROL}
+    known = times if times is not None else LogTimes(entries)
+    ends = {name: known.end(name, at) for name in entries if name != CONTROL}
     changed = True
     while changed:
         changed = False
         for name, end in list(ends.items()):
-            for stream, sequence in _rests_on(name, entries[name], end).items():
+            for stream, sequence in known.rests_on(name, end).items():
                 if ends.get(stream, sequence) < sequence:
                     ends[stream], changed = sequence, True
     return {name: found if name == CONTROL else first(found, ends[name]) for name, found in entries.items()}
@@ -89,37 +83,3 @@ def until(entries: Entries, at: Millis) -> dict[str, Sequence[Entry]]:
 def first(found: Sequence[Entry], upto: int) -> Sequence[Entry]:
     """The messages of a stream up to a sequence."""
     return found[: max(upto + 1 - found[0].sequence, 0)] if found else found
-
-
-def _end(found: Sequence[Entry], at: Millis, control: Control) -> int:
-    """The last sequence before the first message that is later."""
-    end = 0
-    for entry in found:
-        time = _at(entry, control)
-        if time is not None and time > at:
-            break
-        end = entry.sequence
-    return end
-
-
-def _rests_on(name: str, found: Sequence[Entry], end: int) -> dict[str, int]:
-    """How far the last commit of a stream has folded its inputs: those before it no further."""
-    upto: dict[str, int] = {}
-    for entry in found if name != FACTS else ():
-        if entry.sequence > end:
-            break
-        try:
-            commit = decode_commit(entry.data)
-        except NotOurs:
-            continue
-        upto.update({run.stream: run.upto for run in commit.inputs})
-    return upto
-
-
-def _at(entry: Entry, control: Control) -> Millis | None:
-    """The time that counts; None of a message that does not."""
-    try:
-        found = open_message(entry, control)
-    except MessageNotOurs:
-        return None
-    return found.message.at if isinstance(found, Opened) else None

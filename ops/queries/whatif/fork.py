@@ -12,7 +12,7 @@ from events.workload import WorkloadSubmitted
 from ops.production.process.gc_tuning import collect_seldom
 from ops.production.wiring import PARTITION
 from ops.queries.point import Point, point_at
-from ops.queries.replay import fold_partition
+from ops.queries.replay import fold_up
 from ops.queries.whatif.change import Changes
 from ops.queries.whatif.course import Happening, course_of
 from ops.queries.whatif.outcome import RunResults
@@ -49,7 +49,7 @@ class Fork:
         self.point = Point(entries=_nothing(entries), at=self.course.began, ended=False)
         if at or now:
             self.point = point_at(entries, at)
-        fold, _ = fold_partition(PARTITION, self.point.entries)
+        fold = fold_up(PARTITION, self.point.entries)
         self.world, self._sequence = fold.world, fold.base
         self._changes = changes
         self.jobs: list[Fact] = []

@@ -7,7 +7,7 @@ import msgspec
 from events.catalogue import AnyEvent
 from events.device import CapacityCovered, CapacityShort, CardReturned, DriftDetected, DriftResolved
 from ops.production.wiring import DEVICE_PARTITION
-from ops.queries.replay import fold_partition, listen
+from ops.queries.replay import fold_up, listen
 from ops.sandbox.scenario.script import Script
 from projections.devices.drift import NOTES, all_findings
 from projections.log_position import LogPosition
@@ -47,8 +47,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
             )
         )
     if script.drift:
-        fold, _ = fold_partition(DEVICE_PARTITION, entries)
-        world = fold.world
+        world = fold_up(DEVICE_PARTITION, entries).world
         left = [one for one in all_findings(world.cards, world.nodes, world.pods) if one.kind not in NOTES]
         findings.append(
             CardVerdict(
