@@ -1,4 +1,4 @@
-"""`python -m ops.cli.reference_pages`: write docs/labels.md and docs/commands.md from what the code itself says."""
+"""`python -m ops.cli.reference_pages`: write the pages for reference in docs/ from what the code itself says."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +8,15 @@ import typer
 from rich.text import Text
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from events.api.conditions import CONDITIONS, REASONS
 from events.api.labels import KNOWN
 from ops.cli.lazy_commands import LazyCommand
 from ops.cli.main import app
+from ops.production.configuration.page import page as configuration_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 LABELS, COMMANDS = DOCS / "labels.md", DOCS / "commands.md"
+CONFIGURATION, CONDITIONS_PAGE = DOCS / "configuration.md", DOCS / "conditions.md"
 _LABELS_HEAD = """# Labels, annotations, finalizers and gates
 
 All of Kueue's and kuelog's that are read or written, on which objects, and by whom. HAMi's stand in
@@ -44,12 +47,35 @@ Each command with its options, as `--help` says it; `kubectl kuelog …` is the 
 | 2 | it was asked wrongly, or could not be done: an unknown option or object, no log, no cluster; one message on standard error says why |
 | 130 | Ctrl-C |
 """
+_CONDITIONS_HEAD = """# Conditions and reasons
+
+Every condition that kuelog sets on objects of Kueue's, and every reason in it. Types and reasons are Kueue's where it has them, so tools
+that read them go on working. What a job waits for, in numbers: `kuelog explain`. This page is made by `python -m ops.cli.reference_pages`.
+
+| on | condition | True means |
+|---|---|---|
+"""
+_REASONS_HEAD = """
+## Reasons
+
+A reason that ends in `NotSupported` asks for what is not done yet ([limits.md](limits.md)).
+
+| condition | reason | it is | what to do |
+|---|---|---|---|
+"""
 
 
 def labels_page() -> str:
     """docs/labels.md."""
     rows = (f"| `{one.key}` | {one.form} | {one.on} | {one.writer} | {one.meaning} |\n" for one in KNOWN)
     return _LABELS_HEAD + "".join(rows)
+
+
+def conditions_page() -> str:
+    """docs/conditions.md."""
+    found = "".join(f"| {one.on} | `{one.type}` | {one.meaning} |\n" for one in CONDITIONS)
+    rows = (f"| `{one.type}` | `{one.reason}` | {one.meaning} | {one.instead} |\n" for one in REASONS)
+    return _CONDITIONS_HEAD + found + _REASONS_HEAD + "".join(rows)
 
 
 def commands_page() -> str:
@@ -107,7 +133,13 @@ def _default(one: TyperOption) -> str:
 
 def main() -> None:
     """Write the pages."""
-    for path, page in ((LABELS, labels_page()), (COMMANDS, commands_page())):
+    pages = {
+        LABELS: labels_page(),
+        COMMANDS: commands_page(),
+        CONDITIONS_PAGE: conditions_page(),
+        CONFIGURATION: configuration_page(),
+    }
+    for path, page in pages.items():
         path.write_text(page, encoding="utf-8")
         print(path)
 

@@ -1,4 +1,4 @@
-"""`python -m ops.schemas` writes docs/schema anew."""
+"""`python -m ops.schemas` writes docs/schema and docs/events.md anew."""
 
 from ops.schemas.describe import FOLDER, documents
 

@@ -8,8 +8,9 @@ import msgspec
 from events.catalogue import all_events
 from events.commit import Commit, Sighting
 from events.json_object import JsonObject
+from ops.schemas.page import page
 
-FOLDER = Path(__file__).parent.parent.parent / "docs" / "schema"
+FOLDER = Path(__file__).parent.parent.parent / "docs"
 
 
 def json_schema() -> JsonObject:
@@ -53,10 +54,12 @@ def async_api() -> JsonObject:
 
 
 def documents() -> dict[str, bytes]:
-    """The files as they should stand in docs/schema."""
+    """The files as they should stand in docs."""
+    schema = json_schema()
     return {
-        "events.json": _pretty(json_schema()),
-        "asyncapi.json": _pretty(async_api()),
+        "schema/events.json": _pretty(schema),
+        "schema/asyncapi.json": _pretty(async_api()),
+        "events.md": page(schema).encode(),
     }
 
 

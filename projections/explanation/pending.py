@@ -32,7 +32,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-_FIXES: Mapping[str, str] = {
+FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
     "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
     "ExceedsCardCapacity": "ask for less per card: no card could hold it even if nothing ran",
@@ -43,6 +43,7 @@ _FIXES: Mapping[str, str] = {
     "Backoff": "nothing: it queues again by itself",
     **{one.code: one.instead for one in NOT_DONE.values()},
 }
+"""What would let a workload in, by the reason for which it waits."""
 
 
 def outline(world: PreemptionState, workload: Workload) -> Explanation:
@@ -134,7 +135,7 @@ def waiting(
         explanation.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
         _as_tried(world.quota, explanation, tried)
-    explanation.fix = _FIXES.get(explanation.reason, "")
+    explanation.fix = FIXES.get(explanation.reason, "")
 
 
 def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:

@@ -41,7 +41,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 _LONGEST = 30
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
-_OF_NO_MEANING = frozenset(
+IGNORED = frozenset(
     {
         "clientConnection",
         "controller",
@@ -57,6 +57,7 @@ _OF_NO_MEANING = frozenset(
         "webhook",
     }
 )
+"""Settings of Kueue's manager process: accepted, and of no meaning here."""
 
 
 class ConfigurationBroken(Exception):
@@ -72,13 +73,18 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 class _FairSharing(_Part, frozen=True, kw_only=True):
     enable: bool = True
+    """Whether queues and cohorts are compared by what they borrow, once `fairSharing` is there."""
     preemption_strategies: tuple[FairStrategy, ...] = ()
+    """By which shares somebody may be preempted, in the order in which they are tried; empty: both."""
 
 
 class _AdmissionFairSharing(_Part, frozen=True, kw_only=True):
     usage_half_life_time: str
+    """After how long past usage counts half; a duration."""
     usage_sampling_interval: str = "5m"
+    """How often past usage is shown in the status of local queues; a duration."""
     resource_weights: dict[str, float | int | str] = {}
+    """By resource: how much of it counts, at least 0; 1 where it is not named."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
@@ -87,66 +93,105 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 class _Requeuing(_Part, frozen=True, kw_only=True):
     timestamp: RequeuingTimestamp = RequeuingTimestamp.EVICTION
+    """Which moment decides its place in line when it comes back."""
     backoff_limit_count: Count | None = None
+    """After so many returns it is deactivated; never without it."""
     backoff_base_seconds: Count = 60
+    """How long it waits after the first time, in seconds; twice as long after each further one."""
     backoff_max_seconds: Count = 3600
+    """How long it waits at most, in seconds."""
 
 
 class _WaitForPodsReady(_Part, frozen=True, kw_only=True):
     enable: bool = True
+    """Whether it is waited for; on unless the file says otherwise, as in Kueue."""
     timeout: str = "30m"
+    """A workload whose pods are not all ready so long after its admission is evicted; a duration."""
     recovery_timeout: str | None = None
+    """The same for pods that were ready and are not any more; without it that is never waited for. A duration."""
     block_admission: bool = False
+    """Whether nobody else is admitted meanwhile."""
     requeuing_strategy: _Requeuing = _Requeuing()
+    """What becomes of who was evicted for it."""
 
 
 class _Transformation(_Part, frozen=True, kw_only=True):
     input: str
+    """The resource that pods ask for."""
     strategy: TransformationStrategy = TransformationStrategy.RETAIN
+    """Whether it is still counted itself (Retain), or only what it is made into (Replace)."""
     multiply_by: str = ""
+    """A resource with whose amount all outputs are multiplied, such as the number of cards."""
     outputs: dict[str, str | int | float] = {}
+    """By resource: how much of it one unit of the input counts as; a quantity."""
 
 
 class _Resources(_Part, frozen=True, kw_only=True):
     exclude_resource_prefixes: tuple[str, ...] = ()
+    """Resources that begin so are not counted against quota."""
     transformations: tuple[_Transformation, ...] = ()
+    """Resources that are counted as other resources."""
     quota_check_strategy: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
+    """What becomes of pods that ask for a resource that their queue does not declare: they wait (BlockUndeclared), or it is not counted (IgnoreUndeclared)."""
     device_class_mappings: Any = None
+    """Not done yet: a file that names it is refused."""
 
 
 class _Retention(_Part, frozen=True, kw_only=True):
     after_finished: str | None = None
+    """How long the object of a finished workload stays; for ever without it. A duration."""
     after_deactivated_by_kueue: str | None = None
+    """How long that of one stays which a rule has deactivated. A duration."""
 
 
 class _RetentionPolicies(_Part, frozen=True, kw_only=True):
     workloads: _Retention = _Retention()
+    """Of Workload objects."""
 
 
 class _Kuelog(_Part, frozen=True, kw_only=True):
     """What only kuelog knows."""
 
     job_kinds: tuple[KindPart, ...] = ()
+    """Further kinds of jobs (jobs.md)."""
     devices: bool = True
+    """Whether workloads that ask for cards need a reservation of cards; false counts only quota, and leaves cards to HAMi."""
+    """Whether cards are decided about; false leaves them to HAMi alone, and only quota is counted."""
     device_totals: bool = True
+    """Whether memory and cores of a card count against quota for each card of a container."""
     device_policies: dict[str, DevicePolicy] = {}
+    """By flavor: what it means where its cards are fewer than its quota; Ignore where none is named, or Warn, Cap."""
     hami: HamiPart = HamiPart()
+    """Where HAMi's configuration is, and the options of its scheduler."""
 
 
-class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The file as it is written."""
+
     api_version: str = ""
+    """`config.kueue.x-k8s.io/v1beta2` or `v1beta1`."""
     kind: str = "Configuration"
+    """The kind; a ConfigMap with the file under `controller_manager_config.yaml` is taken as well."""
     fair_sharing: _FairSharing | None = None
+    """Shares of queues and cohorts; without it nobody is compared by shares."""
     admission_fair_sharing: _AdmissionFairSharing | None = None
+    """Past usage of local queues; without it nobody is ordered by it."""
     wait_for_pods_ready: _WaitForPodsReady = _WaitForPodsReady()
-    """On unless the file says otherwise, as in Kueue."""
+    """Until all pods of a workload are ready."""
     resources: _Resources = _Resources()
+    """How requests of pods are counted against quota."""
     integrations: Integrations = Integrations()
+    """Which kinds of jobs are managed."""
     object_retention_policies: _RetentionPolicies = _RetentionPolicies()
+    """How long objects stay that are over."""
     feature_gates: dict[str, bool] = {}
+    """Kueue's feature gates that differ from their defaults."""
     manage_jobs_without_queue_name: bool = False
+    """Whether jobs that name no queue are held back, too, until they name one."""
     managed_jobs_namespace_selector: Selector | None = None
+    """A label selector of the namespaces whose jobs are managed; all of them without it."""
     kuelog: _Kuelog = _Kuelog()
+    """What only kuelog knows."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,13 +208,13 @@ def read_configuration(path: Path) -> Configuration:
 
 def configuration_of(found: JsonObject, source: Path | str) -> Configuration:
     """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
-    unknown = sorted(map(str, set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__}))
+    unknown = sorted(map(str, set(found) - IGNORED - {_camel(name) for name in ConfigurationFile.__struct_fields__}))
     refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
     if problems := [*([f"unknown field {', '.join(unknown)}"] if unknown else []), *refused]:
         raise ConfigurationBroken(source, "; ".join(problems))
     try:
-        file = msgspec.convert(found, type=_File)
-        ignored = _OF_NO_MEANING & set(found)
+        file = msgspec.convert(found, type=ConfigurationFile)
+        ignored = IGNORED & set(found)
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
@@ -199,7 +244,7 @@ def _document(path: Path) -> JsonObject:
     return found
 
 
-def _settings(file: _File) -> SettingsObserved:
+def _settings(file: ConfigurationFile) -> SettingsObserved:
     fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
     plain = SettingsObserved()
     return SettingsObserved(

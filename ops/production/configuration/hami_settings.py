@@ -14,10 +14,15 @@ class HamiPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     """The part `kuelog.hami`; policies under the names of HAMi's chart."""
 
     namespace: str = _PLAIN.namespace
+    """Where its ConfigMaps are."""
     device_config: str = _PLAIN.device_config
+    """The ConfigMap with the names of resources and the chips; empty to read none."""
     node_config: str = _PLAIN.node_config
+    """The ConfigMap with what single nodes register otherwise; empty to read none."""
     node_scheduler_policy: Literal["binpack", "spread"] = "binpack"
+    """Its option `--node-scheduler-policy`, for pods that do not say."""
     gpu_scheduler_policy: str = _PLAIN.card_policy
+    """Its option `--gpu-scheduler-policy`: one policy, or several with commas between."""
 
 
 def hami_settings(part: HamiPart) -> HamiSettings:

@@ -16,52 +16,79 @@ class Integrations(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Which kinds are managed, and which are by somebody else."""
 
     frameworks: tuple[str, ...] = ()
+    """The kinds of jobs that queues manage, such as `batch/job`; all that are known when none is named."""
     external_frameworks: tuple[str, ...] = ()
+    """Kinds that somebody else manages, as `Kind.version.group`: what they own is not queued by itself."""
     label_keys_to_copy: tuple[str, ...] = ()
+    """Labels of a job that its Workload gets as well."""
 
 
 class CountPart(_Part, frozen=True, kw_only=True):
     """A number of which the count of pods is made."""
 
     path: str
+    """Where the number stands, such as `spec.replicas`."""
     default: int = 1
+    """The number where nothing stands there."""
     cap: str = ""
+    """Where a number stands that it does not exceed."""
 
 
 class PodsPart(_Part, frozen=True, kw_only=True):
     """Where pods of one shape are described."""
 
     at: str = "spec"
+    """Where the description is, below which all else of it stands."""
     template: str = "template"
+    """Where the pod template is, from there."""
     name: str = ""
+    """What its pod set is called."""
     name_at: str = ""
+    """Where its name stands, if each has one."""
     count: tuple[CountPart, ...] = ()
+    """The numbers whose product is how many pods there are; one pod without any."""
     pod_index_label: str = ""
+    """The label in which pods bear their rank."""
     sub_group_index_label: str = ""
+    """The label in which pods bear the number of their group."""
 
 
 class SignPart(_Part, frozen=True, kw_only=True):
     """A field, and the values that mean something."""
 
     at: str
+    """Where the field is."""
     values: tuple[str, ...] = ("True",)
+    """The values that mean it."""
 
 
 class KindPart(_Part, frozen=True, kw_only=True):
     """One kind of job."""
 
     group: str
+    """Its API group."""
     version: str
+    """The version in which it is read."""
     kind: str
+    """Its kind."""
     plural: str
+    """Its name in paths of the API."""
     pods: tuple[PodsPart, ...]
+    """Where its pods are described."""
     suspend: str = "spec.suspend"
+    """The field that holds it back."""
     priority_class: str = ""
+    """Where the name of its priority class stands."""
     succeeded: SignPart | None = None
+    """By what one sees that it has ended well."""
     failed: SignPart | None = None
+    """By what one sees that it has failed."""
     stopped: SignPart | None = None
+    """By what one sees that it stands still; without it by its pods."""
     ready: SignPart | None = None
+    """By what one sees that all of its pods are ready; without it by its pods."""
     active: tuple[str, ...] = ()
+    """Where numbers of pods stand that are there."""
 
 
 def job_kinds(parts: Sequence[KindPart]) -> tuple[JobKind, ...]:

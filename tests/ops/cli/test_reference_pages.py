@@ -4,7 +4,21 @@ import ast
 from pathlib import Path
 
 from events.api import labels
-from ops.cli.reference_pages import COMMANDS, LABELS, commands_page, labels_page
+from events.api.conditions import CONDITIONS, REASONS
+from ops.cli.reference_pages import (
+    COMMANDS,
+    CONDITIONS_PAGE,
+    CONFIGURATION,
+    LABELS,
+    commands_page,
+    conditions_page,
+    labels_page,
+)
+from ops.production.configuration.page import page as configuration_page
+from projections.explanation.pending import FIXES
+from projections.unsupported import NOT_DONE
+from projections.workloads import lifecycle
+from services.queue_manager.enqueue import HELD_BACK
 
 ROOT = Path(__file__).parents[3]
 FLOORS = ("events", "projections", "services", "ops")
@@ -36,6 +50,41 @@ def keys_in(path: Path) -> set[str]:
 def test_the_pages_are_what_the_code_says() -> None:
     assert LABELS.read_text(encoding="utf-8") == labels_page()
     assert COMMANDS.read_text(encoding="utf-8") == commands_page()
+    assert CONDITIONS_PAGE.read_text(encoding="utf-8") == conditions_page()
+    assert CONFIGURATION.read_text(encoding="utf-8") == configuration_page()
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    rows = [
+        line.split(" | ") for line in CONFIGURATION.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
+    ]
+    assert len(rows) > 70
+    assert [row[0] for row in rows if len(row[-1].strip("| ")) < 5] == []
+
+
+def test_every_reason_of_the_page_is_given_by_the_code_and_none_is_missing() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for floor in ("events", "projections", "services")
+        for path in (ROOT / floor).rglob("*.py")
+        if path.name != "conditions.py" or path.parent.name != "api"
+    )
+    named = {one.reason for one in REASONS}
+    assembled = {"ClusterQueueStopped", "LocalQueueStopped"}
+    parts = {one.removeprefix("DeactivatedDueTo") for one in named - assembled}
+    assert {one for one in parts if f'"{one}"' not in code} == set()
+    not_shown = {"Backoff", lifecycle.WAITING_FOR_PODS}
+    assert (set(FIXES) | HELD_BACK) - set(NOT_DONE) - not_shown - named == set()
+
+
+def test_every_condition_of_a_workload_is_on_the_page() -> None:
+    types = {
+        value
+        for name, value in vars(lifecycle).items()
+        if name.isupper() and isinstance(value, str) and name != "OBJECT_DELETED"
+    }
+    assert types - {one.type for one in CONDITIONS} == set()
+    assert {one.type for one in REASONS} <= {one.type for one in CONDITIONS}
 
 
 def test_every_label_that_has_a_name_is_explained() -> None:

@@ -1,0 +1,201 @@
+"""Every condition that kuelog sets on objects of Kueue's, every reason that it gives there, and what to do about each."""
+
+import msgspec
+
+
+class KnownCondition(msgspec.Struct, frozen=True):
+    """A condition of a kind of object."""
+
+    on: str
+    type: str
+    meaning: str
+
+
+class KnownReason(msgspec.Struct, frozen=True):
+    """A reason that a condition may have."""
+
+    type: str
+    reason: str
+    meaning: str
+    instead: str = ""
+    """What to do, where anything is to be done."""
+
+
+CONDITIONS = (
+    KnownCondition("Workload", "QuotaReserved", "it holds quota; False says why it waits"),
+    KnownCondition("Workload", "Admitted", "it may run: quota, cards and checks are there"),
+    KnownCondition("Workload", "PodsReady", "all of its pods are ready, where the configuration waits for that"),
+    KnownCondition("Workload", "Evicted", "it has to stop, or had to since it was queued last"),
+    KnownCondition("Workload", "Preempted", "it had to make room for another"),
+    KnownCondition("Workload", "Requeued", "after an eviction it may queue again; False while it has to wait first"),
+    KnownCondition(
+        "Workload", "BlockedOnPreemptionGates", "it would have to preempt, and one of its preemption gates is closed"
+    ),
+    KnownCondition("Workload", "WaitingForReplacementPods", "pods of its group have ended and were not replaced yet"),
+    KnownCondition("Workload", "DeactivationTarget", "a rule is about to set it inactive"),
+    KnownCondition("Workload", "Finished", "its job has ended, or will never run"),
+    KnownCondition(
+        "ClusterQueue, LocalQueue", "Active", "it takes workloads in; one message names all that is against it"
+    ),
+    KnownCondition("AdmissionCheck", "Active", "its controller works with it; set for kuelog's own controllers"),
+)
+
+_Q, _A, _E, _P, _R, _F, _T = "QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", "Finished", "Active"
+
+REASONS = (
+    KnownReason(_Q, "PendingEvaluation", "it is in line and was not tried yet"),
+    KnownReason(
+        _Q,
+        "WaitingForQuota",
+        "its queue and the cohort have not enough left",
+        "wait; `kuelog explain` says what would let it in",
+    ),
+    KnownReason(
+        _Q,
+        "ExceedsMaxQuota",
+        "it asks for more than its queue could ever use",
+        "ask for less, or raise `nominalQuota` or `borrowingLimit`",
+    ),
+    KnownReason(
+        _Q,
+        "NoMatchingFlavor",
+        "its node selector, affinity or tolerations suit no flavor of the queue",
+        "change these, or add a flavor",
+    ),
+    KnownReason(
+        _Q,
+        "WaitingForDevices",
+        "quota is there; the cards that are left are too few, too small or in pieces",
+        "`kuelog devices fit` names card after card",
+    ),
+    KnownReason(
+        _Q, "ExceedsCardCapacity", "no card could hold it even if nothing ran", "ask for less memory or cores of a card"
+    ),
+    KnownReason(_Q, "DevicesRefused", "its cards were given to somebody else at the same moment; it is tried again"),
+    KnownReason(
+        _Q,
+        "TopologyPlacementFailed",
+        "its pods find no place in the topology",
+        "`kuelog explain` says how many would fit, and what rules nodes out",
+    ),
+    KnownReason(_Q, "WaitingForPreemptedWorkloads", "those who make room for it have not left yet"),
+    KnownReason(
+        _Q, "WaitingForPodsReady", "another workload that was let in is not ready yet", "look at that one's pods"
+    ),
+    KnownReason(
+        _Q,
+        "BudgetExhausted",
+        "the budget of its queue or namespace is used up",
+        "wait for the next period, or have the budget raised",
+    ),
+    KnownReason(
+        _Q, "AdmissionGated", "`kueue.x-k8s.io/admission-gated-by` names gates", "who put them there takes them away"
+    ),
+    KnownReason(_Q, "OnHold", "its job is scaled to zero or on hold", "scale it up"),
+    KnownReason(
+        _Q,
+        "Suspended",
+        "its LocalQueue or ClusterQueue takes nothing in",
+        "`kuelog describe clusterqueue NAME` says why",
+    ),
+    KnownReason(
+        _Q,
+        "Misconfigured",
+        "its LocalQueue or ClusterQueue does not exist",
+        "create it, or name another in the label `kueue.x-k8s.io/queue-name`",
+    ),
+    KnownReason(_Q, "Deactivated", "`spec.active` of the Workload is false", "set it to true"),
+    KnownReason(
+        _Q,
+        "SetAside",
+        "a service failed on it, and goes on with all others",
+        "`kuelog explain` has the error; it is tried again when anything about it changes",
+    ),
+    KnownReason(
+        _Q,
+        "Pending",
+        "the older, broader word for what keeps it from quota (without the gate UnadmittedWorkloadsObservability)",
+    ),
+    KnownReason(_Q, "Inadmissible", "the older, broader word for Misconfigured and Suspended"),
+    KnownReason(_Q, "Waiting", "the older, broader word for WaitingForPodsReady"),
+    KnownReason(_A, "NoReservation", "it has no quota"),
+    KnownReason(
+        _A,
+        "UnsatisfiedAdmissionChecks",
+        "quota is reserved; checks or cards are not ready",
+        "`status.admissionChecks` says which",
+    ),
+    KnownReason(_A, "NoReservationUnsatisfiedChecks", "both"),
+    KnownReason("PodsReady", "Started", "all of its pods are ready for the first time"),
+    KnownReason("PodsReady", "Recovered", "they are ready again"),
+    KnownReason("PodsReady", "WaitForStart", "its pods were never all ready since its admission"),
+    KnownReason("PodsReady", "WaitForRecovery", "they were, and are not any more"),
+    KnownReason(_E, "Preempted", "it makes room for another", "`kuelog explain` says for whom and by which rule"),
+    KnownReason(
+        _E,
+        "PodsReadyTimeout",
+        "its pods did not get ready in time",
+        "look at the pods; `waitForPodsReady.timeout` of the configuration",
+    ),
+    KnownReason(_E, "AdmissionCheck", "a check said Retry", "its message is in `status.admissionChecks`"),
+    KnownReason(
+        _E, "ClusterQueueStopped", "the ClusterQueue was stopped with HoldAndDrain", "`kuelog resume clusterqueue NAME`"
+    ),
+    KnownReason(
+        _E, "LocalQueueStopped", "the LocalQueue was stopped with HoldAndDrain", "`kuelog resume localqueue NAME`"
+    ),
+    KnownReason(_E, "NodeFailures", "a node or a card under it has failed"),
+    KnownReason(_E, "Deactivated", "somebody has set `spec.active` of the Workload to false", "set it to true"),
+    KnownReason(
+        _E,
+        "DeactivatedDueToMaximumExecutionTimeExceeded",
+        "it ran for longer than its own limit",
+        "`kueue.x-k8s.io/max-exec-time-seconds`, then set `spec.active` to true",
+    ),
+    KnownReason(
+        _E,
+        "DeactivatedDueToRequeuingLimitExceeded",
+        "it came back too often without getting ready",
+        "mend its pods, then set `spec.active` to true",
+    ),
+    KnownReason(
+        _E,
+        "DeactivatedDueToAdmissionCheck",
+        "a check said Rejected",
+        "its message is in `status.admissionChecks`; then set `spec.active` to true",
+    ),
+    KnownReason(_E, "WorkloadDeleted", "somebody deletes its Workload; it stops first and is let in anew"),
+    KnownReason(_P, "InClusterQueue", "for a more urgent one of its own queue"),
+    KnownReason(_P, "InCohortReclamation", "for the owner of the quota that it had borrowed"),
+    KnownReason(_P, "InCohortFairSharing", "for a queue with a smaller share"),
+    KnownReason(_P, "InCohortReclaimWhileBorrowing", "for one that borrows itself and is more urgent"),
+    KnownReason(_R, "BackoffFinished", "its back-off is over"),
+    KnownReason(_R, "ClusterQueueRestarted", "its ClusterQueue goes on"),
+    KnownReason(_R, "LocalQueueRestarted", "its LocalQueue goes on"),
+    KnownReason(_R, "Reactivated", "it was set active again"),
+    KnownReason(_F, "Succeeded", "its job has ended well"),
+    KnownReason(_F, "Failed", "its job has failed"),
+    KnownReason(_F, "FailedToStart", "its checks contradict the job", "the message names check, pod set and key"),
+    KnownReason(_F, "OwnerNotFound", "its job is gone, or owns it no longer"),
+    KnownReason(_T, "Ready", "it takes workloads in"),
+    KnownReason(_T, "Stopped", "somebody has stopped it", "`kuelog resume clusterqueue NAME`"),
+    KnownReason(_T, "Terminating", "somebody has deleted it, and it is still in use"),
+    KnownReason(
+        _T,
+        "CohortCycle",
+        "its cohort is above itself",
+        "`kuelog lint` names the cycle; change `parentName` of one cohort",
+    ),
+    KnownReason(_T, "FlavorNotFound", "a ResourceFlavor that it names does not exist", "create it"),
+    KnownReason(_T, "AdmissionCheckNotFound", "an AdmissionCheck that it names does not exist", "create it"),
+    KnownReason(
+        _T, "AdmissionCheckInactive", "an AdmissionCheck that it names is not active", "look at that check's condition"
+    ),
+    KnownReason(_T, "TopologyNotFound", "the Topology of one of its flavors does not exist", "create it"),
+    KnownReason(
+        _T,
+        "BadParametersRef",
+        "of a check: its ProvisioningRequestConfig is missing or can't be read",
+        "its message says what is wrong",
+    ),
+)
