@@ -159,10 +159,17 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
     for one in reconcile(ledger.cards.book, ledger.entries):
         wrong += 1
         stderr.print(f"[red]alarm:[/red] {_describe(one)}", highlight=False)
+    for skew in read.skewed:
+        wrong += 1
+        stderr.print(
+            f"[yellow]warning:[/yellow] {skew.stream} {skew.sequence} of {skew.author} has a time that is wrong by {skew.by} ms: "
+            "set the clock of its machine. The bill counts it where the messages around it are",
+            highlight=False,
+        )
     if read.late:
         stderr.print(
-            f"note: {read.late} messages have a time before that of a message ahead of them, by {read.latest} ms at "
-            "most; they count from where the log has them",
+            f"note: {read.late} messages have a time that their author contradicts before or after, by {read.latest} ms at "
+            "most; they count where those around them are",
             highlight=False,
         )
     if window.until > max(ledger.at, read.last) + 1:

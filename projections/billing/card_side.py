@@ -45,7 +45,7 @@ class CardSide:
     def open(self, card: str, key: SliceKey, slice_: Open, cause: Cause) -> None:
         """A slice is held from now on."""
         account = self.book.account(card)
-        self.book.settle(account, cause.at)
+        cause = self._come_to(account, cause)
         self._open.setdefault(card, {})[key] = slice_
         self._weigh(account, slice_.use, 1)
         if account.condition in CHARGED:
@@ -57,7 +57,7 @@ class CardSide:
         if slice_ is None:
             return
         account = self.book.account(card)
-        self.book.settle(account, cause.at)
+        cause = self._come_to(account, cause)
         self._enter(account, slice_, key, cause)
         self._weigh(account, slice_.use, -1)
 
@@ -66,7 +66,9 @@ class CardSide:
         slice_ = self._open.get(card, {}).get(key)
         if slice_ is None or slice_.kind is kind:
             return
-        self._enter(self.book.account(card), slice_, key, cause)
+        account = self.book.account(card)
+        cause = self._come_to(account, cause)
+        self._enter(account, slice_, key, cause)
         slice_.kind = kind
         slice_.began = cause if slice_.began is not None else None
 
@@ -120,6 +122,13 @@ class CardSide:
             for key in sorted(self._open[card]):
                 self._enter(self.book.account(card), self._open[card][key], key, None, at)
 
+    def _come_to(self, account: Account, cause: Cause) -> Cause:
+        """Sum a card up until then; what comes from behind a time that it has passed counts from that one, in both books."""
+        if cause.at < account.since:
+            cause = Cause(cause.why, account.since, cause.partition, cause.sequence)
+        self.book.settle(account, cause.at)
+        return cause
+
     def _reconsider(self, node: str, cause: Cause) -> None:
         registered = self._registered.get(node)
         for card in registered.cards if registered is not None else ():
@@ -142,7 +151,7 @@ class CardSide:
         changed = (account.card, account.node) != (card, node)
         if not changed and (account.condition, account.flavor) == (condition, flavor):
             return
-        self.book.settle(account, cause.at)
+        cause = self._come_to(account, cause)
         paid, pays = account.condition in CHARGED, condition in CHARGED
         mine = self._open.get(uuid, {})
         if paid and (changed or not pays):

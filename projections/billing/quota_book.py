@@ -58,6 +58,8 @@ class QuotaBook:
         """Queues that use more than their own quota; while there is none, no lenders have to be found."""
         self._rates: dict[tuple[str, FlavorResource], tuple[Millis, dict[tuple[str, str], int]]] = {}
         """By tree: since when, and how much each borrower has of each lender."""
+        self._settled: dict[tuple[str, FlavorResource], Millis] = {}
+        """Up to when what was borrowed in a tree is summed up: another machine's clock may be behind that."""
         self._holds: dict[str, tuple[Millis, str, str, dict[FlavorResource, int]]] = {}
 
     def cohort_of(self, queue: str) -> str:
@@ -86,6 +88,7 @@ class QuotaBook:
 
     def hold(self, workload: str, queue: str, amounts: dict[FlavorResource, int], at: Millis) -> None:
         """The workload holds just this from now on."""
+        at = max(at, self._holds[workload][0]) if workload in self._holds else at
         self.release(workload, at)
         self._holds[workload] = (at, workload.partition("/")[0], queue, amounts)
         for column, amount in amounts.items():
@@ -130,19 +133,21 @@ class QuotaBook:
 
     def _settle(self, tree: str, column: FlavorResource, at: Millis) -> None:
         since, rates = self._rates[tree, column]
+        at = max(since, at)
         length = self.window.clip(since, at)
         if length:
             for (borrower, lender), amount in rates.items():
                 key = Lent(borrower, lender, *column)
                 self.borrowed[key] = self.borrowed.get(key, 0) + amount * length
         self._rates[tree, column] = (at, rates)
+        self._settled[tree, column] = at
 
     def _rerate(self, tree: str, column: FlavorResource, at: Millis) -> None:
         if (tree, column) in self._rates:
             self._settle(tree, column, at)
         rates = self._lending(tree, column) if self._over.get(column) else {}
         if rates:
-            self._rates[tree, column] = (at, rates)
+            self._rates[tree, column] = (max(at, self._settled.get((tree, column), at)), rates)
         else:
             self._rates.pop((tree, column), None)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from events.authors import why_not_commit, why_not_sighting
 from events.codec import NotOurs, decode_commit, decode_sighting
 from events.commit import Commit, Sighting
+from events.event import Millis
 from events.subjects import FACTS
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -21,6 +22,8 @@ class Opened(NamedTuple):
 
     message: Sighting | Commit
     hurried: str = ""
+    cut: Millis = 0
+    """By how many milliseconds."""
 
 
 class Passed(NamedTuple):
@@ -49,4 +52,4 @@ def open_message(entry: Entry, control: Control) -> Opened | Passed:
     if latest is None or message.at <= latest:
         return Opened(message)
     hurried = f"its time is {message.at - latest} ms later than any that the bus could have stored then"
-    return Opened(replace(message, at=latest), hurried)
+    return Opened(replace(message, at=latest), hurried, message.at - latest)

@@ -11,7 +11,7 @@ from events.admission import WorkloadAdmitted
 from events.billing import CorrectionEntered, LineKind
 from events.catalogue import AnyEvent
 from events.codec import decode_commit
-from events.subjects import CONTROL
+from events.subjects import CONTROL, FACTS
 from ops.queries.billing.focus import rows
 from ops.queries.billing.focus_columns import NAMES, broken_rules
 from ops.queries.billing.reading import ledger_of
@@ -240,6 +240,31 @@ def test_corrections_reverse_and_enter_again(seed: int) -> None:
     assert usual == [(row.group, row.kind, plain(row.totals)) for row in old.rows if row.kind in {LineKind.USAGE}]
     assert not new.unknown_entries
     assert not reconcile(after.cards.book, after.entries), "corrections change no card's time"
+
+
+@pytest.mark.parametrize("seed", range(0, 100, 5))
+def test_a_clock_that_is_wrong_once_moves_only_what_that_message_tells(seed: int) -> None:
+    day, _, right, _ = lived(seed)
+    chance = random.Random(seed)
+    place = chance.randrange(12, len(day.entries[FACTS]) - 5)
+    stored = msgspec.json.decode(day.entries[FACTS][place].data)
+    off = chance.choice((-3_600_000, 3_600_000))
+    data = msgspec.json.encode({**stored, "at": stored["at"] + off})
+    day.entries[FACTS][place] = msgspec.structs.replace(day.entries[FACTS][place], data=data)
+    wrong, read = ledger_of(day.entries)
+    assert [(one.stream, one.sequence) for one in read.skewed] == [(FACTS, place + 1)]
+    assert not reconcile(wrong.cards.book, wrong.entries)
+
+    def untouched(ledger: Ledger) -> list[object]:
+        told = ("FACTS", place + 1)
+        ends = [(one, one.began, one.ended) for one in ledger.entries]
+        return sorted(
+            msgspec.json.encode(one)
+            for one, began, ended in ends
+            if told not in {(cause.partition, cause.sequence) for cause in (began, ended) if cause is not None}
+        )
+
+    assert untouched(wrong) == untouched(right)
 
 
 def plain(value: object) -> object:

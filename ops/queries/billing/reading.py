@@ -1,8 +1,8 @@
 """The streams of the log as one row of events, in an order that every reading gives again.
 
 Of the next messages of all streams the earliest comes first, unless it rests on one that has not come yet (a commit
-names what its author had folded). Within a stream the log's order stands; a time before one that stands ahead of it
-counts as that one, so nothing ever takes negative time (docs/rules/billing.md#clock).
+names what its author had folded). Each bears the time of what it tells: its own, where its author's clock did not
+contradict itself (docs/rules/billing.md#clock).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +13,8 @@ from events.catalogue import AnyEvent
 from events.commit import GENESIS, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
+from ops.queries.billing.message_times import message_times
+from ops.queries.time_order import earliest_of, released
 from ops.queries.time_travel import span
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
@@ -28,12 +30,24 @@ Entries = Mapping[str, Sequence[Entry]]
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One stored message, as far as order and content go."""
+    """One stored message, as far as order and content go; without events where it does not count."""
 
     sequence: int
     at: Millis
+    author: str
     rests_on: tuple[tuple[str, int], ...]
     events: tuple[AnyEvent, ...]
+    off: Millis = 0
+    """By how much its own time can't be right."""
+
+
+class Skew(msgspec.Struct, frozen=True):
+    """A message whose author's clock was wrong by so many milliseconds."""
+
+    stream: str
+    sequence: int
+    author: str
+    by: Millis
 
 
 class Read(msgspec.Struct):
@@ -43,36 +57,63 @@ class Read(msgspec.Struct):
     last: Millis = 0
     upto: dict[str, int] = {}
     late: int = 0
-    """Messages whose time was before that of one ahead of them."""
+    """Messages whose own time can't be right."""
     latest: Millis = 0
-    """The most milliseconds that one was before."""
+    """The most milliseconds that one was off."""
+    skewed: list[Skew] = []
+    """Those that were off by more than `BOUND`; the first of them."""
+
+    def off(self, message: "Message", by: Millis, stream: str) -> None:
+        """A message is off by so much."""
+        self.late, self.latest = self.late + 1, max(self.latest, by)
+        if by > BOUND and len(self.skewed) < _MOST_NAMED:
+            self.skewed.append(Skew(stream, message.sequence, message.author, by))
+
+
+BOUND: Millis = 10_000
+"""A clock that is further off than this is a finding."""
+_MOST_NAMED = 20
+
+
+class _Stream:
+    """The messages of one stream by their time, and up to which of them all have come."""
+
+    def __init__(self, name: str, entries: Sequence[Entry], control: Control) -> None:
+        times = message_times(name, entries, control)
+        self.name = name
+        self._messages = released(
+            _messages(name, entries, control, times), earliest_of(times), lambda one: (one.at, 0, "", one.sequence, 0)
+        )
+        self._beyond: set[int] = set()
+        self.upto = 0
+        self.head = next(self._messages, None)
+
+    def take(self) -> None:
+        """The head has come."""
+        if self.head is not None:
+            self._beyond.add(self.head.sequence)
+        while self.upto + 1 in self._beyond:
+            self.upto += 1
+            self._beyond.discard(self.upto)
+        self.head = next(self._messages, None)
 
 
 def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, LogPosition]]:
     """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
     control = Control(entries.get(CONTROL, ()))
-    streams = {name: _messages(name, found, control) for name, found in sorted(entries.items())}
-    heads = {name: message for name, stream in streams.items() if (message := next(stream, None)) is not None}
-    done = dict.fromkeys(streams, 0)
-    now: Millis | None = None
-    while heads:
-        name = _next(heads, done)
-        message = heads[name]
-        if now is None:
-            read.first = message.at
-        elif message.at < now:
-            read.late, read.latest = read.late + 1, max(read.latest, now - message.at)
-        now = message.at if now is None else max(now, message.at)
-        place = LogPosition(partition=name, sequence=message.sequence, at=now)
+    streams = {name: _Stream(name, found, control) for name, found in sorted(entries.items())}
+    began = False
+    while (stream := _next(streams)) is not None and (message := stream.head) is not None:
+        if message.events:
+            read.first, began = (min(read.first, message.at) if began else message.at), True
+            read.last = max(read.last, message.at)
+        if message.off and message.events:
+            read.off(message, message.off, stream.name)
+        place = LogPosition(partition=stream.name, sequence=message.sequence, at=message.at)
         for event in message.events:
             yield event, place
-        done[name], read.last = message.sequence, now
-        following = next(streams[name], None)
-        if following is None:
-            del heads[name]
-        else:
-            heads[name] = following
-    read.upto = dict(done)
+        stream.take()
+    read.upto = {name: stream.upto for name, stream in streams.items()}
 
 
 def seen(entries: Entries) -> tuple[Millis, Millis]:
@@ -102,18 +143,26 @@ def ledger_of(
 _PROGRESS_EVERY = 20_000
 
 
-def _next(heads: Mapping[str, Message], done: Mapping[str, int]) -> str:
-    """The stream whose message comes next."""
-    free = [
-        name
-        for name, message in heads.items()
-        if all(upto <= done.get(stream, upto) for stream, upto in message.rests_on)
-    ]
-    if not free:
-        name = min(heads)
-        stream, upto = next((stream, upto) for stream, upto in heads[name].rests_on if upto > done.get(stream, upto))
-        raise LogGap(stream=stream, expected=done[stream] + 1, found=upto)
-    return min(free, key=lambda name: (heads[name].at, _rank(name), name))
+def _next(streams: Mapping[str, _Stream]) -> _Stream | None:
+    """The stream whose message comes next: the earliest of those that rest on nothing which has not come."""
+    heads = [(head, one) for one in streams.values() if (head := one.head) is not None]
+    if not heads:
+        return None
+    free = [(head.at, _rank(one.name), one.name) for head, one in heads if _missing(head, streams) is None]
+    if free:
+        return streams[min(free)[2]]
+    blocked, _ = min(heads, key=lambda one: one[1].name)
+    stream, upto = _missing(blocked, streams) or ("", 0)
+    raise LogGap(stream=stream, expected=streams[stream].upto + 1, found=upto)
+
+
+def _missing(message: Message, streams: Mapping[str, _Stream]) -> tuple[str, int] | None:
+    """What a message rests on that has not come yet."""
+    for stream, upto in message.rests_on:
+        known = streams.get(stream)
+        if known is not None and known.upto < upto:
+            return stream, upto
+    return None
 
 
 def _rank(name: str) -> int:
@@ -121,22 +170,26 @@ def _rank(name: str) -> int:
     return {CONTROL: 0, FACTS: 1}.get(name, 2 if name.startswith("LOG") else 3)
 
 
-def _messages(name: str, entries: Sequence[Entry], control: Control) -> Iterator[Message]:
+def _messages(
+    name: str, entries: Sequence[Entry], control: Control, times: Sequence[Millis]
+) -> Iterator[list[Message]]:
     before, facts = GENESIS, FoldedFacts()
-    for expected, entry in enumerate(entries, 1):
+    for expected, (entry, at) in enumerate(zip(entries, times, strict=True), 1):
         if entry.sequence != expected:
             raise LogGap(stream=name, expected=expected, found=entry.sequence)
         found = open_message(entry, control)
         if isinstance(found, Passed):
             before = bytes_hash(entry.data)
+            yield [Message(entry.sequence, at, found.author, (), ())]
             continue
         message = found.message
+        off = abs(message.at - at) + found.cut
         if isinstance(message, Sighting):
             folded = (message.fact,) if facts.folds(message) else ()
-            yield Message(entry.sequence, message.at, (), folded)
+            yield [Message(entry.sequence, at, message.author, (), folded, off)]
             continue
         if message.prev_hash != before:
             raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=message.prev_hash)
         before = bytes_hash(entry.data)
         rests_on = tuple((run.stream, run.upto) for run in message.inputs)
-        yield Message(entry.sequence, message.at, rests_on, message.events)
+        yield [Message(entry.sequence, at, message.author, rests_on, message.events, off)]

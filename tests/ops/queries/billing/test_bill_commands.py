@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from events.codec import decode_commit, decode_sighting, encode
 from events.subjects import FACTS, commit_subject, fact_subject
@@ -75,6 +76,20 @@ def priced(tmp_path_factory: pytest.TempPathFactory) -> str:
     data = a_run(folder)
     assert told("price", "set", "-f", str(folder / "prices.yaml"), "--data", data)[0] == 0
     return data
+
+
+def test_a_wrong_clock_is_a_finding(tmp_path: Path) -> None:
+    day = Day(3, lambda *_: None)
+    day.begin()
+    day.decide()
+    for _ in range(25):
+        day.step()
+    wrong = json.loads(day.entries[FACTS][10].data)
+    data = json.dumps({**wrong, "at": wrong["at"] + 3_600_000}).encode()
+    day.entries[FACTS][10] = replace(day.entries[FACTS][10], data=data)
+    asyncio.run(stored(tmp_path, day.entries))
+    code, _, warned = told("bill", "--data", str(tmp_path))
+    assert code == 1 and "FACTS 11 of watcher has a time that is wrong by 3599990 ms: set the clock" in warned
 
 
 def told(*words: str) -> tuple[int, str, str]:

@@ -3,7 +3,11 @@
 import msgspec
 import pytest
 
+from events.application import DecisionApplied
+from events.codec import encode
+from events.commit import Sighting
 from events.subjects import CONTROL, FACTS
+from ops.queries.billing.message_times import in_order
 from ops.queries.billing.period import period, time
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.problems import BillRefused
@@ -57,12 +61,11 @@ def test_a_changed_commit_is_named(day: Day) -> None:
         ledger_of(changed(day, PARTITION, 0, data=data))
 
 
-def test_nothing_comes_before_what_it_rests_on_and_time_never_goes_back(day: Day) -> None:
-    seen = dict.fromkeys(day.entries, 0)
-    before = 0
-    for _, place in events_in_order(day.entries, Read(upto={})):
-        assert place.at >= before and place.sequence >= seen[place.partition]
-        before, seen[place.partition] = place.at, place.sequence
+def test_nothing_comes_before_what_it_rests_on_and_no_stream_goes_back(day: Day) -> None:
+    seen, before = dict.fromkeys(day.entries, 0), dict.fromkeys(day.entries, 0)
+    for _, place in events_in_order(day.entries, Read(upto={}, skewed=[])):
+        assert place.at >= before[place.partition] and place.sequence >= seen[place.partition]
+        before[place.partition], seen[place.partition] = place.at, place.sequence
         if place.partition not in (CONTROL, FACTS):
             for run in msgspec.json.decode(day.entries[place.partition][place.sequence - 1].data)["inputs"]:
                 assert run["upto"] <= seen[run["stream"]]
@@ -97,3 +100,70 @@ def test_a_bad_price_list_is_refused_with_what_to_write(tmp_path: object, text: 
     file.write_text(text)
     with pytest.raises(BillRefused, match=message):
         read_price_file(file, author="", reason="", now=0, first=0)
+
+
+def at_places(entries: dict[str, list[Entry]]) -> tuple[list[tuple[str, int, int]], Read]:
+    read = Read(upto={}, skewed=[])
+    return [(place.partition, place.sequence, place.at) for _, place in events_in_order(entries, read)], read
+
+
+def hurried(day: Day, place: int, by: int) -> dict[str, list[Entry]]:
+    """The day, with one fact that its author wrote with a clock so far ahead."""
+    message = msgspec.json.decode(day.entries[FACTS][place].data)
+    return changed(day, FACTS, place, data=msgspec.json.encode({**message, "at": message["at"] + by}))
+
+
+@pytest.mark.parametrize("by", [3_600_000, -3_600_000])
+@pytest.mark.parametrize("place", [5, 10, 15])
+def test_one_wrong_time_moves_nobody_else(day: Day, place: int, by: int) -> None:
+    right, _ = at_places(day.entries)
+    moved, read = at_places(hurried(day, place, by))
+    before = {(stream, sequence): at for stream, sequence, at in right}
+    after = {(stream, sequence): at for stream, sequence, at in moved}
+    assert {key for key in before if before[key] != after[key]} <= {(FACTS, place + 1)}
+    assert before[FACTS, place] <= after[FACTS, place + 1] <= before[FACTS, place + 2], (
+        "it counts between its neighbours"
+    )
+    (skew,) = read.skewed
+    assert (skew.stream, skew.sequence, skew.author) == (FACTS, place + 1, "watcher") and skew.by > 3_500_000
+
+
+def test_an_outbox_that_lags_moves_nothing(day: Day) -> None:
+    """Another author's facts were stored ahead of older ones: each counts at its own time, in the order of time."""
+    late = {name: list(found) for name, found in day.entries.items()}
+    begin, cut = at_places(day.entries)[1].first, len(late[FACTS]) // 2
+    noise = [
+        Entry(stream=FACTS, sequence=cut + 1 + i, subject="", message_id="", data=applied(begin + 3_600_000 + i))
+        for i in range(5)
+    ]
+    tail = [msgspec.structs.replace(one, sequence=one.sequence + 5) for one in late[FACTS][cut:]]
+    late[FACTS][cut:] = [*noise, *tail]
+    late = {FACTS: late[FACTS], CONTROL: late[CONTROL]}
+    found, read = at_places(late)
+    alone, _ = at_places({FACTS: day.entries[FACTS], CONTROL: day.entries[CONTROL]})
+    own = [at for stream, _, at in found if stream == FACTS]
+    assert (read.late, read.skewed) == (0, [])
+    assert own == sorted([at for stream, _, at in alone if stream == FACTS] + own[-5:])
+
+
+def applied(at: int) -> bytes:
+    fact = DecisionApplied(workload="team/x", partition="LOG_0", sequence=1)
+    return encode(Sighting(id=f"a{at}", at=at, author="applier", fact=fact))
+
+
+@pytest.mark.parametrize(
+    ("times", "settled"),
+    [
+        ([1, 2, 3], [1, 2, 3]),
+        ([1, 99, 2, 3], [1, 2, 2, 3]),
+        ([10, 20, 5, 30], [10, 20, 20, 30]),
+        ([10, 20, 30, 15, 16, 40], [10, 20, 30, 30, 30, 40]),
+        ([10, 90, 91, 20, 21, 22], [10, 20, 20, 20, 21, 22]),
+        ([10, 90, 5, 20, 21], [10, 20, 20, 20, 21]),
+        ([20, 10], [20, 20]),
+        ([10, 90, 20], [10, 90, 90]),
+        ([], []),
+    ],
+)
+def test_as_few_times_as_can_be_are_moved_and_of_two_the_earlier_stands(times: list[int], settled: list[int]) -> None:
+    assert in_order(times) == settled
