@@ -15,6 +15,8 @@ class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"
     """The cluster also shows that the workload has finished."""
     seen: int = 0
     """Sequence of the last fact about its pods that the cluster shows, too."""
+    version: int = 0
+    """The resourceVersion of the Workload object after that; 0 where it is not known."""
     ended: tuple[str, ...] = ()
     """UIDs of its pods that were running when the applier deleted them, where no job stops them."""
 

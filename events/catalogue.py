@@ -78,6 +78,7 @@ from events.upkeep import (
 )
 from events.workload import (
     CheckReported,
+    DecidedElsewhere,
     EvictionOrdered,
     JobUnsuspended,
     PodsGone,
@@ -119,6 +120,7 @@ Fact: TypeAlias = (
     | DeviceConfigObserved
     | NodeConfigsObserved
     | WorkloadSubmitted
+    | DecidedElsewhere
     | WorkloadChanged
     | PodsReady
     | JobUnsuspended

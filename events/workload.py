@@ -196,6 +196,18 @@ class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted
     """Decisions of another log that are noted on its job and its object: they count as older than any of this log."""
 
 
+class DecidedElsewhere(Event, frozen=True, kw_only=True, tag="DecidedElsewhere.v1"):
+    """Somebody has written the object of a workload since kuelog did, and what it shows may be another manager's decision.
+
+    Rule: docs/rules/adoption.md#word-of-others
+    """
+
+    workload: str
+    version: int
+    """The resourceVersion of the object."""
+    status: AdoptedStatus
+
+
 class WorkloadChanged(Event, frozen=True, kw_only=True, tag="WorkloadChanged.v1"):
     """What is asked for has changed."""
 

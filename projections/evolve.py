@@ -80,6 +80,7 @@ from events.upkeep import (
 )
 from events.workload import (
     CheckReported,
+    DecidedElsewhere,
     EvictionOrdered,
     JobUnsuspended,
     PodsGone,
@@ -125,6 +126,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
     match event:
         case (
             WorkloadSubmitted()
+            | DecidedElsewhere()
             | WorkloadChanged()
             | PodsReady()
             | JobUnsuspended()

@@ -165,6 +165,19 @@ class Running:
                 asking = ProvisioningWriter(self.ports.writer, facts, clock, spare)
                 observers.append(asking.observe)
                 tasks.create_task(asking.run())
+            listed: asyncio.Event | None = None
+            if "watcher" in self.services:
+                self.watcher = Watcher(
+                    self.ports.reader,
+                    facts,
+                    clock,
+                    settings=self._settings,
+                    shelf=self.ports.shelf,
+                    control=self.control,
+                    tracer=tracer,
+                )
+                listed = self.watcher.listed
+                tasks.create_task(self.watcher.run())
             tasks.create_task(self._snapshots.run())
             if deciders or observers or "visibility" in self.services:
                 self.hosts[PARTITION] = PartitionHost(
@@ -180,6 +193,7 @@ class Running:
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
                     window=AdmissionWindow(),
+                    listed=listed,
                 )
             if "accountant" in self.services:
                 self.hosts[DEVICE_PARTITION] = PartitionHost(
@@ -193,21 +207,11 @@ class Running:
                     fold=await self.begin(devices),
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
+                    listed=listed,
                 )
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))
-            if "watcher" in self.services:
-                self.watcher = Watcher(
-                    self.ports.reader,
-                    facts,
-                    clock,
-                    settings=self._settings,
-                    shelf=self.ports.shelf,
-                    control=self.control,
-                    tracer=tracer,
-                )
-                tasks.create_task(self.watcher.run())
             if self._witness is not None:
                 tasks.create_task(self._keep_witness())
                 if self.archivist is not None:

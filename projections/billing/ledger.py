@@ -16,6 +16,8 @@ from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, N
 from events.settings import SettingsObserved
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
+    AdoptedStatus,
+    DecidedElsewhere,
     EvictionOrdered,
     PodSetAssignment,
     PodsReclaimed,
@@ -35,9 +37,11 @@ from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
 from projections.quota.charge_quota import remaining_usage
+from projections.workloads.lifecycle import SECOND, decided_at
 from projections.workloads.long_gone import LongGone
 
 ALWAYS = Window(0, 2**62)
+_MOMENTS = 7
 
 
 class Ledger:
@@ -65,6 +69,8 @@ class Ledger:
         self._asking: dict[str, str] = {}
         """The cluster queue of each workload that has requested preemption."""
         self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
+        self._decided: dict[str, tuple[int, ...]] = {}
+        """By workload, the last seconds in which the log decided about its quota."""
         self._gone = LongGone()
 
     @property
@@ -84,8 +90,15 @@ class Ledger:
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
         match event:
+            case QuotaReserved() | WorkloadAdmitted() | PreemptionOrdered() | EvictionOrdered() | QuotaReleased():
+                self._note_decided(event.workload, position.at // SECOND)
+            case _:
+                pass
+        match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
+            case DecidedElsewhere():
+                self._take_over(event, position)
             case WorkloadChanged():
                 known = self._about.get(event.workload)
                 if known is not None:
@@ -174,17 +187,34 @@ class Ledger:
         if event.workload in self._about and event.workload in self._current:
             return
         self._about[event.workload] = about(event)
-        adopted = event.adopted
-        if adopted is None or not adopted.cluster_queue:
+        if event.adopted is not None:
+            self._adopt(event.workload, event.adopted, position)
+
+    def _take_over(self, event: DecidedElsewhere, position: LogPosition) -> None:
+        """What another manager has let in while kuelog was away is billed from when that is on the log."""
+        decided = decided_at(event.status.conditions)
+        if event.workload not in self._about or not decided or decided in self._decided.get(event.workload, ()):
             return
+        self._note_decided(event.workload, decided)
+        self._let_quota_go(event.workload, position.at)
+        self._adopt(event.workload, event.status, position)
+
+    def _note_decided(self, workload: str, second: int) -> None:
+        before = self._decided.get(workload, ())
+        if second not in before:
+            self._decided[workload] = (*before[-_MOMENTS:], second)
+
+    def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
         states = {one.type: one.status for one in adopted.conditions}
-        if states.get("QuotaReserved", "True") != "True" or states.get("Finished") == "True":
+        if (
+            not adopted.cluster_queue
+            or states.get("QuotaReserved", "True") != "True"
+            or states.get("Finished") == "True"
+        ):
             return
         cohort = self.quota.cohort_of(adopted.cluster_queue)
-        known = self._about[event.workload]
-        attempt = attempt_of(
-            event.workload, known, position.sequence, adopted.cluster_queue, cohort, adopted.assignments
-        )
+        known = self._about[workload]
+        attempt = attempt_of(workload, known, position.sequence, adopted.cluster_queue, cohort, adopted.assignments)
         attempt.admitted = states.get("Admitted") == "True"
         self._begin(attempt, adopted.assignments, position.at)
 
@@ -278,7 +308,7 @@ class Ledger:
         if any(attempt.keys for attempt in self._attempts.get(workload, {}).values()):
             self._gone.keep(workload, at)
             return
-        for known in (self._about, self._attempts, self._current, self._asking):
+        for known in (self._about, self._attempts, self._current, self._asking, self._decided):
             known.pop(workload, None)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from events.event import Millis
-from events.workload import Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
+from events.workload import AdoptedStatus, Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
 from projections.workloads.lifecycle import (
     ADMITTED,
     EVICTED,
@@ -13,7 +13,9 @@ from projections.workloads.lifecycle import (
     PODS_READY,
     QUOTA_RESERVED,
     REQUEUED,
+    SECOND,
     Workload,
+    decided_at,
 )
 
 
@@ -93,6 +95,18 @@ def course_of(workload: Workload) -> Course:
         workload.conditions,
         workload.evictions,
     )
+
+
+def taken_over(course: Course, status: AdoptedStatus) -> Course:
+    """A known workload after what another manager has decided about it; as it was where the log has said that itself."""
+    evicted, requeued = course.evicted or (0, ""), course.requeued or (False, 0)
+    known = (course.reserved_at, course.admitted_at, course.first_admitted_at, evicted[0], requeued[1])
+    decided = decided_at(status.conditions)
+    if course.finished or not decided or decided in {one // SECOND for one in known if one is not None}:
+        return course
+    queue = status.cluster_queue or course.cluster_queue
+    found = msgspec.structs.replace(course, cluster_queue=queue, checked=course.checked or bool(status.checks))
+    return _course(found, {one.type: one for one in status.conditions}, status.evictions)
 
 
 def _course(course: Course, conditions: Mapping[str, Condition], evictions: Collection[EvictionCount]) -> Course:

@@ -23,6 +23,7 @@ from events.settings import SettingsObserved
 from events.upkeep import CheckSettled, ChecksRequired, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     CheckReported,
+    DecidedElsewhere,
     EvictionOrdered,
     PodsReady,
     QuotaReleased,
@@ -34,7 +35,7 @@ from events.workload import (
     WorkloadRequeued,
     WorkloadSubmitted,
 )
-from projections.counters.course import Course, class_of, course_of, local_queue_of, submitted
+from projections.counters.course import Course, class_of, course_of, local_queue_of, submitted, taken_over
 from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, empty
 from projections.object_versions import Known, Versions
 from projections.queues.requeue_rule import comes_back
@@ -134,6 +135,8 @@ class QueueCounters:
                 self._put(key, replace(course, local_queue=queue, priority_class=named))
             case WorkloadQueued() | WorkloadParked() if course.reserved_at is None and event.cluster_queue:
                 self._put(key, replace(course, cluster_queue=event.cluster_queue))
+            case DecidedElsewhere():
+                self._put(key, taken_over(course, event.status))
             case ChecksRequired():
                 self._put(key, replace(course, checked=bool(event.checks)))
             case CheckReported() | CheckSettled():

@@ -1,4 +1,7 @@
-"""What a workload brings along when it is first seen: the status that it has in the cluster already."""
+"""What a workload brings along that another manager has decided about: the status that it has in the cluster already.
+
+Rule: docs/rules/adoption.md#adopted
+"""
 
 from collections.abc import Mapping
 
@@ -21,13 +24,26 @@ from projections.workloads.lifecycle import (
     Devices,
     Requeue,
     Workload,
+    decided_at,
+    moments,
 )
 
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
+def is_of_others(status: AdoptedStatus, workload: Workload) -> bool:
+    """Whether a status shows a decision that the log has never made.
+
+    What kuelog writes is on the log before: a write whose report was lost, or is on its way, shows a moment of the log.
+
+    Rule: docs/rules/adoption.md#word-of-others
+    """
+    decided = decided_at(status.conditions)
+    return decided > 0 and decided not in moments(workload)
+
+
 def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
-    """The workload with the status that it was found with: the beginning of its story here."""
+    """The workload with the status that it was found with: the beginning of its story here, or of another part of it."""
     conditions = {condition.type: condition for condition in status.conditions}
     adopted = replace(
         workload,

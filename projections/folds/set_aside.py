@@ -24,6 +24,7 @@ from events.workload import (
     CheckReported,
     Condition,
     ConditionStatus,
+    DecidedElsewhere,
     PodsReclaimed,
     WorkloadChanged,
     WorkloadDeleted,
@@ -96,6 +97,7 @@ def _concerns(world: PreemptionState, event: AnyEvent, aside: Aside) -> bool:  #
     match event:
         case (
             WorkloadSubmitted()
+            | DecidedElsewhere()
             | WorkloadChanged()
             | WorkloadDeleted()
             | WorkloadFinished()

@@ -8,11 +8,13 @@ from events.application import FAILED_TO_START, DecisionApplied, DecisionRejecte
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import (
+    AdoptedStatus,
     CheckReported,
     CheckState,
     CheckStatus,
     Condition,
     ConditionStatus,
+    DecidedElsewhere,
     JobUnsuspended,
     PodsGone,
     PodsReady,
@@ -26,7 +28,7 @@ from events.workload import (
 )
 from projections.feature_gates import enabled
 from projections.folds.admission import give_back
-from projections.folds.adoption import adopt, with_gates
+from projections.folds.adoption import adopt, is_of_others, with_gates
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -37,12 +39,13 @@ from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
-from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, Workload, with_condition
+from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, SecondPass, Workload, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 
 WorkloadFact: TypeAlias = (
     WorkloadSubmitted
+    | DecidedElsewhere
     | WorkloadChanged
     | PodsReady
     | JobUnsuspended
@@ -66,6 +69,8 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
     if workload is None:
         return
     match event:
+        case DecidedElsewhere():
+            _take_over(world, workload, event.status, position)
         case WorkloadChanged():
             _change(world, workload, event, position)
         case PodsReady():
@@ -177,16 +182,45 @@ def _submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPosit
     )
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, position)
-    workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
-    workload = replace(
-        workload,
-        equivalence=equivalence_of(workload, by_namespace=depends_on_namespace(world.limit_ranges, world.cards)),
-    )
+    workload = _classed(world, with_waiting_for_pods(with_gates(world.settings, workload, position), position))
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
     world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
     world.put_workload(workload)
     _index(world.by_local_queue, world.trail, workload)
+    _charge_adopted(world, workload)
+
+
+def _take_over(world: PreemptionState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> None:
+    """Let a known workload stand as another manager has left it.
+
+    Rule: docs/rules/adoption.md#word-of-others
+    """
+    if workload.finished or not is_of_others(status, workload):
+        return
+    left = replace(
+        leave(world, workload),
+        admission=None,
+        devices=None,
+        attempt=None,
+        second_pass=SecondPass(),
+        pods_gone="",
+        stopped_by=0,
+        start_failed="",
+    )
+    taken = with_gates(world.settings, adopt(world, left, status, position), position)
+    taken = _classed(world, taken)
+    world.put_workload(taken)
+    _charge_adopted(world, taken)
+
+
+def _classed(world: PreemptionState, workload: Workload) -> Workload:
+    by_namespace = depends_on_namespace(world.limit_ranges, world.cards)
+    return replace(workload, equivalence=equivalence_of(workload, by_namespace=by_namespace))
+
+
+def _charge_adopted(world: PreemptionState, workload: Workload) -> None:
+    """Charge what a workload holds that another manager has let in."""
     if workload.admission is not None and not workload.finished:
         charge_quota(world.quota, world.holding, world.trail, workload)
         world.domains.charge(workload.key, workload.admission.assignments)

@@ -4,6 +4,8 @@ The conditions are Kueue's (docs/rules/eviction.md#conditions): the same record 
 what the applier shows in the cluster.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from events.admission import AdmissionRefused, PreemptionRequested
@@ -33,6 +35,9 @@ PODS_READY = "PodsReady"
 WAITING_FOR_PODS = "WaitingForReplacementPods"
 FINISHED = "Finished"
 DEACTIVATION_TARGET = "DeactivationTarget"
+SECOND = 1000
+"""Milliseconds in a second: objects tell the times of conditions no closer."""
+_DECIDED = frozenset({QUOTA_RESERVED, ADMITTED, EVICTED})
 OBJECT_DELETED = "WorkloadDeleted"
 """Why a workload has to go whose object somebody has deleted, in Kueue's word for why it stops a job."""
 
@@ -211,6 +216,18 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def evicted(self) -> bool:
         """Whether it is evicted: it has to stop, or had to and has not got quota again since."""
         return self.is_true(EVICTED)
+
+
+def decided_at(conditions: Iterable[Condition]) -> int:
+    """The second in which these conditions say that something was decided about quota last; 0 when they don't."""
+    return max((one.since // SECOND for one in conditions if one.type in _DECIDED), default=0)
+
+
+def moments(workload: Workload) -> frozenset[int]:
+    """The seconds in which the log has decided about a workload, as far back as its state says."""
+    reserved = workload.admission.reserved_at if workload.admission is not None else None
+    told = (workload.admitted_at, workload.preempted_at, reserved, *(one.since for one in workload.conditions.values()))
+    return frozenset(one // SECOND for one in told if one is not None)
 
 
 def true_condition(kind: str, reason: str, message: str, workload: Workload, position: LogPosition) -> Condition:

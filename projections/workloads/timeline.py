@@ -9,6 +9,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
+    DecidedElsewhere,
     EvictionOrdered,
     JobUnsuspended,
     PodsGone,
@@ -107,6 +108,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "discarded", event.reason
         case WorkloadDeactivated():
             return "deactivated", event.cause
+        case DecidedElsewhere():
+            return "decided elsewhere", event.status.cluster_queue or "waits"
         case JobUnsuspended():
             return "unsuspended by somebody else", ""
         case PodsGone():

@@ -159,6 +159,7 @@ class Applier:
                     sequence=application.sequence,
                     finished=application.finished,
                     seen=application.seen,
+                    version=self._write.version_of(application.workload),
                     ended=ended,
                 ),
             )

@@ -5,6 +5,7 @@ from typing import TypeAlias
 import structlog
 
 from events.json_object import JsonObject, object_at
+from events.object_version import version_number
 from services.applier.cluster_events import workload_event
 from services.applier.discarding import delete_job
 from services.applier.event_recorder import EventRecorder
@@ -66,6 +67,11 @@ class ApplicationWriter:
             await self.steer_job(application)
         await self.show(application)
         return () if first else await self.steer_job(application)
+
+    def version_of(self, workload: str) -> int:
+        """The resourceVersion of a Workload object as it was answered last; 0 when it is not known."""
+        known = self._known.of(workload)
+        return 0 if known is None else version_number(known.version)
 
     async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""

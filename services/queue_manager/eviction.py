@@ -28,7 +28,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         return first
     evicted = workload.condition(EVICTED)
     if evicted is not None and workload.evicted:
-        return _release(workload, evicted)
+        return _taken_over(workload, evicted) or _release(workload, evicted)
     for rule in (
         _object_deleted,
         _start,
@@ -51,6 +51,17 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         if events:
             return events
     return []
+
+
+def _taken_over(workload: Workload, evicted: Condition) -> list[Decision]:
+    """Evict anew who another manager has begun to evict: by the mark of this decision it is seen when its pods are gone.
+
+    Rule: docs/rules/adoption.md#begun-eviction
+    """
+    if workload.stopped_by or workload.owner is None or not workload.admitted:
+        return []
+    reason, _, cause = evicted.reason.partition("DueTo")
+    return [EvictionOrdered(workload=workload.key, reason=reason, cause=cause, message=evicted.message)]
 
 
 def _release(workload: Workload, evicted: Condition) -> list[Decision]:

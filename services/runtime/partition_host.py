@@ -51,6 +51,7 @@ class PartitionHost:
         keepers: Sequence[Keeper] = (),
         mark: Callable[[PartitionFold], str] = lambda _: "",
         window: AdmissionWindow | None = None,
+        listed: asyncio.Event | None = None,
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or PartitionFold(own.name)
@@ -73,6 +74,8 @@ class PartitionHost:
         self._spoke = False
         """Whether any decider here has decided anything since the start: if not, it may look less often."""
         self._window = window
+        self._listed = listed
+        """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
@@ -84,6 +87,7 @@ class PartitionHost:
                 tasks.create_task(self._follow_input(stream))
             await self._catch_up()
             self.caught_up.set()
+            await self._see_cluster()
             while True:
                 behind = await self._absorb(MOST_INPUTS)
                 if not await self._turn() and not behind:
@@ -151,6 +155,24 @@ class PartitionHost:
                 return
             await self._news.wait()
             self._news.clear()
+
+    async def _see_cluster(self) -> None:
+        """Wait for the watcher beside it, and fold what it has reported: others may have decided while nobody was here.
+
+        Rule: docs/rules/adoption.md#seen-first
+        """
+        if self._listed is None:
+            return
+        seen = asyncio.create_task(self._listed.wait())
+        try:
+            while not seen.done():
+                await self._absorb()
+                news = asyncio.create_task(self._next_news())
+                await asyncio.wait({seen, news}, return_when=asyncio.FIRST_COMPLETED)
+                news.cancel()
+        finally:
+            seen.cancel()
+        await self._catch_up()
 
     async def _absorb(self, most: int | None = None) -> bool:
         """Fold the commits of others first, then the inputs that have arrived; whether more of these are left."""

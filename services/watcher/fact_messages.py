@@ -14,7 +14,7 @@ from events.pod import PodAccounted
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER, fact_subject
-from events.workload import CheckReported, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
+from events.workload import CheckReported, DecidedElsewhere, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
 from projections.object_versions import ACCOUNTED, NODE_USAGE
 from services.runtime.log_port import Message
 from services.runtime.outbox import OutboxMessage
@@ -73,7 +73,7 @@ class FactWriter:
                 return f"Pod/{fact.namespace}/{fact.name}", ACCOUNTED
             case NodeUsageObserved():
                 return f"Node//{fact.node}", NODE_USAGE
-            case CheckReported() | WorkloadSwitched():
+            case CheckReported() | WorkloadSwitched() | DecidedElsewhere():
                 return f"Workload/{fact.workload}", ""
             case WorkloadDeleted():
                 return self._view.left.get(fact.workload, ""), ""

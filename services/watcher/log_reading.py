@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
+from events.application import DecisionApplied
 from events.commit import Sighting
 from events.control import ObjectRemoved, ResourceVersionsRestarted
 from events.device import NodeObserved, NodeUsageObserved
@@ -143,6 +144,8 @@ class ReportedByAll:
         if sighting is None:
             return
         folds = self._folds(sighting)
+        if isinstance(sighting.fact, DecisionApplied):
+            self.view.fold(sighting.fact)
         self._heard[sighting.id] = None
         if len(self._heard) > _REMEMBERED:
             del self._heard[next(iter(self._heard))]

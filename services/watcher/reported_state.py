@@ -6,6 +6,7 @@ from events.catalogue import Fact
 from events.pod_set import PodSet
 from events.workload import (
     CheckReported,
+    DecidedElsewhere,
     JobUnsuspended,
     PodsGone,
     PodsReady,
@@ -43,6 +44,8 @@ class ReportedState(msgspec.Struct):
     """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
+    version: int = 0
+    """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
 
 
 def changes(reported: ReportedState, state: JobState) -> list[Fact]:
@@ -86,6 +89,8 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
             return reported.ready == fact.ready
         case PodsGone():
             return reported.gone == fact.decision
+        case DecidedElsewhere():
+            return reported.version >= fact.version
         case JobUnsuspended():
             return reported.unsuspended >= fact.generation
         case PodsReclaimed():
@@ -101,6 +106,7 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
 def note(
     reported: ReportedState,
     fact: WorkloadChanged
+    | DecidedElsewhere
     | WorkloadSwitched
     | PodsReady
     | JobUnsuspended
@@ -113,6 +119,9 @@ def note(
     match fact:
         case WorkloadChanged():
             reported.spec = fact.spec
+        case DecidedElsewhere():
+            reported.version = max(reported.version, fact.version)
+            reported.injected = bool(fact.status.cluster_queue)
         case WorkloadSwitched():
             reported.active = fact.active
         case PodsReady():
@@ -138,7 +147,7 @@ def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
 def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     """What is asked for, with what is kept of what was reported before."""
     spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
-    kept = state.started or reported.injected or (state.marked and _same_pods(spec, reported.spec))
+    kept = state.started or reported.injected or (state.marked and same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
         return msgspec.structs.replace(spec, pod_sets=reported.spec.pod_sets)
@@ -161,7 +170,7 @@ def _as_reported(pod_sets: tuple[PodSet, ...], before: tuple[PodSet, ...]) -> tu
     return before if same else pod_sets
 
 
-def _same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:
+def same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:
     """Whether the pods are the same but for how their templates are spelled: restored, one says what was implied."""
     return _unspelled(one) == _unspelled(other)
 

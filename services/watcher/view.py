@@ -6,6 +6,7 @@ twice (docs/rules/log.md#differences).
 
 from collections.abc import Callable, Iterable, Sequence
 
+from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device_config import DeviceConfigObserved
@@ -14,6 +15,7 @@ from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
+    DecidedElsewhere,
     JobUnsuspended,
     PodsGone,
     PodsReady,
@@ -43,7 +45,7 @@ from services.watcher.provisioning import provisioning_request
 from services.watcher.reported_state import ReportedState, changes, note
 from services.watcher.seen_versions import place_in
 from services.watcher.simple_kinds import SIMPLE
-from services.watcher.workload_object_diff import as_found, companion_facts, marks_of, terminating
+from services.watcher.workload_object_diff import as_found, companion_facts, decided_elsewhere, marks_of, terminating
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
 
@@ -76,6 +78,8 @@ class View:
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
         """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
+        self._compares = False
+        """Whether Workload objects are held against what was written of decisions: in a list, not as each write of ours is seen."""
 
     @property
     def cards(self) -> CardConfig:
@@ -186,6 +190,7 @@ class View:
                     del self.by_source[reported.source]
             case (
                 WorkloadChanged()
+                | DecidedElsewhere()
                 | WorkloadSwitched()
                 | PodsReady()
                 | JobUnsuspended()
@@ -199,6 +204,10 @@ class View:
                     note(reported, fact)
                 if isinstance(fact, CheckReported | WorkloadSwitched):
                     self.facts.pop(f"Workload/{fact.workload}#refused", None)
+            case DecisionApplied():
+                reported = self.workloads.get(fact.workload)
+                if reported is not None:
+                    reported.version = max(reported.version, fact.version)
             case ObjectMended():
                 self.facts.pop(f"{fact.kind}/{fact.namespace}/{fact.name}#refused", None)
             case ObjectRemoved():
@@ -240,6 +249,7 @@ class View:
 
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
+        self._compares = kind == "Workload"
         if kind == "Pod":
             self.node_usage.count_all(objects)
         self._pods.expect(kind, objects)
@@ -259,6 +269,7 @@ class View:
 
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""
+        self._compares = False
         return self._pods.settle(kind)
 
     def _source(self, fact: WorkloadSubmitted) -> str:
@@ -279,7 +290,8 @@ class View:
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
-                return self.workload_facts(place, workload_state(value))
+                elsewhere = decided_elsewhere(key, value, reported) if self._compares and reported is not None else []
+                return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
             self._found[key] = workload_state(value)
@@ -289,6 +301,8 @@ class View:
         if reported is None or not beside_job:
             return facts
         facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
+        if self._compares:
+            facts += decided_elsewhere(key, value, reported)
         return [*facts, *self._pods.owned(reported, key, value)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:

@@ -5,12 +5,15 @@ from msgspec.structs import replace
 from events.api.labels import DECISION, RESOURCE_IN_USE
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
-from events.json_object import JsonMapping
-from events.workload import CheckReported, WorkloadSwitched
+from events.json_object import JsonMapping, object_at
+from events.object_version import version_number
+from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import read
 from services.watcher.jobs import JobState
+from services.watcher.reported_state import ReportedState, same_pods
+from services.watcher.workload_objects import workload_state
 
 
 def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: dict[str, CheckReported]) -> list[Fact]:
@@ -25,6 +28,31 @@ def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: 
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def decided_elsewhere(workload: str, value: JsonMapping, reported: ReportedState) -> list[Fact]:
+    """What its object shows of a workload that is on the log, if somebody has written it since kuelog did. Raises `Refused`.
+
+    What is asked for is read from the object, too: the template of a job that was started holds what was injected then.
+
+    Rule: docs/rules/adoption.md#word-of-others
+    """
+    meta = read(value, ApiWorkload).metadata
+    version = version_number(object_at(value, "metadata").get("resourceVersion"))
+    owners = {meta.uid, *(one.uid for one in meta.owner_references or ())}
+    theirs = owners.isdisjoint({reported.uid, *(one.uid for one in reported.spec.members)})
+    if reported.finished or version <= reported.version or theirs or meta.deletion_timestamp is not None:
+        return []
+    state = workload_state(value)
+    if state.finished is not None:
+        reason, message = state.finished
+        return [WorkloadFinished(workload=workload, reason=reason, message=message)]
+    if state.adopted is None:
+        return []
+    told = DecidedElsewhere(workload=workload, version=version, status=state.adopted)
+    if not state.adopted.cluster_queue or same_pods(state.spec, reported.spec):
+        return [told]
+    return [WorkloadChanged(workload=workload, spec=replace(reported.spec, pod_sets=state.spec.pod_sets)), told]
 
 
 def terminating(value: JsonMapping) -> list[Fact]:

@@ -11,6 +11,7 @@ from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
+from ops.production.wiring import Running
 from services.jobs.paths import look
 from services.runtime.cluster_port import Resource
 from tests.conftest import ABSENT, ASSETS
@@ -79,6 +80,24 @@ class Handed(Left):
             one for one in self.cluster.of("workloads.kueue.x-k8s.io").values() if look(one, "status.admission")
         ]
         return {f"{one['kind']} {one['metadata']['name']}": one["metadata"]["uid"] for one in (*pods, *workloads)}
+
+    def shown(self) -> dict[str, JsonObject]:
+        """By name, the flavors of what holds quota, as the objects show it."""
+        found = self.cluster.of("workloads.kueue.x-k8s.io").values()
+        return {
+            one["metadata"]["name"]: look(one, "status.admission")["podSetAssignments"][0]["flavors"]
+            for one in found
+            if look(one, "status.admission") and not look(one, "status.conditions[Finished]")
+        }
+
+    def held(self, running: Running) -> dict[str, JsonObject]:
+        """The same as the log has it."""
+        workloads = running.hosts["LOG_0"].fold.world.workloads.values()
+        return {
+            one.name: dict(one.admission.assignments[0].flavors)
+            for one in workloads
+            if one.admission is not None and not one.finished
+        }
 
     async def end(self, name: str) -> None:
         await self.client.merge(PODS, "team", name, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
@@ -187,6 +206,7 @@ async def test_what_runs_goes_on_when_kueue_takes_over_and_when_it_gives_back(
         await cluster.until(lambda: found.told("last", "QuotaReserved") == "False")
         now = found.standing()
         assert {one: now.get(one) for one in ran} == ran
+        assert found.held(running) == found.shown(), "what Kueue has let in is known, and counts where Kueue put it"
         await end_pods(cluster, found.client, "team", comes)
         await cluster.until(lambda: found.run("last") and found.told(comes, "Finished") == "True")
         now = found.standing()

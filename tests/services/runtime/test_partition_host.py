@@ -68,7 +68,7 @@ async def tell(bus: Bus, facts: list[Fact], begin: int = 0) -> None:
     )
 
 
-async def host(bus: Bus, *deciders: Decider, replica: str = "a") -> PartitionHost:
+async def host(bus: Bus, *deciders: Decider, replica: str = "a", listed: asyncio.Event | None = None) -> PartitionHost:
     return PartitionHost(
         own=await bus.stream(PARTITION),
         inputs=[await bus.stream(DEVICE_PARTITION), await bus.stream(FACTS)],
@@ -77,7 +77,25 @@ async def host(bus: Bus, *deciders: Decider, replica: str = "a") -> PartitionHos
         tracer=NoTracer(),
         rules="1",
         replica=replica,
+        listed=listed,
     )
+
+
+async def test_nothing_is_decided_before_the_watcher_beside_it_has_listed_everything() -> None:
+    bus, listed = MemoryBus(), asyncio.Event()
+    found = await host(bus, QueueManager(), listed=listed)
+    await tell(bus, [*platform(), job("early")])
+    task = asyncio.create_task(found.run())
+    await found.caught_up.wait()
+    await tell(bus, [job("late")], begin=100)
+    assert (await (await bus.stream(PARTITION)).last()).sequence == 0
+    listed.set()
+    await found.quiet.wait()
+    first = decode_commit((await (await bus.stream(PARTITION)).get(1)).data)
+    assert first.inputs[-1].upto == (await (await bus.stream(FACTS)).last()).sequence, (
+        "what came meanwhile is known first"
+    )
+    task.cancel()
 
 
 async def accountant(bus: Bus) -> PartitionHost:

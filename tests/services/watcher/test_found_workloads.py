@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
+from events.application import DecisionApplied
+from events.workload import DecidedElsewhere, WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.watcher.jobs import workload_name
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
@@ -167,3 +168,54 @@ def test_a_group_that_is_on_the_log_stays_when_what_serves_is_listed_before_pods
     assert not any(isinstance(one, WorkloadDeleted) for one in second.settle("Pod"))
     second.expect("Pod", [])
     assert WorkloadDeleted(workload="team/g") in second.settle("Pod")
+
+
+def listed(view: View, *objects: dict[str, Any]) -> list[Any]:
+    view.expect("Workload", objects)
+    told = [fact for one in objects for fact in view.see("Workload", one)]
+    return [*told, *view.settle("Workload")]
+
+
+def written(version: int, value: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "metadata": {**value["metadata"], "resourceVersion": str(version)}}
+
+
+def who_waits() -> View:
+    """A view of a log that has told of the job, and of a decision about it that was applied."""
+    view = View()
+    view.see("Job", job())
+    view.fold(DecisionApplied(workload=KEY, partition="LOG_0", sequence=1, version=7))
+    return view
+
+
+def test_what_kueue_has_decided_about_a_known_job_is_told_once_with_what_was_asked_for() -> None:
+    view = who_waits()
+    changed, told = listed(view, written(9, found(admitted=True)))
+    assert isinstance(told, DecidedElsewhere) and (told.status.cluster_queue, told.version) == ("cq", 9)
+    assert isinstance(changed, WorkloadChanged)
+    assert [one.name for one in changed.spec.pod_sets[0].shape.containers] == ["asked-for"]
+    assert listed(view, written(9, found(admitted=True))) == []
+    assert not any(isinstance(one, WorkloadChanged) for one in view.see("Job", running())), "what was injected"
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_what_nobody_has_written_since_kuelog_did_is_not_told(version: int) -> None:
+    assert listed(who_waits(), written(version, found(admitted=True))) == []
+
+
+def test_a_write_that_is_seen_as_it_happens_is_not_compared() -> None:
+    assert who_waits().see("Workload", written(9, found(admitted=True))) == []
+
+
+def test_what_was_made_of_another_job_of_that_name_says_nothing_of_this_one() -> None:
+    other = written(9, found(admitted=True))
+    other["metadata"]["ownerReferences"] = [{**other["metadata"]["ownerReferences"][0], "uid": "u-0"}]
+    assert listed(who_waits(), other) == []
+
+
+def test_who_has_ended_under_kueue_is_told_as_finished() -> None:
+    over = written(9, found(admitted=True))
+    over["status"]["conditions"].append({**over["status"]["conditions"][0], "type": "Finished", "reason": "Succeeded"})
+    view = who_waits()
+    assert listed(view, over) == [WorkloadFinished(workload=KEY, reason="Succeeded", message="")]
+    assert listed(view, over) == []

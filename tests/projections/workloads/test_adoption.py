@@ -1,0 +1,198 @@
+"""A workload that the log knows, and what another manager has decided about it meanwhile: a table of both."""
+
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from events.admission import QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied
+from events.catalogue import AnyEvent
+from events.workload import (
+    AdoptedStatus,
+    Condition,
+    DecidedElsewhere,
+    EvictionCount,
+    EvictionOrdered,
+    Owner,
+    PodSetAssignment,
+    PodsGone,
+    QuotaReleased,
+    WorkloadFinished,
+    WorkloadQueued,
+    WorkloadSubmitted,
+)
+from projections.state_hash import state_hash
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, false, true
+
+OWNER = Owner(kind="Job", name="w", uid="j")
+TWO = replace(SPEC, pod_sets=(replace(SPEC.pod_sets[0], count=2, minimum=1),))
+HERE = PodSetAssignment(name="main", count=2, flavors={"cpu": "f"}, usage={"cpu": 2000})
+THERE = PodSetAssignment(name="main", count=2, flavors={"cpu": "g"}, usage={"cpu": 2000})
+FEWER = PodSetAssignment(name="main", count=1, flavors={"cpu": "f"}, usage={"cpu": 1000})
+
+SUBMITTED: tuple[AnyEvent, ...] = (WorkloadSubmitted(workload=KEY, uid="j", created_at=0, spec=TWO, owner=OWNER),)
+QUEUED = (*SUBMITTED, WorkloadQueued(workload=KEY, cluster_queue="cq"))
+RESERVED = (*QUEUED, QuotaReserved(workload=KEY, cluster_queue="cq", assignments=(HERE,)))
+ADMITTED = (*RESERVED, WorkloadAdmitted(workload=KEY, cluster_queue="cq"))
+EVICTED = (*ADMITTED, EvictionOrdered(workload=KEY, reason="Preempted", message="by us"))
+RELEASED = (
+    *EVICTED,
+    PodsGone(workload=KEY, decision="LOG_0/9"),
+    QuotaReleased(workload=KEY, reason="Preempted", message="by us"),
+)
+FINISHED = (*ADMITTED, WorkloadFinished(workload=KEY, reason="Succeeded"))
+LOG = {
+    "submitted": SUBMITTED,
+    "waits": QUEUED,
+    "reserved": RESERVED,
+    "admitted": ADMITTED,
+    "evicted": EVICTED,
+    "released": RELEASED,
+    "finished": FINISHED,
+}
+
+LATER = MINUTE * 90
+"""Kueue has decided half an hour after the log did."""
+
+
+def shown(*conditions: Condition, held: PodSetAssignment | None = None, **more: object) -> AdoptedStatus:
+    admission = {"cluster_queue": "cq", "assignments": (held,)} if held is not None else {}
+    return AdoptedStatus(conditions=conditions, **admission, **more)  # pyright: ignore[reportArgumentType]
+
+
+def let_in(at: int, held: PodSetAssignment) -> AdoptedStatus:
+    return shown(true("QuotaReserved", "QuotaReserved", since=at), true("Admitted", "Admitted", since=at), held=held)
+
+
+def put_back(at: int) -> AdoptedStatus:
+    return shown(
+        false("QuotaReserved", "Pending", since=at),
+        false("Admitted", "NoReservation", since=at),
+        true("Evicted", "Preempted", "by Kueue", since=at),
+        true("Requeued", "Preempted", since=at),
+        evictions=(EvictionCount(reason="Preempted", count=3),),
+    )
+
+
+OBJECT = {
+    "waits": shown(false("QuotaReserved", "Pending", since=LATER)),
+    "reserved": shown(true("QuotaReserved", "QuotaReserved", since=LATER), held=HERE),
+    "admitted": let_in(LATER, HERE),
+    "admitted elsewhere": let_in(LATER, THERE),
+    "admitted with another count": let_in(LATER, FEWER),
+    "evicted": put_back(LATER),
+    "evicted, still running": shown(
+        true("QuotaReserved", "QuotaReserved", since=LATER - 1),
+        true("Admitted", "Admitted", since=LATER - 1),
+        true("Evicted", "Preempted", "by Kueue", since=LATER),
+        held=THERE,
+    ),
+    "admitted by a clock behind ours": let_in(MINUTE, THERE),
+    "what the log said itself": let_in(MINUTE * 60, THERE),
+    "nothing decided": shown(),
+}
+
+
+class Stands(NamedTuple):
+    """How a workload stands."""
+
+    holds: str
+    """The flavor and the CPU that it is charged with; empty when nothing."""
+    admitted: bool
+    evicted: bool
+    line: str
+
+
+WAITS = Stands("", admitted=False, evicted=False, line="")
+PUT_BACK = Stands("", admitted=False, evicted=True, line="")
+RUNS = Stands("f 2000", admitted=True, evicted=False, line="")
+TAKEN = {
+    "waits": WAITS,
+    "reserved": Stands("f 2000", admitted=False, evicted=False, line=""),
+    "admitted": RUNS,
+    "admitted elsewhere": Stands("g 2000", admitted=True, evicted=False, line=""),
+    "admitted with another count": Stands("f 1000", admitted=True, evicted=False, line=""),
+    "admitted by a clock behind ours": Stands("g 2000", admitted=True, evicted=False, line=""),
+    "evicted": PUT_BACK,
+    "evicted, still running": Stands("g 2000", admitted=True, evicted=True, line=""),
+}
+KEPT = {
+    "submitted": WAITS,
+    "waits": Stands("", admitted=False, evicted=False, line="cq"),
+    "reserved": Stands("f 2000", admitted=False, evicted=False, line=""),
+    "admitted": RUNS,
+    "evicted": Stands("f 2000", admitted=True, evicted=True, line=""),
+    "released": PUT_BACK,
+    "finished": Stands("", admitted=True, evicted=False, line=""),
+}
+
+
+def stands(room: Room) -> Stands:
+    one = room.workload
+    usage = room.world.holders("cq").usage.get(KEY) or {}
+    names = room.world.quota.columns.names
+    holds = " ".join(f"{names[column][0]} {amount}" for column, amount in usage.items())
+    return Stands(holds, admitted=one.admitted, evicted=one.evicted, line=one.line)
+
+
+@pytest.mark.parametrize("log", LOG)
+@pytest.mark.parametrize("found", OBJECT)
+def test_the_word_of_others_counts_and_what_the_log_has_said_itself_changes_nothing(log: str, found: str) -> None:
+    room = Room().tell(*LOG[log])
+    before = state_hash(room.world)
+    room.at = MINUTE * 120
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT[found]))
+    undecided = log in ("submitted", "waits") and found == "what the log said itself"
+    if log == "finished" or not (found in TAKEN or undecided):
+        assert stands(room) == KEPT[log]
+        assert state_hash(room.world) == before
+        return
+    assert stands(room) == TAKEN.get(found, TAKEN["admitted elsewhere"])
+    assert room.workload.conditions == {one.type: one for one in OBJECT[found].conditions}
+
+
+@pytest.mark.parametrize("log", LOG)
+def test_told_twice_it_is_taken_over_once(log: str) -> None:
+    room = Room().tell(*LOG[log])
+    room.at = MINUTE * 120
+    fact = DecidedElsewhere(workload=KEY, version=9, status=OBJECT["admitted elsewhere"])
+    once = state_hash(room.tell(fact).world)
+    assert state_hash(room.tell(fact).world) == once
+
+
+def test_what_it_holds_is_given_back_once_it_has_ended() -> None:
+    room = Room().tell(*ADMITTED)
+    room.at = MINUTE * 120
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["admitted elsewhere"]))
+    room.tell(WorkloadFinished(workload=KEY, reason="Succeeded"))
+    assert stands(room).holds == ""
+
+
+def test_who_was_evicted_by_kueue_comes_back_in_line_with_what_kueue_has_counted() -> None:
+    room = Room().tell(*ADMITTED)
+    room.at = MINUTE * 120
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["evicted"]))
+    assert [one.count for one in room.workload.evictions] == [3]
+    assert room.steps() == [WorkloadQueued(workload=KEY, cluster_queue="cq")]
+
+
+@pytest.mark.parametrize("log", ["waits", "admitted", "released"])
+def test_an_eviction_that_kueue_has_begun_is_decided_anew_and_ends_when_the_pods_are_gone(log: str) -> None:
+    room = Room().tell(*LOG[log])
+    room.at = MINUTE * 120
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["evicted, still running"]))
+    (evicted,) = room.steps()
+    assert evicted == EvictionOrdered(workload=KEY, reason="Preempted", message="by Kueue")
+    decided = room.workload.decided
+    assert decided > room.workload.applied, "so the applier stops the job and marks it"
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=decided))
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{decided}"))
+    assert room.step() == [QuotaReleased(workload=KEY, reason="Preempted", message="by Kueue")]
+
+
+def test_who_was_let_in_meanwhile_waits_no_longer() -> None:
+    room = Room().tell(*QUEUED)
+    assert KEY in room.world.lines.of("cq").waiting
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["admitted"]))
+    assert KEY not in room.world.lines.of("cq").waiting
