@@ -170,7 +170,7 @@ def show_object(noun: Noun, value: JsonObject, output: Output) -> None:
 def show_list(noun: Noun, values: Sequence[JsonObject], output: Output) -> None:
     """Print many objects as a program reads them."""
     items = [_without_managers(one) for one in values]
-    whole = {"apiVersion": f"{noun.resource.group}/{noun.resource.version}", "kind": f"{noun.resource.kind}List"}
+    whole = {"apiVersion": noun.api_version, "kind": f"{noun.resource.kind}List"}
     match output:
         case Output.NAME:
             for one in values:
@@ -193,7 +193,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: 
 
 
 def _kind(noun: Noun) -> JsonObject:
-    return {"apiVersion": f"{noun.resource.group}/{noun.resource.version}", "kind": noun.resource.kind}
+    return {"apiVersion": noun.api_version, "kind": noun.resource.kind}
 
 
 def _query(dry_run: DryRun) -> str:

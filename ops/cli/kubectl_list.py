@@ -1,4 +1,4 @@
-"""`kuelog list`: queues, workloads and flavors with kueuectl's columns, filters and positions in the queue."""
+"""`kuelog list`: queues, workloads, flavors and pods with kueuectl's columns, filters and positions in the queue."""
 
 from typing import Annotated
 
@@ -18,8 +18,9 @@ from ops.cli.kubectl_connection import (
     show_table,
     with_cluster,
 )
+from ops.cli.kubectl_list_pods import list_pods
 from ops.cli.kubectl_list_workloads import list_workloads
-from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD
+from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR, WORKLOAD
 from ops.cli.kubectl_rows import (
     ClusterQueueFilter,
     Fields,
@@ -31,7 +32,7 @@ from ops.cli.kubectl_rows import (
     spec_field,
 )
 
-app = typer.Typer(help="List queues, workloads and flavors, as kueuectl does.", no_args_is_help=True)
+app = typer.Typer(help="List queues, workloads, flavors and the pods of a job, as kueuectl does.", no_args_is_help=True)
 
 
 def list_cluster_queues(
@@ -140,6 +141,7 @@ for _noun, _command in (
     (LOCAL_QUEUE, list_local_queues),
     (WORKLOAD, list_workloads),
     (RESOURCE_FLAVOR, list_flavors),
+    (POD, list_pods),
 ):
     app.command(name=_noun.name)(_command)
     for _alias in _noun.aliases:

@@ -87,7 +87,7 @@ def list_workloads(
             if (not wanted or state(one) in wanted)
             and (not local_queue or spec_field(one, "queueName") == local_queue)
             and (not cluster_queue or _cluster_queue(one, leads) == cluster_queue)
-            and (not owner or _belongs_to(one, owner))
+            and (not owner or belongs_to(one, owner))
         ]
         if output in (Output.TABLE, Output.WIDE):
             pending = [one for one in found if state(one) is Status.PENDING]
@@ -151,8 +151,8 @@ def _cluster_queue(workload: JsonObject, leads: dict[str, str]) -> str:
     return str(admission.get("clusterQueue") or leads.get(key_of(workload, spec_field(workload, "queueName")), ""))
 
 
-def _owners(workload: JsonObject) -> list[JsonObject]:
-    return workload["metadata"].get("ownerReferences") or []
+def _owners(value: JsonObject) -> list[JsonObject]:
+    return value["metadata"].get("ownerReferences") or []
 
 
 def _job_type(owner: JsonObject) -> str:
@@ -161,15 +161,15 @@ def _job_type(owner: JsonObject) -> str:
     return text if len(text) <= _LONGEST_TYPE else f"{text[:_LONGEST_TYPE]}..."
 
 
-def _belongs_to(workload: JsonObject, wanted: str) -> bool:
-    """Kinds are named in the singular or the plural, with their group or without."""
+def belongs_to(value: JsonObject, wanted: str) -> bool:
+    """Whether a job owns an object; its kind is named in the singular or the plural, with its group or without."""
     kind, _, name = wanted.partition("/")
     word, _, group = kind.lower().partition(".")
     return any(
         owner.get("name") == name
         and owner.get("kind", "").lower() in (word, word.removesuffix("s"))
         and group in ("", owner.get("apiVersion", "").rpartition("/")[0])
-        for owner in _owners(workload)
+        for owner in _owners(value)
     )
 
 

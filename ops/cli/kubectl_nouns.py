@@ -17,7 +17,12 @@ class Noun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def full(self) -> str:
         """The name that kubectl prints when it reports a change: kind and group."""
-        return f"{self.name}.{GROUP}"
+        return f"{self.name}.{self.resource.group}" if self.resource.group else self.name
+
+    @property
+    def api_version(self) -> str:
+        """As objects of the kind say it."""
+        return f"{self.resource.group}/{self.resource.version}".removeprefix("/")
 
 
 def _noun(kind: str, plural: str, *aliases: str, namespaced: bool = False) -> Noun:
@@ -30,3 +35,9 @@ LOCAL_QUEUE = _noun("LocalQueue", "localqueues", "lq", namespaced=True)
 WORKLOAD = _noun("Workload", "workloads", "wl", "kwl", "kueueworkload", namespaced=True)
 RESOURCE_FLAVOR = _noun("ResourceFlavor", "resourceflavors", "rf", "flavor")
 NOUNS = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, RESOURCE_FLAVOR)
+POD = Noun(name="pod", aliases=("pods", "po"), resource=Resource(plural="pods", kind="Pod"))
+DEPLOYMENT = Noun(
+    name="deployment",
+    aliases=("deployments",),
+    resource=Resource(group="apps", plural="deployments", kind="Deployment"),
+)

@@ -155,7 +155,30 @@ COMMANDS = (
         "app",
         "Show all of a queue, workload or flavor, as kubectl describe does.",
     ),
-    _Place("list", "ops.cli.kubectl_list", "app", "List queues, workloads and flavors, as kueuectl does."),
+    _Place(
+        "edit",
+        "ops.cli.kubectl_pass_through",
+        "edit_app",
+        "Change queues, workloads and flavors in an editor: handed on to kubectl edit.",
+    ),
+    _Place(
+        "get",
+        "ops.cli.kubectl_pass_through",
+        "get_app",
+        "Show queues, workloads and flavors: handed on to kubectl get.",
+    ),
+    _Place(
+        "list",
+        "ops.cli.kubectl_list",
+        "app",
+        "List queues, workloads, flavors and the pods of a job, as kueuectl does.",
+    ),
+    _Place(
+        "patch",
+        "ops.cli.kubectl_pass_through",
+        "patch_app",
+        "Change fields of queues, workloads and flavors: handed on to kubectl patch.",
+    ),
     _Place("resume", "ops.cli.kubectl_change", "resume_app", "Let queues and workloads go on, as kueuectl does."),
     _Place(
         "simulate",
@@ -164,6 +187,12 @@ COMMANDS = (
         "Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.",
     ),
     _Place("stop", "ops.cli.kubectl_change", "stop_app", "Put queues and workloads on hold, as kueuectl does."),
+    _Place(
+        "version",
+        "ops.cli.kubectl_version",
+        "show_version",
+        "Which version this is and by which rules it decides, and the images of the services in the cluster, if they are there.",
+    ),
 )
 
 

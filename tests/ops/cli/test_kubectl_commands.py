@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 import tomllib
 from collections.abc import AsyncIterator
@@ -222,3 +223,74 @@ def test_every_script_that_is_installed_leads_to_a_function() -> None:
 )
 def test_durations_are_told_as_kubectl_tells_them(seconds: int, text: str) -> None:
     assert human(seconds) == text
+
+
+async def test_the_pods_of_a_job_are_found_by_its_name(kubectl: Kubectl) -> None:
+    (pod,) = [one for one in kubectl.stage.of("pods") if one["metadata"]["name"].startswith("first")]
+    head, *rows = await kubectl.table("list", "pods", "--for", "job/first")
+    assert head == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert [row[0] for row in rows] == [pod["metadata"]["name"]] and rows[0][2] == "Running"
+    assert [row[1] for row in (await kubectl.table("list", "po", "-A", "--for", "jobs.batch/first"))[1:]] == [
+        row[0] for row in rows
+    ]
+    (row,) = (await kubectl.table("list", "pods", "--for", f"pod/{pod['metadata']['name']}", "-o", "wide"))[1:]
+    assert row[5] == "n1"
+    assert await kubectl.ask("list", "pods", "--for", "job/second") == "", "it waits"
+    listed = json.loads(await kubectl.ask("list", "pods", "--for", "job/first", "-o", "json"))
+    assert (listed["apiVersion"], listed["kind"]) == ("v1", "PodList") and len(listed["items"]) == 1
+    assert "TYPE[.API-GROUP]/NAME" in await kubectl.ask("list", "pods", "--for", "first", code=2)
+
+
+async def test_pods_of_a_workload_whose_maker_is_another_are_its_own(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "r", "uid": "u", "controller": True}
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "rayjob-r-1", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {"queueName": "team", "podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+    await stage.add(workload)
+    for name, notes in (("mine", {"kueue.x-k8s.io/workload": "rayjob-r-1"}), ("other", {})):
+        meta = {"name": name, "namespace": "default", "annotations": notes}
+        await stage.add({"apiVersion": "v1", "kind": "Pod", "metadata": meta, **template})
+    assert (await Kubectl(stage).ask("list", "pods", "--for", "rayjob.ray.io/r", "-o", "name")).split() == ["pod/mine"]
+
+
+async def test_the_version_is_told_with_the_images_that_run(embedded_stage: Stage) -> None:
+    kubectl = Kubectl(embedded_stage)
+    first, *rest = (await kubectl.ask("version")).splitlines()
+    assert first.startswith("Client Version: ") and rest == []
+    await embedded_stage.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+    for name in ("kuelog-admitter", "kuelog-watcher"):
+        labels = {"app.kubernetes.io/name": "kuelog"}
+        meta = {"name": name, "namespace": "elsewhere", "labels": labels}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "kuelog:7"}]}}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        await embedded_stage.add({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
+    told = (await kubectl.ask("version", "-n", "elsewhere")).splitlines()
+    assert told == [first, "Image: kuelog:7 (kuelog-admitter, kuelog-watcher)"]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on the PATH: install it")
+async def test_get_and_patch_are_handed_on_to_kubectl(kubectl: Kubectl) -> None:
+    told = await kubectl.ask("get", "cq", "team", "-o", "jsonpath={.metadata.name}")
+    assert told == "team"
+    await kubectl.ask("patch", "lq", "team", "--type=merge", "-p", '{"spec":{"stopPolicy":"Hold"}}')
+    await kubectl.stage.until(
+        lambda: kubectl.object("localqueues", "team", "default")["spec"].get("stopPolicy") == "Hold"
+    )
+    assert "NotFound" in await kubectl.ask("get", "workload", "nobody", code=1), "its exit code, too"
+
+
+async def test_without_kubectl_there_is_one_clear_message(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.main", "edit", "rf", "v100"),
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, complaint = await process.communicate()
+    assert process.returncode == 2
+    assert complaint.decode() == "error: kuelog edit hands on to kubectl, and there is no kubectl on the PATH\n"
