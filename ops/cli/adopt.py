@@ -16,9 +16,9 @@ from ops.cli.serve import settings_of
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.memory import MemoryStream
+from ops.production.log.streams import PARTITION
 from ops.production.migration import Difference, Found, differences, running
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import PARTITION
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
 from ops.terminal.form import Form, Output, print_answer

@@ -19,10 +19,11 @@ from ops.production.archive.errors import FolderUnreadable
 from ops.production.archive.evidence import Evidence, Statement, load_evidence, load_statement
 from ops.production.archive.finding import AuditFinding, Report
 from ops.production.archive.folder import Folder
+from ops.production.archive.history import end_of
 from ops.production.archive.keys import begin_anew
+from ops.production.archive.paged_history import PastGaps, open_stored
 from ops.production.archive.witness import HEADS, HeadWitness
-from ops.production.log.history import STREAMS, end_of
-from ops.production.log.paged_history import PastGaps, open_stored
+from ops.production.log.streams import STREAMS
 from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams

@@ -18,10 +18,10 @@ from events.commit import Sighting
 from events.subjects import FACTS
 from events.workload import WorkloadQueued, WorkloadSubmitted
 from ops.cli.failures import known_failures
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes import plain_node
 from ops.sandbox.failures import SANDBOX_FAILURES

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from events.codec import decode_commit
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
 from ops.queries.whatif.compare import compare

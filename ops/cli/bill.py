@@ -16,7 +16,7 @@ from ops.cli.bill_form import BillForm
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus, tables

@@ -10,7 +10,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of
 from ops.lint.check import lint
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.card_verdict import CardVerdict
 from ops.sandbox.scenario.node_pools import counted

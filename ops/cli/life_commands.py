@@ -110,8 +110,8 @@ def roll(
     from ops.cli.failures import known_failures  # noqa: PLC0415
     from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
     from ops.production.log.generations import generations  # noqa: PLC0415
+    from ops.production.log.streams import ROLLED
     from ops.production.process.clock import ScaledClock  # noqa: PLC0415
-    from ops.production.wiring import ROLLED  # noqa: PLC0415
     from services.runtime.log_errors import LogUnavailable  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)

@@ -8,10 +8,11 @@ from rich.console import Console
 from events.control import Quarantined
 from events.subjects import CONTROL
 from ops.cli.failures import known_failures
+from ops.production.archive.history import read_stored
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.control import say
-from ops.production.log.history import STREAMS, read_stored
 from ops.production.log.jetstream import connect
+from ops.production.log.streams import STREAMS
 from ops.production.process.clock import ScaledClock
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 

@@ -14,7 +14,8 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
-from ops.production.log.history import STREAMS, end_of, read_everything
+from ops.production.archive.history import end_of, read_everything
+from ops.production.log.streams import STREAMS
 from ops.queries.point import Entries, NotOnTheLog, point_at
 from ops.queries.shown import Showing, Shown, shown_in_order
 from ops.queries.time_travel import moment, span

@@ -18,7 +18,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import plain_differences, show_change
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings

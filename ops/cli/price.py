@@ -11,7 +11,7 @@ from events.timestamp import format_timestamp
 from ops.cli.bill import Asked, read_ledger
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.queries.billing.card_sums import plain_prices
 from ops.queries.billing.entering import check_prices, enter

@@ -18,7 +18,7 @@ from ops.cli.replay_rows import (
     show_rows,
     show_states,
 )
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.replay import Replayed, fold_partition
 from ops.queries.start import begin

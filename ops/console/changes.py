@@ -7,7 +7,8 @@ import msgspec
 
 from events.event import Millis
 from events.subjects import FACTS
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Running
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import Running
 from ops.queries.stored import opened
 from projections.explanation.about import objects_of
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable

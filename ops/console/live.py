@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from events.event import Millis
 from events.subjects import FACTS
 from ops.console.changes import Positions
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Running
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import Running
 from ops.queries.time_travel import Moment
 from projections.explanation.read_models import WorkloadRow, workload_rows
 from projections.explanation.redaction import namespaces_in

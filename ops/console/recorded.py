@@ -11,9 +11,9 @@ from events.rules import RULES
 from events.subjects import CONTROL
 from ops.console.kept_answers import KeptAnswers
 from ops.console.past_worlds import PastWorlds
-from ops.production.log.history import Paged, end_of
-from ops.production.log.paged_history import Waits, open_everything
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.archive.history import Paged, end_of
+from ops.production.archive.paged_history import Waits, open_everything
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.log_times import LogTimes
 from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.time_travel import Moment, span

@@ -20,7 +20,7 @@ from ops.production.archive.errors import (
     FolderUnreadable,
     HistoryIncomplete,
 )
-from ops.production.log.history import History, read_everything
+from ops.production.archive.history import History, read_everything
 from ops.production.log.jetstream import connect
 from ops.queries.point import NotOnTheLog
 from ops.queries.settings_change import BadChange

@@ -14,13 +14,14 @@ import structlog
 from events.event import Millis
 from events.rules import RULES
 from events.settings import SettingsObserved
-from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
+from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
 from ops.production.log.capacity import StreamFill
 from ops.production.log.control import read_control, record_rate
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, WITNESSED
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
 from projections.world import World
@@ -48,11 +49,7 @@ from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-PARTITION, DEVICE_PARTITION = decisions_stream("0"), devices_stream("default")
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
-WITNESSED = (PARTITION, DEVICE_PARTITION, FACTS, CONTROL)
-ROLLED = (PARTITION, DEVICE_PARTITION, FACTS)
-"""The streams that grow: what people enter on CONTROL stays few, and is read from its beginning by all."""
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""

@@ -12,7 +12,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_up

@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from events.json_object import JsonObject
 from events.subjects import CONTROL, FACTS
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.log_times import LogTimes
 from ops.queries.shown import Showing
 from projections.world import World

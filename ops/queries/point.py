@@ -8,7 +8,7 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.log_times import LogTimes
 from ops.queries.time_travel import first, moment, until
 from services.runtime.log_port import Entry

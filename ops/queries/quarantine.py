@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from events.subjects import CONTROL
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.chain import link_of
 from ops.queries.replay import fold_up
 from services.runtime.control_log import Control

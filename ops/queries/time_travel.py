@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from events.subjects import CONTROL
 from events.timestamp import BadTimestamp, parse_timestamp
-from ops.production.wiring import DEVICE_PARTITION
+from ops.production.log.streams import DEVICE_PARTITION
 from ops.queries.log_times import LogTimes
 from ops.queries.replay import fold_up
 from projections.world import World

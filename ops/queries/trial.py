@@ -6,7 +6,7 @@ from typing import TypeVar
 from events.catalogue import Fact
 from events.event import Millis
 from ops.production.deciders import all_deciders
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World

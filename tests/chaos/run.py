@@ -16,15 +16,15 @@ import msgspec
 
 from events.settings import SettingsObserved
 from ops.production.archive.evidence import load_evidence
+from ops.production.archive.history import read_everything
 from ops.production.crds.definitions import manifests
 from ops.production.log.generations import asked
-from ops.production.log.history import STREAMS, read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.server import NatsServer
 from ops.production.log.server_cluster import NatsCluster
+from ops.production.log.streams import PARTITION, STREAMS
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import PARTITION
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.store import Change

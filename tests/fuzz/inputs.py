@@ -13,7 +13,7 @@ from events.control import ClockScaled, Quarantined
 from events.json_object import JsonObject
 from events.setting_aside import SetAside
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from tests.fuzz.values import ODD_NUMBERS, ODD_TEXTS, Values
 
 STREAMS = (FACTS, PARTITION, DEVICE_PARTITION, CONTROL)

@@ -12,13 +12,14 @@ from events.commit import GENESIS, Sighting
 from events.control import Quarantined
 from events.json_object import JsonObject
 from events.subjects import CONTROL, FACTS, fact_subject
+from ops.production.archive.history import read_stored
 from ops.production.crds.definitions import manifests
 from ops.production.health import Health
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.control import say
-from ops.production.log.history import read_stored
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running, stopped
+from ops.production.wiring import Ports, Running, stopped
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate

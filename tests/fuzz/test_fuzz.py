@@ -12,8 +12,8 @@ from events.catalogue import all_events
 from events.subjects import CONTROL, FACTS
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from services.runtime import partition_fold
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry

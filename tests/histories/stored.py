@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ops.production.log.history import STREAMS
+from ops.production.log.streams import STREAMS
 from services.runtime.log_port import Entry
 
 HERE = Path(__file__).parent

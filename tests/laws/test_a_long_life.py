@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from events.codec import decode_commit
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.whatif.run import VirtualRun
 from ops.sandbox.bench.life_load import LifeStage, life_day, life_platform
 from ops.sandbox.bench.partitions import WrittenPartitions

@@ -7,11 +7,12 @@ from typing import Any, cast
 from events.admission import WorkloadAdmitted
 from events.codec import decode_commit
 from events.subjects import FACTS
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap

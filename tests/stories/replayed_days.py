@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from services.runtime.log_port import Entry
 

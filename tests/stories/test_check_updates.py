@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from events.api.labels import ADDED_BY_CHECKS
-from ops.production.log.history import read_everything
-from ops.production.wiring import PARTITION
+from ops.production.archive.history import read_everything
+from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict

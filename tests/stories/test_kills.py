@@ -7,8 +7,9 @@ import asyncio
 
 import pytest
 
-from ops.production.log.history import read_everything
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, SERVICES
+from ops.production.archive.history import read_everything
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import SERVICES
 from ops.queries.replay import fold_partition
 from tests.stage.stage import Stage, job
 

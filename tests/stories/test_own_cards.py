@@ -2,8 +2,8 @@
 
 from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
-from ops.production.log.history import read_everything
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.archive.history import read_everything
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes import gpu_node
 from projections.devices.annotations import USE_UUID, pod_shares

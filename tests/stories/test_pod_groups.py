@@ -4,8 +4,9 @@ from typing import Any
 
 from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
-from ops.production.log.history import read_everything
-from ops.production.wiring import PARTITION, SERVICES, stopped
+from ops.production.archive.history import read_everything
+from ops.production.log.streams import PARTITION
+from ops.production.wiring import SERVICES, stopped
 from ops.queries.replay import fold_partition
 from services.jobs.pods import is_gated
 from services.runtime.cluster_port import Resource

@@ -12,7 +12,7 @@ from events.codec import decode_commit, encode
 from events.event import Millis
 from events.subjects import FACTS
 from ops.cli.replay_rows import changes_of
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import large_day, played, small_day
 from projections.log_position import LogPosition

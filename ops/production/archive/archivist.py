@@ -23,7 +23,7 @@ from ops.production.log.generations import Generation, generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.rolling import StillNeeded, finish, remove, roll
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, WITNESSED
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, WITNESSED
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.shelf_port import Shelf

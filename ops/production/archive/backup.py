@@ -20,14 +20,14 @@ from ops.production.archive.errors import ArchiveDamaged, BackupRefused
 from ops.production.archive.evidence import Evidence, load_evidence
 from ops.production.archive.finding import AuditFinding
 from ops.production.archive.folder import Folder
+from ops.production.archive.history import common_ends
 from ops.production.archive.keys import KEY, RING
 from ops.production.archive.segment import file_hash
 from ops.production.archive.witness import HEADS, HeadWitness, leaves_name
 from ops.production.log.generations import generations
-from ops.production.log.history import STREAMS, common_ends
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
 from services.runtime.log_port import Entry
 from services.runtime.shelf_port import Kept
 

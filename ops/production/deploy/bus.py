@@ -13,7 +13,7 @@ from ops.production.log.generations import mark_subject, names_of, room_name
 from ops.production.log.jetstream import subjects_of
 from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.shelf import STREAM as SHELF
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
 
 STREAMS = WITNESSED
 ACCOUNT = "KUELOG"

@@ -14,10 +14,11 @@ import structlog
 from events.commit import bytes_hash
 from events.event import Millis
 from events.subjects import FACTS
-from ops.production.log.history import begins_at_one, end_of
+from ops.production.archive.history import begins_at_one, end_of
 from ops.production.log.shelf import COUNTERS
+from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_reader import CountersReader
-from ops.production.wiring import PARTITION, Running
+from ops.production.wiring import Running
 from projections.counters.queue_counters import CountedSoFar, QueueCounters
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream

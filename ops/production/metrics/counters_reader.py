@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from events.commit import Commit, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import FACTS
-from ops.production.log.history import end_of
+from ops.production.archive.history import end_of
 from projections.counters.queue_counters import QueueCounters
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry, Stream

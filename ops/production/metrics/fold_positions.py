@@ -6,7 +6,8 @@ import msgspec
 
 from events.event import Millis
 from events.subjects import FACTS
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, SERVICES, Running
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import SERVICES, Running
 from services.runtime.control_log import AHEAD
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream

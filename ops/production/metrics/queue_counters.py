@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram
 from ops.production.metrics.names import KUEUE, Kind
-from ops.production.wiring import PARTITION
 from projections.counters.histogram import HOURS, Histogram
 from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, QueueCounters, Series
 

@@ -12,10 +12,11 @@ import structlog
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.listeners.listening import listening
+from ops.production.log.streams import PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
-from ops.production.wiring import PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from projections.world import World
 from services.runtime.cluster_port import AccessRefused, ClusterUnavailable, ObjectMissing, Resource, Writer
 from services.runtime.log_port import Bus

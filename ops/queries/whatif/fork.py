@@ -9,8 +9,8 @@ import msgspec
 from events.catalogue import Fact
 from events.event import Millis
 from events.workload import WorkloadSubmitted
+from ops.production.log.streams import PARTITION
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import PARTITION
 from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_up
 from ops.queries.whatif.change import Changes

@@ -27,7 +27,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadSubmitted,
 )
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.whatif.course import Course, Happening
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.stage import Stage

@@ -8,7 +8,8 @@ from events.catalogue import AnyEvent
 from events.event import Millis
 from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
-from ops.production.wiring import PARTITION, Running
+from ops.production.log.streams import PARTITION
+from ops.production.wiring import Running
 from ops.queries.stored import opened
 from ops.queries.whatif.course import Course, RunClass, run_class
 

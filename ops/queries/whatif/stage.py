@@ -5,7 +5,7 @@ from typing import Protocol
 from events.catalogue import Decision, Fact
 from events.event import Millis
 from ops.production.deciders import all_deciders
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World

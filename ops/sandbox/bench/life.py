@@ -21,7 +21,7 @@ from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.shelf import WATCHER
 from ops.production.log.snapshots import EVERY, Snapshots
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
 from ops.queries.whatif.run import VirtualRun
 from ops.sandbox.bench.day import DAY
 from ops.sandbox.bench.life_load import PER_DAY, LifeStage, life_day, life_platform, life_prices

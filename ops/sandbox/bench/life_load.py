@@ -20,7 +20,7 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.whatif.course import Course, Happening
 from ops.sandbox.bench.day import CORES, DAY, GPU, KINDS, MEMORY, cluster_queue
 from ops.sandbox.bench.partitions import WrittenPartitions

@@ -12,7 +12,8 @@ from events.event import Millis
 from events.object_version import ObjectVersion
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.production.deciders import quota_deciders
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, RULES
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import RULES
 from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant

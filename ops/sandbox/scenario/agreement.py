@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ops.production.wiring import DEVICE_PARTITION
+from ops.production.log.streams import DEVICE_PARTITION
 from ops.sandbox.embedded_cluster.hami import HamiNodes
 from ops.sandbox.scenario.platform import Platform
 from projections.devices.use import IDLE

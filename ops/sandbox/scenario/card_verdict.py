@@ -6,7 +6,7 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.device import CapacityCovered, CapacityShort, CardReturned, DriftDetected, DriftResolved
-from ops.production.wiring import DEVICE_PARTITION
+from ops.production.log.streams import DEVICE_PARTITION
 from ops.queries.replay import fold_up, listen
 from ops.sandbox.scenario.script import Script
 from projections.devices.drift import NOTES, all_findings

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from events.device import DriftDetected, DriftKind
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.explaining import find_workload
 from ops.queries.stored import opened
 from ops.sandbox.scenario.platform import Platform

@@ -7,7 +7,7 @@ import msgspec
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadFinished, WorkloadParked
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
 from ops.sandbox.scenario.script import Expectation, Script

@@ -6,7 +6,7 @@ from events.api.labels import QUEUE_NAME
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.production.wiring import PARTITION, ROLLED
+from ops.production.log.streams import PARTITION, ROLLED
 from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.sandbox.simulate.fault_plan import Fault, Kind
 from ops.sandbox.simulate.lost_tails import lose_tails

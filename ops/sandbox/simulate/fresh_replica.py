@@ -5,7 +5,7 @@ from events.subjects import CONTROL
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import Snapshots
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 
 

@@ -12,7 +12,7 @@ from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
 from ops.production.archive.evidence import Evidence
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Store

@@ -5,7 +5,7 @@ streams it strikes, is drawn from the fault. Only what a running process has rea
 it back is neither killed nor paused before it has: what nobody knows comes back from a backup, or not at all.
 """
 
-from ops.production.wiring import ROLLED
+from ops.production.log.streams import ROLLED
 from ops.sandbox.simulate.fault_plan import Fault
 from ops.sandbox.simulate.simulation import Simulation
 

@@ -9,7 +9,7 @@ from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.rolling import StillNeeded
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.sandbox.simulate.fault_plan import Kind
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control

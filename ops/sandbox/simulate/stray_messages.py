@@ -9,7 +9,7 @@ from events.quota import ClusterQueueObserved, FlavorQuotas, ResourceGroup
 from events.rules import RULES
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.log.memory import MemoryStream
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.sandbox.simulate.fault_plan import Fault
 from services.runtime.log_port import Message
 

@@ -12,7 +12,7 @@ from events.subjects import FACTS
 from ops.console.gate import Access
 from ops.console.guard import ConsoleUnserved
 from ops.console.server import Door, console_served
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.point import point_at
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Message

@@ -14,7 +14,7 @@ from events.timestamp import format_timestamp
 from ops.console.kept_answers import KeptAnswers
 from ops.console.past_worlds import PastWorlds
 from ops.console.time_strip import time_strip
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.log_times import LogTimes
 from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_up

@@ -8,7 +8,7 @@ import pytest
 from events.codec import decode_commit
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.point import point_at
 from ops.queries.stored import in_order
 from tests.ops.console.served import Console, middle

@@ -19,13 +19,14 @@ from events.subjects import CONTROL, FACTS
 from ops.cli.main import app
 from ops.production.archive.archive import LIST, segments_of, write_archive
 from ops.production.archive.folder import Folder
+from ops.production.archive.history import read_stored
 from ops.production.archive.segment import from_parquet, to_parquet
 from ops.production.archive.witness import HeadWitness
-from ops.production.log.history import read_stored
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.production.log.snapshots import Snapshots
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, RULES
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import RULES
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day

@@ -6,7 +6,7 @@ from events.codec import encode
 from events.commit import GENESIS, Commit, InputRun
 from events.event import Millis
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from services.runtime.log_port import Entry
 

@@ -18,7 +18,7 @@ from ops.cli.main import app
 from ops.production.log.control import say
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Message
 from tests.ops.queries.audit.logs import Log

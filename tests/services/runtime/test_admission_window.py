@@ -10,7 +10,7 @@ from events.event import Millis
 from events.subjects import FACTS, fact_subject
 from events.workload import WorkloadFinished, WorkloadQueued
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from projections.world import World
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager

@@ -20,12 +20,13 @@ from events.quota import ClusterQueueObserved
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from events.workload import WorkloadParked, WorkloadQueued
 from ops.cli.log_care import run_quarantine
+from ops.production.archive.history import read_everything
 from ops.production.health import Health
-from ops.production.log.history import read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
 from services.runtime.log_port import Message
 from tests.services.runtime.test_partition_host import NoCluster, stop, tell, without_cards

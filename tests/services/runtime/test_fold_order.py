@@ -12,7 +12,7 @@ from events.quota import NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from projections.amiss import AUTHOR, TIME
 from projections.evolve import evolve
 from projections.log_position import LogPosition

@@ -12,7 +12,7 @@ from events.event import Millis
 from events.subjects import FACTS, commit_subject, fact_subject
 from events.workload import WorkloadFinished
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter

@@ -9,9 +9,9 @@ from events.codec import encode
 from events.commit import GENESIS, Commit, InputRun, bytes_hash
 from events.quota import NamespaceObserved
 from events.rules import RULES
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager

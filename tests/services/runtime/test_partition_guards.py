@@ -15,11 +15,11 @@ from events.quota import LocalQueueObserved, NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.log.memory import MemoryBus
 from ops.production.log.snapshots import image_of
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from projections.amiss import AUTHOR, TIME
 from projections.world import World

@@ -14,13 +14,14 @@ from events.commit import Sighting
 from events.device import DevicesRegistered
 from events.quota import NamespaceObserved
 from events.subjects import FACTS, fact_subject
+from ops.production.archive.history import read_everything
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
-from ops.production.log.history import read_everything
 from ops.production.log.jetstream import connect
 from ops.production.log.memory import Fault, MemoryBus
 from ops.production.log.server import NatsServer
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant

@@ -15,10 +15,10 @@ from events.event import Millis
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject
-from ops.production.log.history import read_everything
+from ops.production.archive.history import read_everything
 from ops.production.log.memory import Fault, MemoryBus
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from projections.evolve import evolve
 from projections.log_position import LogPosition

@@ -12,14 +12,14 @@ from ops.production.archive.archive import read_archive, segments_of, write_arch
 from ops.production.archive.archivist import Archivist, Limits
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.folder import Folder
+from ops.production.archive.history import read_everything
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.generations import generations
-from ops.production.log.history import STREAMS, read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Entry, Message

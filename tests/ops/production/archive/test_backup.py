@@ -17,15 +17,15 @@ from ops.files.run_folder import held
 from ops.production.archive.backup import MANIFEST, make_backup
 from ops.production.archive.errors import ArchiveDamaged, BackupRefused
 from ops.production.archive.evidence import load_evidence
+from ops.production.archive.history import read_everything
 from ops.production.archive.restore import restore_backup
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.generations import generations
-from ops.production.log.history import read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.rolling import remove
 from ops.production.log.server import NatsServer
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day

@@ -8,13 +8,14 @@ from events.catalogue import Fact
 from events.codec import decode_commit
 from events.quota import NamespaceObserved
 from events.subjects import FACTS
+from ops.production.archive.history import read_everything
 from ops.production.log import snapshots
-from ops.production.log.history import read_everything
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import image_of
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.state_hash import state_hash

@@ -15,7 +15,7 @@ from ops.production.deploy.chart import CHOICES, manifests
 from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.production.deploy.test_bus_users import address, bus
 from tests.ops.queries.audit.logs import WORLD, log_of, view_of

@@ -22,8 +22,9 @@ from ops.production.log.kept_tail import KeptTail
 from ops.production.log.rolling import remove, roll
 from ops.production.log.server import nats_binary
 from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, ROLLED
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, SERVICES
+from ops.production.wiring import SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port

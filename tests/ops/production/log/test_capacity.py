@@ -10,9 +10,10 @@ from ops.production.listeners.listening import listening
 from ops.production.log.capacity import StreamFill
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
+from ops.production.log.streams import PARTITION
 from ops.production.metrics.endpoint import exposition
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogFull
 from tests.services.runtime.test_partition_host import NoCluster
 

@@ -11,12 +11,13 @@ import psutil
 import pytest
 
 from events.subjects import FACTS
+from ops.production.archive.history import read_everything
 from ops.production.health import Health
-from ops.production.log.history import STREAMS, read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.log.server_keeper import kept
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running, stopped
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
+from ops.production.wiring import Ports, Running, stopped
 from ops.queries.replay import fold_partition
 from services.runtime.log_errors import DiskFull
 from services.runtime.log_port import Message

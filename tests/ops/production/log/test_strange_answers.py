@@ -12,7 +12,7 @@ from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.jetstream_stream import JetStreamStream
 from ops.production.log.server import nats_binary
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port

@@ -13,10 +13,11 @@ from events.quota import NamespaceObserved
 from events.subjects import CONTROL, FACTS, fact_subject
 from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.endpoint import exposition
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter import decide as admitter

@@ -12,11 +12,12 @@ from events.workload import WorkloadFinished
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import COUNTERS, MemoryShelf
+from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.endpoint import served
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from services.runtime.log_port import Message
 from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell, without_cards
 from tests.stories.small_world import job

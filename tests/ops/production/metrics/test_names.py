@@ -28,6 +28,7 @@ from events.quota import (
 from events.settings import AdmissionFairSharing, PodsReadyRule, SettingsObserved
 from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadFinished
 from ops.production.log.capacity import CapacityMetrics, StreamFill
+from ops.production.log.streams import PARTITION
 from ops.production.metrics.__main__ import PAGE
 from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.builds import BuildMetrics
@@ -40,7 +41,6 @@ from ops.production.metrics.page import page
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
-from ops.production.wiring import PARTITION
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
 from services.runtime.appends import Appends

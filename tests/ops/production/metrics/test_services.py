@@ -8,11 +8,12 @@ import aiohttp
 from events.subjects import FACTS
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.memory import MemoryBus
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.metrics.endpoint import exposition, served
 from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Head, Message, Stream
 from tests.ops.production.metrics.test_alarms import DECIDERS, lines

@@ -12,11 +12,12 @@ from opentelemetry.trace import TraceFlags
 
 from events.commit import Commit, Sighting
 from events.subjects import FACTS
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_exporter import ExporterUnknown, exports
 from ops.production.process.span_tracer import SpanTracer
 from ops.production.process.telemetry import configure_logging
-from ops.production.wiring import DEVICE_PARTITION, PARTITION, SERVICES, Running, service_name
+from ops.production.wiring import SERVICES, Running, service_name
 from projections.workloads.lifecycle import Workload
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn

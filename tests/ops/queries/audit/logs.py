@@ -18,7 +18,7 @@ from ops.production.archive.checkpoint import Checkpoint, checkpoint_of, signed_
 from ops.production.archive.evidence import Evidence
 from ops.production.archive.keys import RingKey, fingerprint
 from ops.production.log.jetstream import JetStreamBus
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry
 
 Log = dict[str, list[Entry]]

@@ -9,7 +9,7 @@ from typing import TypeVar
 import psutil
 
 from ops.production.archive.archive import read_archive, write_archive
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.audit.proof import prove
 from ops.queries.audit.query import query_archive
 from ops.queries.audit.verify import Auditor

@@ -19,7 +19,7 @@ from ops.production.archive.folder import Folder
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.queries.audit.logs import fact, log_of
 from tests.places import ROOT

@@ -15,7 +15,7 @@ from ops.production.archive.errors import ArchiveDamaged
 from ops.production.archive.folder import Folder
 from ops.production.archive.parquet_reading import Bounds
 from ops.production.archive.segment import SCHEMA, SegmentUnreadable, file_hash, from_parquet, to_table
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.audit.query import query_archive
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of
 

@@ -9,7 +9,7 @@ from events.codec import decode_commit, encode
 from events.commit import InputRun
 from events.subjects import FACTS
 from ops.production.archive.finding import AuditFinding
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.audit.chain import Chain, Envelope, Gaps, Link, Resting, Rests, link_of, missing_inputs
 from services.runtime.log_port import Entry
 from tests.ops.queries.audit.logs import log_of

@@ -19,7 +19,7 @@ from ops.production.archive.errors import NotProvable
 from ops.production.archive.evidence import Evidence, Statement, load_evidence
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.audit.proof import prove_consistency
 from tests.ops.queries.audit.logs import evidence_of, key_of, log_of
 from tests.places import ROOT

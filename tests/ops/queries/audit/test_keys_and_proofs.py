@@ -14,7 +14,7 @@ from ops.production.archive.evidence import Evidence, load_evidence
 from ops.production.archive.keys import Trust, begin_anew
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing, leaves_name
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.audit.proof import prove
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed

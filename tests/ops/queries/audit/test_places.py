@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from events.subjects import FACTS
 from ops.production.archive.evidence import Evidence
 from ops.production.archive.finding import Covered
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of, ring_key

@@ -7,7 +7,7 @@ from events.commit import Commit, InputRun, bytes_hash
 from events.control import Quarantined
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.evidence import Evidence
-from ops.production.wiring import PARTITION
+from ops.production.log.streams import PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry
 from tests.ops.queries.audit.logs import evidence_of, key_of, log_of

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from ops.production.archive.evidence import load_evidence
-from ops.production.log.history import read_stored
+from ops.production.archive.history import read_stored
 from ops.production.log.memory import MemoryBus
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped

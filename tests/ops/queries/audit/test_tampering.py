@@ -8,7 +8,7 @@ import pytest
 
 from events.subjects import FACTS
 from ops.production.archive.evidence import Evidence, Statement
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.chain import Link, link_of
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry

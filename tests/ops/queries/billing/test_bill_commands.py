@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from events.codec import decode_commit, decode_sighting, encode
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.log.history import STREAMS
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
+from ops.production.log.streams import STREAMS
 from ops.queries.billing.focus_columns import MANDATORY, NAMES, broken_rules
 from services.runtime.log_port import Entry, Message
 from tests.laws.random_day import Day, prices

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from ops.production.archive.archive_pages import ArchivePages
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.log.history import STREAMS, Paged, cut_to_common_end, end_of, holds, lacking, read_past_gaps
+from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, lacking, read_past_gaps
 from ops.production.log.paged import PAGE, Pages
+from ops.production.log.streams import STREAMS
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 

@@ -9,11 +9,11 @@ from events.codec import decode_commit
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.archive import write_archive
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.log.history import STREAMS, read_everything, read_stored
+from ops.production.archive.history import read_everything, read_stored
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap

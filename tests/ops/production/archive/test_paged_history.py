@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from events.subjects import FACTS
+from ops.production.archive import paged_history
 from ops.production.archive.archive import write_archive
 from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog
-from ops.production.log import paged_history
-from ops.production.log.history import STREAMS, read_everything
-from ops.production.log.paged_history import Waits, open_everything
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.archive.history import read_everything
+from ops.production.archive.paged_history import Waits, open_everything
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
-from tests.ops.production.log.test_history import holding, upto
+from tests.ops.production.archive.test_history import holding, upto
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of
 
 KEY = key_of(3)

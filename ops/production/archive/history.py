@@ -8,14 +8,13 @@ import structlog
 from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import STREAMS
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 
 log = structlog.get_logger()
 
-STREAMS = (CONTROL, FACTS, PARTITION, DEVICE_PARTITION)
 History = dict[str, list[Entry]]
 Paged = dict[str, Sequence[Entry]]
 """The same, where nobody has to hold all of it."""
