@@ -6,6 +6,7 @@ pods hold. The larger of both is charged, so that the books are right in whateve
 """
 
 from collections.abc import Iterable, KeysView, Sequence
+from functools import partial
 
 import msgspec
 
@@ -16,6 +17,7 @@ from projections.devices.card_care import CardCare
 from projections.devices.card_stakes import POD, Holding, PodHold, Stake, exceeds, holding_key, uses_of
 from projections.devices.card_tenants import qualities_of, sharing_of, tenants_of
 from projections.devices.checks import SOFT_SPLIT_NODE
+from projections.devices.fills import KnownFills
 from projections.devices.mig import unknown_pieces
 from projections.devices.node_summary import NodeSummary, summarized
 from projections.devices.pick import MIG_MODE
@@ -30,6 +32,13 @@ __all__ = ["POD", "TERMINAL", "CardHoldings", "Holding", "holding_key"]
 _NOTHING = Stake()
 _OFFER = ""
 """Stands for what all cards offer, where versions are kept by node."""
+
+
+class _Idle(msgspec.Struct, frozen=True):
+    """What is known of nodes as they are where nobody holds anything, by the same versions."""
+
+    digests: dict[str, tuple[int, NodeSummary]]
+    fills: KnownFills
 
 
 class CardHoldings:
@@ -50,6 +59,10 @@ class CardHoldings:
         """A cache of offers by flavor and resource, each with its version; kept outside the trail."""
         self._digests: dict[str, tuple[int, NodeSummary]] = {}
         """A cache of node summaries with their versions, kept outside the trail; an outdated one is made anew when asked for."""
+        self.fills = KnownFills()
+        """A cache of how many pods nodes take, by shape of the pods and version of the node; kept outside the trail."""
+        self._idle = _Idle({}, KnownFills())
+        """The same two caches as they are where nobody holds anything."""
         self._tried: dict[str, tuple[CardShare, ...]] = {}
         """By card what a trial has given of it, where its vendor looks at who shares it."""
         self.used: dict[str, CardUse] = {}
@@ -118,6 +131,30 @@ class CardHoldings:
             known = self._digests[node] = (version, summarized(self.cards_of(node)))
         return known[1]
 
+    def version(self, node: str) -> int:
+        """Changes whenever anything about a node's cards does; an undo brings the old one back."""
+        return self._versions[node]
+
+    def versions_of(self, nodes: Iterable[str]) -> list[int]:
+        """The versions of nodes, in their order; 0 of those that never had cards."""
+        versions = self._versions
+        return [versions.get(node, 0) for node in nodes]
+
+    def empty(self) -> None:
+        """Take away all that anybody has of cards, for the time of a trial; the caller undoes it by the trail."""
+        self._trail.note(partial(self._swap, self.used, self.stakes, self._tried))
+        self._swap({}, {}, {})
+
+    def _swap(
+        self,
+        used: dict[str, CardUse],
+        stakes: dict[str, dict[str, Stake]],
+        tried: dict[str, tuple[CardShare, ...]],
+    ) -> None:
+        self.used, self.stakes, self._tried = used, stakes, tried
+        other = _Idle(self._digests, self.fills)
+        self._digests, self.fills, self._idle = self._idle.digests, self._idle.fills, other
+
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
         """Charge the cards that the admitter found, until the accountant confirms or refuses them."""
         self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=False))
@@ -144,6 +181,16 @@ class CardHoldings:
             self._drop(key)
         for key in list(self.living.get(workload, ())):
             self.remove_pod(key)
+
+    def stakes_of(self, workload: str) -> dict[str, Stake]:
+        """What a workload has of each card."""
+        uuids = {uuid for holding in self.attempts_of(workload) for uuid in uses_of(holding.placements)}
+        uuids.update(uuid for key in self.living.get(workload, ()) for uuid in self.pods[key].use)
+        return {uuid: self._stake(uuid, workload) for uuid in sorted(uuids)}
+
+    def stake(self, uuid: str, workload: str, stake: Stake) -> None:
+        """Say what a workload has of a card, for the time of a trial; the caller undoes it by the trail."""
+        self._set(uuid, workload, stake)
 
     def observe_pod(self, pod: PodObserved, at: Millis = 0) -> bool:
         """Take note of what a pod holds by HAMi's annotations; whether it was over, and cards are free again."""

@@ -272,8 +272,15 @@ def _over_quota(asked: _Asked, index: int, whole: Limits) -> Placed:
     return Placed(
         pod_set=gang.pod_set.name,
         reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
-        message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name}: asked {asked_text(asked.requests)}, more than "
-        f"the ResourceQuotas of namespace {gang.namespace} leave ({OVER_QUOTA})",
+        message=over_quota(gang, asked.requests, index),
+    )
+
+
+def over_quota(gang: Gang, requests: Containers, index: int) -> str:
+    """Why a namespace's limits keep a pod of a gang from any card, in words."""
+    return (
+        f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name}: asked {asked_text(requests)}, more than "
+        f"the ResourceQuotas of namespace {gang.namespace} leave ({OVER_QUOTA})"
     )
 
 

@@ -6,7 +6,7 @@ own and annotated with them before its scheduling gate is removed; the assignmen
 Rule: docs/rules/devices.md#own-cards
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -59,29 +59,54 @@ def pins_by_pod(world: DeviceState, workload: Workload) -> dict[str, dict[str, s
     return {one.uid: pins([found[one.pod_set, one.index]]) for one in assigned(world, workload)}
 
 
-def next_assignments(world: DeviceState, workload: Workload) -> Iterator[PodCardsAssigned]:
-    """Assign cards that no living pod has to gated pods: those of its index to a pod of an Indexed Job, else the first."""
+Homes = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""By pod set that is placed by topology and UID of a pod, the labels of the domain where it is to run; none for who waits."""
+
+
+def next_assignments(world: DeviceState, workload: Workload, homes: Homes) -> Iterator[PodCardsAssigned]:
+    """Assign cards that no living pod has to gated pods: those of its index to a pod of an Indexed Job, else the first.
+
+    A pod that is placed by topology gets cards of its domain (docs/rules/topology.md#card-pins).
+    """
     if workload.devices is None:
         return
     for pod_set in sorted({one.pod_set for one in workload.devices.placements}):
         if needs_pins(workload, pod_set):
-            yield from _for_set(world, workload, workload.devices.reservation, pod_set)
+            yield from _for_set(world, workload, workload.devices.reservation, pod_set, homes.get(pod_set))
 
 
-def _for_set(world: DeviceState, workload: Workload, reservation: int, pod_set: str) -> Iterator[PodCardsAssigned]:
+def _for_set(
+    world: DeviceState,
+    workload: Workload,
+    reservation: int,
+    pod_set: str,
+    homes: Mapping[str, Mapping[str, str]] | None,
+) -> Iterator[PodCardsAssigned]:
     known = [one for one in assigned(world, workload) if one.pod_set == pod_set]
     taken = {one.index for one in known if _lives(world, workload, one)}
     served = {one.uid for one in known}
-    free = [one.index for one in placements_of(workload, pod_set) if one.index not in taken]
+    free = [one for one in placements_of(workload, pod_set) if one.index not in taken]
     for pod in _waiting(world, workload, pod_set):
-        if pod.uid in served or not free:
+        if pod.uid in served:
             continue
-        wanted = pod.completion_index
-        index = wanted if wanted is not None and wanted in free else free[0]
-        free.remove(index)
+        suited = free if homes is None else [one for one in free if _in_domain(world, one, homes.get(pod.uid))]
+        if not suited:
+            continue
+        chosen = next((one for one in suited if one.index == pod.completion_index), suited[0])
+        free.remove(chosen)
         yield PodCardsAssigned(
-            workload=workload.key, reservation=reservation, pod_set=pod_set, index=index, pod=pod.name, uid=pod.uid
+            workload=workload.key,
+            reservation=reservation,
+            pod_set=pod_set,
+            index=chosen.index,
+            pod=pod.name,
+            uid=pod.uid,
         )
+
+
+def _in_domain(world: DeviceState, placement: PodPlacement, home: Mapping[str, str] | None) -> bool:
+    node = world.nodes.get(placement.node)
+    return bool(home) and node is not None and all(node.labels.get(key) == value for key, value in home.items())
 
 
 class GatedPod(msgspec.Struct, frozen=True):

@@ -1,9 +1,24 @@
 """The pods of a workload with quota as gangs: how many of each set, on nodes of which flavor."""
 
+from collections.abc import Mapping
+
+from events.pod_set import PodSet
 from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import Workload
+
+
+def gets_cards(world: DeviceState, pod_set: PodSet) -> bool:
+    """Whether its pods ask for cards, and these are chosen here: some are registered, and cards are not switched off."""
+    return world.settings.devices and bool(world.cards.nodes) and asks_for_cards(pod_set.shape, config_of(world))
+
+
+def gang_of(world: DeviceState, namespace: str, pod_set: PodSet, count: int, flavors: Mapping[str, str]) -> Gang:
+    """So many pods of a pod set, with the flavor (by resource) that its cards have."""
+    config = config_of(world)
+    chosen = next((flavors[resource] for resource in sorted(flavors) if resource in config.names), "")
+    return Gang(pod_set=pod_set, count=count, flavor=world.flavors.get(chosen), namespace=namespace, config=config)
 
 
 def gangs_of(world: DeviceState, workload: Workload) -> list[Gang]:
@@ -12,15 +27,7 @@ def gangs_of(world: DeviceState, workload: Workload) -> list[Gang]:
         return []
     config = config_of(world)
     return [
-        Gang(
-            pod_set=pod_set,
-            count=assignment.count,
-            flavor=world.flavors.get(
-                next((assignment.flavors[r] for r in sorted(assignment.flavors) if r in config.names), "")
-            ),
-            namespace=workload.namespace,
-            config=config,
-        )
+        gang_of(world, workload.namespace, pod_set, assignment.count, assignment.flavors)
         for pod_set, assignment in zip(workload.spec.pod_sets, workload.admission.assignments, strict=True)
         if asks_for_cards(pod_set.shape, config)
     ]

@@ -13,6 +13,7 @@ import msgspec
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
+from projections.devices.held_cards import HeldCards
 from projections.preemption.policy import protected, satisfies_policy
 from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
@@ -47,6 +48,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[Column, int]
     domains: HeldDomains | None = None
     """The domains of topologies that its pods lie in."""
+    cards: HeldCards | None = None
+    """Its cards, where the preemptor's pods need some in their domains."""
 
     @property
     def reason(self) -> str:
@@ -73,6 +76,8 @@ class PreemptionContext(msgspec.Struct, frozen=True, kw_only=True):
     at: Millis
     placed: Callable[[], bool] | None = None
     """Whether the pods find their domains as things stand; None where they ask for no topology."""
+    with_cards: bool = False
+    """Whether they need cards there, so that those of victims are of use (docs/rules/topology.md#card-preemption)."""
 
 
 class CandidateGroups:
@@ -179,6 +184,7 @@ def as_candidate(
         variant=variant or priority_variant(context, workload),
         usage=usage,
         domains=world.domains.held_by(key),
+        cards=HeldCards(world.cards, key) if context.with_cards else None,
     )
 
 

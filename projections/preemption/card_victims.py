@@ -29,7 +29,7 @@ def with_card_victims(
     who would be of use only together with them.
     """
     with world.trial():
-        left = _vacate_leavers(world.workloads, world.cards)
+        left = vacate_leavers(world.workloads, world.cards)
         for victim in chosen:
             world.cards.vacate(victim.workload.key)
             discharge(world.trail, victim)
@@ -55,7 +55,7 @@ def _suffice(world: PreemptionState, victims: Sequence[Candidate], gangs: Sequen
 def cards_coming_back(world: PreemptionState, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
     """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
     with world.trial():
-        _vacate_leavers(world.workloads, world.cards)
+        vacate_leavers(world.workloads, world.cards)
         return place(world.cards, world.nodes, gangs, world.trail).placements
 
 
@@ -145,7 +145,7 @@ def _holders_of_cards(world: PreemptionState, context: PreemptionContext, withou
             yield candidate
 
 
-def _vacate_leavers(workloads: Mapping[str, Workload], cards: CardHoldings) -> bool:
+def vacate_leavers(workloads: Mapping[str, Workload], cards: CardHoldings) -> bool:
     """Take away the cards that are on their way back; whether there were any."""
     leavers = [
         holding.workload

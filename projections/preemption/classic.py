@@ -70,10 +70,12 @@ def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...
 
 
 def discharge(trail: Trail, candidate: Candidate) -> None:
-    """Take away the candidate's usage for the trial, of quota and of the domains that its pods lie in."""
+    """Take away the candidate's usage for the trial: of quota, of the domains that its pods lie in, and of cards that count."""
     free(trail, candidate.node, candidate.usage)
     if candidate.domains is not None:
         candidate.domains.vacate()
+    if candidate.cards is not None:
+        candidate.cards.vacate()
 
 
 def give_back(trail: Trail, candidate: Candidate) -> None:
@@ -81,6 +83,8 @@ def give_back(trail: Trail, candidate: Candidate) -> None:
     charge(trail, candidate.node, candidate.usage)
     if candidate.domains is not None:
         candidate.domains.occupy()
+    if candidate.cards is not None:
+        candidate.cards.occupy()
 
 
 def charge(trail: Trail, node: Node, usage: Mapping[Column, int]) -> None:

@@ -29,6 +29,8 @@ class LevelCounts(msgspec.Struct, kw_only=True):
     """1 where the leader could lie here."""
     affinity: list[int]
     """How much the nodes are preferred, all together."""
+    opened: Sequence[int] | None = None
+    """Of leaves, how many whole cards the pods break if it takes all that it can; None where it does not matter, and above."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +54,6 @@ class LeafCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Leaves that are ruled out whatever is free, and by what."""
     free: dict[str, list[int]]
     """What was free on every leaf, of each resource that a pod asks for."""
-    limits: dict[int, int]
-    """Of each leaf that was asked, how many pods it takes at most."""
 
 
 def demand(filters: NodeFilters, pods: PlacementRequest, leader: PlacementRequest | None) -> Demand:
@@ -78,21 +78,31 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
     beside = pods
     if asked.leader is not None:
         leaders = _pods(len(pods), free, asked.leader)
-        _limit(tree, asked.leader_limit, [leaders], excluded)
+        leaders = _limited(leaders, asked.leader_limit.pods if asked.leader_limit is not None else None)
         leaders = [min(1, fit) for fit in leaders]
         beside = _pods(len(pods), _less_leader(free, asked.leader, leaders), asked.pod)
-    limits = _limit(tree, asked.limit, [pods] if beside is pods else [pods, beside], excluded)
+    if asked.limit is not None:
+        same, pods = beside is pods, _limited(pods, asked.limit.pods)
+        beside = pods if same else _limited(beside, asked.limit.pods)
+        if asked.limit.beside is not None:
+            beside = [
+                min(fit, most) if led else fit
+                for fit, most, led in zip(beside, asked.limit.beside, leaders, strict=True)
+            ]
     for leaf in excluded:
         pods[leaf] = leaders[leaf] = beside[leaf] = 0
     affinity = asked.filters.preferences(tree) if shape.by_affinity else [0] * len(pods)
     level = LevelCounts(
         pods=pods, slices=pods, pods_with_leader=beside, slices_with_leader=beside, leaders=leaders, affinity=affinity
     )
+    if asked.limit is not None and asked.limit.opened is not None:
+        broken = asked.limit.opened
+        level.opened = [broken(leaf, min(fit, shape.count)) if fit else 0 for leaf, fit in enumerate(pods)]
     if shape.slice_level == tree.lowest:
         fill_slices(level, shape.slice_size)
     else:
         level.slices = level.slices_with_leader = [0] * len(pods)
-    return LeafCounts(counts=level, excluded=excluded, free=free, limits=limits)
+    return LeafCounts(counts=level, excluded=excluded, free=free)
 
 
 def count_domains(tree: TopologyTree, shape: SearchShape, leaves: LevelCounts) -> list[LevelCounts]:
@@ -150,19 +160,9 @@ def _beside_leader(
     return found
 
 
-def _limit(
-    tree: TopologyTree, limit: LeafLimit | None, counts: Sequence[list[int]], excluded: Mapping[int, str]
-) -> dict[int, int]:
-    """Hold counts of leaves below the limit; how many pods it leaves to each leaf that would take some."""
-    limits: dict[int, int] = {}
-    if limit is None:
-        return limits
-    for leaf, fit in enumerate(counts[0]):
-        if fit and leaf not in excluded:
-            limits[leaf] = most = max(limit.pods(tree.leaves[leaf].key), 0)
-            for each in counts:
-                each[leaf] = min(each[leaf], most)
-    return limits
+def _limited(counts: list[int], most: Sequence[int] | None) -> list[int]:
+    """Counts of leaves held below a limit."""
+    return counts if most is None else [one if one < other else other for one, other in zip(counts, most, strict=True)]
 
 
 def _less_leader(

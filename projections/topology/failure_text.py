@@ -58,6 +58,7 @@ def _scarcest(leaves: LeafCounts, leaf: int, asked: Demand) -> str:
         for resource, amount in asked.pod.items()
         if amount > 0
     ]
-    if asked.limit is not None and leaf in leaves.limits:
-        fits.append((leaves.limits[leaf], asked.limit.resource))
-    return min(fits)[1]
+    scarcest = min(fits)
+    if scarcest[0] and asked.limit is not None:
+        return min(scarcest, (asked.limit.pods[leaf], asked.limit.resource))[1]
+    return scarcest[1]

@@ -3,20 +3,21 @@
 Rule: docs/rules/topology.md#placement
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from projections.topology.balanced import balanced_portions
-from projections.topology.counts import Demand, count_domains, count_leaves, demand
+from projections.topology.counts import Demand, LevelCounts, count_domains, count_leaves, demand
 from projections.topology.distribution import Portion, distribute
 from projections.topology.failure_text import exclusions, shortage
 from projections.topology.gates import TopologyGates
 from projections.topology.node_filters import UpdateConflict, node_filters
 from projections.topology.parameters import BadRequest, SearchShape, search_shape
-from projections.topology.request import FlavorRoom, PlacementRequest
+from projections.topology.request import FlavorRoom, LeafLimit, PlacementRequest
 from projections.topology.room import LeafRoom
-from projections.topology.search import NoDomains, NoFit, search
+from projections.topology.search import FoundDomains, NoDomains, NoFit, as_good, search
+from projections.topology.tree import TopologyTree
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +75,40 @@ def _leaf_portions(room: LeafRoom, shape: SearchShape, asked: Demand, gates: Top
         return Unplaced(f"no topology domains at level: {tree.levels[found.level]}")
     if isinstance(found, NoFit):
         return Unplaced(shortage(tree, levels, shape, found) + exclusions(tree, leaves, asked))
-    portions = distribute(tree, levels, shape, found)
+    portions = _with_fewest_broken(tree, levels, shape, found, asked.limit)
     if not _are_all(portions, shape):
         placed = sum(portion.pods for portion in portions) // shape.slice_size
         return Unplaced(shortage(tree, levels, shape, NoFit(level=found.level, fit=placed)))
     return portions
+
+
+def _with_fewest_broken(
+    tree: TopologyTree,
+    levels: Sequence[LevelCounts],
+    shape: SearchShape,
+    found: FoundDomains,
+    limit: LeafLimit | None,
+) -> list[Portion]:
+    """What each leaf gets in the domain that was found, or in one as good where fewer whole cards are broken.
+
+    Rule: docs/rules/topology.md#whole-cards
+    """
+    portions = distribute(tree, levels, shape, found)
+    if limit is None or limit.opened is None or len(found.domains) > 1 or found.level == tree.lowest:
+        return portions
+    best, fewest = portions, _broken(limit.opened, portions)
+    for one in as_good(levels[found.level], found.domains[0], shape):
+        if not fewest:
+            break
+        other = distribute(tree, levels, shape, FoundDomains(level=found.level, domains=[one]))
+        broken = _broken(limit.opened, other)
+        if broken < fewest and _are_all(other, shape):
+            best, fewest = other, broken
+    return best
+
+
+def _broken(opened: Callable[[int, int], int], portions: Sequence[Portion]) -> int:
+    return sum(opened(one.domain, one.pods) for one in portions)
 
 
 def _are_all(portions: Sequence[Portion], shape: SearchShape) -> bool:

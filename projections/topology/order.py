@@ -25,8 +25,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain_order(level: LevelCounts, domains: Sequence[int], shape: SearchShape) -> list[int]:
-    """Domains as they are taken for pods alone; `domains` in the order of their values, which decides last."""
-    slices, pods, affinity = level.slices, level.pods, level.affinity
+    """Domains as they are taken for pods alone; `domains` in the order of their values, which decides last.
+
+    Before it decides where fewest whole cards are broken (docs/rules/topology.md#whole-cards).
+    """
+    slices, pods, affinity, opened = level.slices, level.pods, level.affinity, level.opened
+    if opened is not None:
+        domains = sorted(domains, key=lambda one: opened[one])
     if shape.by_affinity:
         sign = 1 if shape.least_free else -1
         return sorted(domains, key=lambda one: (-affinity[one], sign * slices[one], pods[one]))
@@ -45,6 +50,9 @@ def leader_order(level: LevelCounts, domains: Sequence[int], shape: SearchShape)
         level.pods_with_leader,
         level.affinity,
     )
+    opened = level.opened
+    if opened is not None:
+        domains = sorted(domains, key=lambda one: opened[one])
     sign = 1 if shape.least_free else -1
     if shape.by_affinity:
         return sorted(domains, key=lambda one: (-leaders[one], -affinity[one], sign * slices[one], pods[one]))
@@ -53,10 +61,13 @@ def leader_order(level: LevelCounts, domains: Sequence[int], shape: SearchShape)
 
 def best_fit(level: LevelCounts, ordered: Sequence[int], need: int, shape: SearchShape, fit: Fit) -> int:
     """The domain with least room of those that hold what is needed, the first of several; if none does, the first."""
-    units, leaders = fit.units(level), level.leaders
+    units, leaders, opened = fit.units(level), level.leaders, level.opened
     found, least = ordered[0], None
     for one in _preferred(level, ordered) if shape.by_affinity else ordered:
-        if leaders[one] >= fit.leaders and units[one] >= need and (least is None or units[one] < least):
+        if leaders[one] < fit.leaders or units[one] < need:
+            continue
+        tighter = least is None or units[one] < least
+        if tighter or (opened is not None and units[one] == least and opened[one] < opened[found]):
             found, least = one, units[one]
     return found
 

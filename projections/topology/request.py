@@ -1,6 +1,6 @@
 """What is asked when pods are to be placed in a topology, and what comes of it (docs/rules/topology.md#levels)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -15,8 +15,15 @@ class LeafLimit(msgspec.Struct, frozen=True, kw_only=True):
 
     resource: str
     """What it is called where it keeps pods off."""
-    pods: Callable[[str], int]
-    """By the key of a leaf; asked only of leaves that would take some. The same answer each time."""
+    pods: Sequence[int]
+    """By leaf, in the order of the tree."""
+    beside: Sequence[int] | None = None
+    """By leaf, how many pods it takes at most where the leader of their group lies there too; None where that is no less."""
+    opened: Callable[[int, int], int] | None = None
+    """By leaf and number of pods, how many whole cards are broken there; None where pods leave nothing of a card to others.
+
+    Of domains that take as many the one with fewest is taken.
+    """
 
 
 class PlacementRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,6 +69,17 @@ def _one_domain(counts: LevelCounts, ordered: Sequence[int], shape: SearchShape)
     return best_fit(counts, ordered, need, shape, fit) if holds(ordered[0]) else None
 
 
+def as_good(counts: LevelCounts, domain: int, shape: SearchShape) -> list[int]:
+    """The domains that might as well have been found as one that holds all by itself, by their values."""
+    units = Fit(slices=True, leaders=shape.leaders).units(counts)
+    pods = counts.pods_with_leader if shape.leaders else counts.pods
+
+    def like(one: int) -> tuple[int, int, int]:
+        return (units[one], counts.affinity[one], pods[one] if shape.least_free else 0)
+
+    return [one for one in range(len(units)) if counts.leaders[one] >= shape.leaders and like(one) == like(domain)]
+
+
 def _another_tier(level: int, counts: LevelCounts, ordered: Sequence[int], shape: SearchShape) -> Searched:
     """A domain that is preferred less; without preferences the first domain was the roomiest, and there is no other."""
     fit = Fit(slices=True, leaders=shape.leaders)

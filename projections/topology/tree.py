@@ -35,7 +35,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
 class TopologyTree:
     """The domains of a flavor. Built by `tree_of`; whoever asks gets the same answers for ever."""
 
-    __slots__ = ("children", "leaf_by_key", "leaf_by_node", "leaves", "levels", "name", "tainted", "values")
+    __slots__ = ("children", "leaf_by_key", "leaf_by_node", "leaves", "levels", "name", "nodes", "tainted", "values")
 
     def __init__(self, name: str, levels: Sequence[str], leaves: Sequence[Leaf], leaf_by_node: dict[str, int]) -> None:
         self.name = name
@@ -46,6 +46,8 @@ class TopologyTree:
         self.leaf_by_key = {leaf.key: index for index, leaf in enumerate(leaves)}
         self.leaf_by_node = leaf_by_node
         """By name of a node, the place of its leaf."""
+        self.nodes = _nodes_by_leaf(leaf_by_node, len(leaves))
+        """By leaf, its nodes by name."""
         self.tainted = tuple(index for index, leaf in enumerate(leaves) if leaf.taints)
         self.values = tuple(_values_of(leaves, level) for level in range(len(levels)))
         """By level, the values of each domain from the highest level down to its own."""
@@ -136,6 +138,13 @@ def same_place(before: NodeObserved, after: NodeObserved) -> bool:
         after.ready,
         after.unschedulable,
     )
+
+
+def _nodes_by_leaf(leaf_by_node: Mapping[str, int], leaves: int) -> tuple[tuple[str, ...], ...]:
+    found: list[list[str]] = [[] for _ in range(leaves)]
+    for node in sorted(leaf_by_node):
+        found[leaf_by_node[node]].append(node)
+    return tuple(map(tuple, found))
 
 
 def _values_of(leaves: Sequence[Leaf], level: int) -> tuple[Values, ...]:

@@ -18,6 +18,8 @@ class PlacedPod(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     topology: PodTopology
+    given: tuple[str, ...] = ()
+    """The values of the domain whose cards are its own; empty where none are (yet)."""
 
 
 class PlacedPodSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +30,8 @@ class PlacedPodSet(msgspec.Struct, frozen=True, kw_only=True):
     assignment: TopologyAssignment | None = None
     """None where its pods are not placed by topology."""
     pods: tuple[PlacedPod, ...] = ()
+    own_cards: bool = False
+    """Each pod has cards of its own: it goes where they are, and waits until it is said which ones (docs/rules/topology.md#card-pins)."""
 
 
 class _Frame(msgspec.Struct, frozen=True):
@@ -83,9 +87,9 @@ def _by_rank(
         return None
     places: dict[str, tuple[str, ...]] = {}
     for pod, rank in zip(pods, ranks, strict=True):
-        if pod.topology.gated:
+        if pod.topology.gated and pod.given in ((), domains[rank]):
             places[pod.uid] = domains[rank]
-        elif _selected(pod, assignment.levels) != domains[rank]:
+        elif pod.topology.gated or _selected(pod, assignment.levels) != domains[rank]:
             return None
     return places
 
@@ -116,10 +120,12 @@ def _rank(one: PlacedPodSet, indexes: Mapping[str, int], frame: _Frame) -> int |
 
 def _by_room(assignment: TopologyAssignment, pods: Sequence[PlacedPod]) -> dict[str, tuple[str, ...]]:
     """Domains in their order, each with as many gated pods as it has places left."""
+    bound = {pod.uid: pod.given for pod in pods if pod.topology.gated and pod.given}
     taken = Counter(_selected(pod, assignment.levels) for pod in pods if not pod.topology.gated)
-    gated = iter(pod for pod in pods if pod.topology.gated)
+    taken.update(bound.values())
+    gated = iter(pod for pod in pods if pod.topology.gated and not pod.given)
     rooms = (domain.values for domain in assignment.domains for _ in range(domain.count - taken[domain.values]))
-    return {pod.uid: values for values, pod in zip(rooms, gated, strict=False)}
+    return bound | {pod.uid: values for values, pod in zip(rooms, gated, strict=False)}
 
 
 def _selected(pod: PlacedPod, levels: Sequence[str]) -> tuple[str, ...]:

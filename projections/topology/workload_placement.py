@@ -8,14 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from events.amount import Requests
+from events.device import PodPlacement
+from projections.devices.filling import other_policy
+from projections.devices.gang import Gang
 from projections.topology.assigned_leaves import assignment_of
+from projections.topology.card_places import CardLedger, CardPlaces, TooMany, in_order
 from projections.topology.gates import TopologyGates
-from projections.topology.group_placement import Group, Unplaced, place_group
+from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
 from projections.topology.replacement import NodeLoss, replace_in_pod_set
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.resized import resized
 from projections.topology.room import held_by, take
 
+_NO_CARDS = Unplaced("its pods can't be given cards where there is room for them")
 _GROUP = 2
 """How many pod sets a group has: workers, and their leader."""
 
@@ -30,20 +35,65 @@ class _Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place_pod_sets(
-    flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], gates: TopologyGates
+    flavors: Mapping[str, FlavorRoom],
+    requests: Sequence[PlacementRequest],
+    gates: TopologyGates,
+    cards: CardPlaces | None = None,
 ) -> tuple[PodSetPlacement, ...]:
     """Places for the pod sets of a workload, in the order in which they are asked for.
 
-    Pod sets behind the first that fails on a flavor have no result.
+    Pod sets behind the first that fails on a flavor have no result. With `cards` those that ask for some get them where they
+    are placed.
     """
     placed: dict[str, PodSetPlacement] = {}
     for turn in _turns(flavors, requests, gates):
         for members in _groups(turn.requests):
-            results = _place(turn.flavor, members, turn.assumed, gates)
+            results = _place(turn, members, gates, cards)
             placed.update((one.pod_set, one) for one in results)
             if any(one.failure for one in results):
                 break
     return tuple(placed[one.pod_set] for one in requests if one.pod_set in placed)
+
+
+class PlacesWithCards(msgspec.Struct, frozen=True, kw_only=True):
+    """Places for the pod sets of a workload, and the cards of those of their pods that ask for some."""
+
+    pod_sets: tuple[PodSetPlacement, ...]
+    cards: tuple[PodPlacement, ...] = ()
+
+
+def place_with_cards(
+    flavors: Mapping[str, FlavorRoom],
+    requests: Sequence[PlacementRequest],
+    gates: TopologyGates,
+    ledger: CardLedger,
+    gangs: Sequence[Gang],
+    *,
+    empty: bool = False,
+) -> PlacesWithCards:
+    """Places and cards as things stand, or as they would be if nobody had any cards; the ledger is as it was afterwards.
+
+    Pod sets that take cards from one another are tried under another card policy, too; the first failure is told.
+    """
+    failed: PlacesWithCards | None = None
+    for policies in _policies(gangs):
+        with ledger.trail.trial():
+            if empty:
+                ledger.cards.empty()
+            cards = CardPlaces(ledger, gangs, policies, empty=empty)
+            found = PlacesWithCards(
+                pod_sets=place_pod_sets(flavors, requests, gates, cards),
+                cards=in_order(cards.placements, [one.pod_set for one in requests]),
+            )
+        if first_failure(found.pod_sets) is None:
+            return found
+        failed = failed or found
+    return failed or PlacesWithCards(pod_sets=())
+
+
+def _policies(gangs: Sequence[Gang]) -> list[tuple[str, ...]]:
+    """The card policies to try: those of each pod set, and where there are several the other one for all of them first."""
+    return [()] if len(gangs) <= 1 else [(), (other_policy(gangs[0]), "")]
 
 
 def replace_node(
@@ -69,18 +119,18 @@ def replace_node(
 
 
 def _place(
-    flavor: FlavorRoom, members: Sequence[PlacementRequest], assumed: dict[str, Requests], gates: TopologyGates
+    turn: _Turn, members: Sequence[PlacementRequest], gates: TopologyGates, cards: CardPlaces | None
 ) -> list[PodSetPlacement]:
     """Places for the pod sets of one group; what they hold of a leaf is added to what is assumed."""
     if len(members) > _GROUP:
         told = f"can only define groups of exactly {_GROUP} pod sets, got: {len(members)} pod set(s)"
         return [PodSetPlacement(pod_set=one.pod_set, failure=told) for one in members]
-    group = _group(members)
+    flavor, group = turn.flavor, _group(members)
     places = resized(flavor, group, gates) if gates.elastic else None
     if isinstance(places, Unplaced):
         return [PodSetPlacement(pod_set=group.workers.pod_set, failure=places.failure)]
     if places is None:
-        places = place_group(flavor, group, gates)
+        places = place_group(flavor, group, gates) if cards is None else _with_cards(flavor, group, gates, cards)
     if isinstance(places, Unplaced):
         return [PodSetPlacement(pod_set=one.pod_set, failure=places.failure) for one in members]
     tree = flavor.room.tree
@@ -88,9 +138,25 @@ def _place(
     for one in members:
         pods = places.leader if one is group.leader else places.workers
         for leaf, count in pods.items():
-            take(assumed, tree.leaves[leaf].key, held_by(one.requests), count)
+            take(turn.assumed, tree.leaves[leaf].key, held_by(one.requests), count)
         found.append(PodSetPlacement(pod_set=one.pod_set, assignment=assignment_of(tree, pods)))
     return found
+
+
+def _with_cards(flavor: FlavorRoom, group: Group, gates: TopologyGates, cards: CardPlaces) -> GroupPlaces | Unplaced:
+    """Places where all pods have got their cards.
+
+    A leaf that was counted for more pods than got cards there counts for those from then on, and the pods are placed again; at
+    most once for each leaf.
+    """
+    for _ in range(len(flavor.room.tree.leaves) + 1):
+        places = place_group(flavor, cards.limited(flavor, group), gates)
+        if isinstance(places, Unplaced):
+            return places
+        taken = cards.take(flavor, group, places)
+        if not isinstance(taken, TooMany):
+            return taken or places
+    return _NO_CARDS
 
 
 def _group(members: Sequence[PlacementRequest]) -> Group:

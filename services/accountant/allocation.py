@@ -1,6 +1,7 @@
 """Which cards a workload with reserved quota gets before it is admitted.
 
-The cards proposed with its quota if they are still free, else others; if there are none, `DevicesRefused`.
+The cards proposed with its quota if they are still free, else others, where its pods are placed by topology on the same hosts; if
+there are none, `DevicesRefused`.
 """
 
 from collections.abc import Iterator
@@ -9,12 +10,12 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.card_holdings import holding_key
-from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
 from projections.devices.state import config_of
-from projections.devices.workload_gangs import gangs_of
 from projections.set_aside.records import Scope
+from projections.topology.workload_cards import cards_where_placed
 from projections.workloads.lifecycle import Workload
+from projections.workloads.second_pass import has_delayed_topology
 from projections.world import World
 from services.accountant.guarding import REVIEWER, one
 
@@ -37,6 +38,7 @@ def _waits_for_cards(world: World, workload: Workload) -> bool:
         and workload.devices is None
         and not workload.evicted
         and not workload.finished
+        and not has_delayed_topology(workload)
         and any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets)
     )
 
@@ -48,10 +50,9 @@ def _give(world: World, workload: Workload) -> Decision:
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
     if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
         return _reserved(workload, admission.reservation, proposed.placements)
-    gangs = gangs_of(world, workload)
     with world.trial():
         world.cards.withdraw(workload.key, admission.reservation)
-        placed = place(world.cards, world.nodes, gangs, world.trail)
+        placed = cards_where_placed(world, workload)
     if placed.reason:
         return DevicesRefused(
             workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message

@@ -10,6 +10,7 @@ from events.catalogue import Decision
 from events.setting_aside import SetAside
 from projections.devices.pod_cards import next_assignments
 from projections.set_aside.records import Scope, is_aside
+from projections.topology.placed_pods import pod_homes
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.accountant.release import REVIEWER
@@ -29,4 +30,4 @@ def assignments(world: World) -> Iterator[Decision]:
 def _assigned(world: World, workload: Workload) -> list[Decision]:
     if not workload.admitted or workload.evicted or workload.finished:
         return []
-    return list(next_assignments(world, workload))
+    return list(next_assignments(world, workload, pod_homes(world, workload)))

@@ -15,8 +15,10 @@ from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims
 from projections.quota.columns import Column
+from projections.topology.card_places import in_order
 from projections.world import World
 from services.admitter.entry import Entry, preemption_context_of
+from services.admitter.topology import COMING_BACK
 
 
 class CardRefusals:
@@ -55,9 +57,20 @@ def card_caps(world: World, plan: Plan) -> dict[Column, int]:
 
 
 def placed_on_cards(world: World, entry: Entry, plan: Plan) -> Placed:
-    """The cards for every pod of the entry's assignment, or the reason why there are none; empty if it asks for none."""
+    """The cards for every pod of the entry's assignment, or the reason why there are none; empty if it asks for none.
+
+    Those of pods that are placed by topology were found with their domains.
+    """
     gangs = _gangs(world, entry, plan)
-    return place(world.cards, world.nodes, gangs, world.trail) if gangs else Placed()
+    if not gangs:
+        return Placed(placements=entry.placements)
+    with world.trial():
+        world.cards.trial(entry.placements)
+        placed = place(world.cards, world.nodes, gangs, world.trail)
+    if placed.reason or not entry.placements:
+        return placed
+    both = (*entry.placements, *placed.placements)
+    return Placed(placements=in_order(both, [one.pod_set.name for one in plan.asked]))
 
 
 def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candidate], at: Millis) -> list[Candidate]:
@@ -84,7 +97,7 @@ def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
     entry.placements = cards_coming_back(world, gangs)
     entry.deferred = bool(entry.placements)
     if entry.deferred:
-        entry.reason, entry.message = WAITING_FOR_CARDS, "Its cards are on their way back"
+        entry.reason, entry.message = WAITING_FOR_CARDS, COMING_BACK
     return entry.deferred
 
 
@@ -116,6 +129,10 @@ def card_flavor(world: World, entry: Entry, pod_set: str) -> str:
 
 
 def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
+    """The pods whose cards are chosen on their own; those that are placed by topology get theirs with their domains.
+
+    Rule: docs/rules/topology.md#cards
+    """
     if not world.settings.devices or not world.cards.nodes:
         return []
     config = config_of(world)
@@ -127,8 +144,8 @@ def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
             namespace=entry.workload.namespace,
             config=config,
         )
-        for one in plan.asked
-        if asks_for_cards(one.pod_set.shape, config)
+        for one, by_topology in zip(plan.asked, plan.by_topology, strict=True)
+        if not (by_topology and one.count) and asks_for_cards(one.pod_set.shape, config)
     ]
 
 

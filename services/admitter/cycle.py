@@ -190,7 +190,9 @@ class Cycle:
             return False
         with self.world.trial():
             self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
-            return fits_now(entry.node, entry.usage, borrowing=True) and not found.fit()
+            if not fits_now(entry.node, entry.usage, borrowing=True):
+                return False
+            return not found.fit() or not self._cards_fit(entry)
 
     def _find_other_domains(self, entry: Entry) -> None:
         """Nominate it again as things stand, on the same flavors (docs/rules/topology.md#other-domains)."""
@@ -206,12 +208,16 @@ class Cycle:
         with world.trial():
             self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
             fits = fits_now(entry.node, entry.usage, borrowing=True) and held_domains(world, entry).fit()
-        if fits and entry.placements:
-            # Cards that an earlier entry of this cycle took on trial may be the very ones.
-            with world.trial():
-                world.cards.trial(entry.placements)
-                fits = not world.cards.overfull({placement.node for placement in entry.placements})
-        return fits
+        return fits and self._cards_fit(entry)
+
+    def _cards_fit(self, entry: Entry) -> bool:
+        """Whether an earlier entry of this cycle has left the very cards that were found for the entry."""
+        if not entry.placements:
+            return True
+        cards = self.world.cards
+        with self.world.trial():
+            cards.trial(entry.placements)
+            return not cards.overfull({placement.node for placement in entry.placements})
 
     def _discharge(self, victims: Iterable[Candidate]) -> None:
         for victim in victims:

@@ -111,6 +111,8 @@ def preemption_context_of(
     usage: Mapping[Column, int],
     needed: tuple[Column, ...],
     placed: Callable[[], bool] | None = None,
+    *,
+    with_cards: bool = False,
 ) -> PreemptionContext:
     """What the search for victims needs to know of an entry. Raises `LookupError` when its queue is in no tree."""
     if entry.node is None:
@@ -123,6 +125,7 @@ def preemption_context_of(
         needed=needed,
         at=at,
         placed=placed,
+        with_cards=with_cards,
     )
 
 

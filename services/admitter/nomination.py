@@ -3,7 +3,7 @@
 Rule: docs/rules/cycle.md#nominate
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,8 @@ from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
 from projections.flavors.scan import NOTHING, progress_of
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.preemption.candidates import Candidate
+from projections.preemption.card_victims import vacate_leavers
+from projections.preemption.classic import discharge
 from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from projections.queues.order import queue_timestamp
@@ -46,7 +48,7 @@ from services.admitter.concurrency_limits import (
 )
 from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
-from services.admitter.topology import demand_of, find_domains, places, settle_domains
+from services.admitter.topology import demand_of, domains, find_domains, settle_domains
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
@@ -128,6 +130,8 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         find_domains(world, entry, plan)
         if assignment.representative is not Mode.FIT:
             break
+        if entry.deferred:
+            return
         placed = placed_on_cards(world, entry, plan)
         if not placed.reason:
             entry.placements = placed.placements
@@ -179,11 +183,29 @@ def victims_for(world: World, entry: Entry, plan: Plan, at: Millis) -> list[Cand
             return found  # The search for flavors asked the very same.
 
     def placed() -> bool:
-        return first_failure(places(world, demand.requests)) is None
+        return first_failure(domains(world, demand).pod_sets) is None
 
     needed = needed_by(world.quota, entry.assignment)
-    context = preemption_context_of(entry, at, usage, needed, placed if demand.requests else None)
-    return find_victims(world, context)
+    context = preemption_context_of(
+        entry, at, usage, needed, placed if demand.requests else None, with_cards=bool(demand.gangs)
+    )
+    if not demand.gangs:
+        return find_victims(world, context)
+    with world.trial():
+        left = vacate_leavers(world.workloads, world.cards)
+        victims = find_victims(world, context)
+    return victims if not left or _suffice(world, victims, placed) else []
+
+
+def _suffice(world: World, victims: Sequence[Candidate], placed: Callable[[], bool]) -> bool:
+    """Whether victims suffice without cards that are on their way back: these may be first for somebody else.
+
+    Rule: docs/rules/topology.md#card-preemption
+    """
+    with world.trial():
+        for victim in victims:
+            discharge(world.trail, victim)
+        return placed()
 
 
 class VictimSearches:

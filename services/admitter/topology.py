@@ -13,11 +13,13 @@ from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
-from projections.devices.requests import asks_for_cards
+from projections.devices.gang import WAITING_FOR_CARDS, Gang
 from projections.devices.state import config_of
+from projections.devices.workload_gangs import gang_of, gets_cards
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
+from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.classic import discharge
 from projections.queues.active_condition import MULTIKUEUE
 from projections.quota.adjusted_pods import adjusted
@@ -25,18 +27,21 @@ from projections.quota.effective_requests import pod_requests
 from projections.topology.gates import topology_gates
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.usage import HeldDomains
-from projections.topology.workload_placement import first_failure, place_pod_sets
+from projections.topology.workload_cards import ledger_of
+from projections.topology.workload_placement import PlacesWithCards, first_failure, place_pod_sets, place_with_cards
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.entry import Entry
 
-WITH_CARDS = "pods that ask for cards are not placed by topology yet: leave one of both out"
+COMING_BACK = "Its cards are on their way back"
 
 
 class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
     """What an entry asks of the topologies of the flavors that were chosen for it."""
 
     requests: tuple[PlacementRequest, ...] = ()
+    gangs: tuple[Gang, ...] = ()
+    """Those of their pods that ask for cards: they get them where they are placed."""
     problems: Mapping[str, str] = {}
     """Pod sets for which it can't be said on which flavor they are placed, and why."""
     delayed: tuple[str, ...] = ()
@@ -61,14 +66,16 @@ def find_domains(world: World, entry: Entry, plan: Plan) -> None:
     if demand.problems or not demand.requests:
         return
     if entry.mode is Mode.FIT:
-        placements = places(world, demand.requests)
-        failed = first_failure(placements)
+        found = domains(world, demand)
+        failed = first_failure(found.pod_sets)
         if failed is None:
-            _settle(demand.requests, placements, choices)
+            _settle_with_cards(entry, demand, found)
             return
         choices[failed.pod_set].reasons.append(failed.failure)
+        if _cards_are_coming_back(world, entry, demand):
+            return
         _lacks_room(choices[failed.pod_set])
-    failed = first_failure(places(world, demand.requests, empty=True))
+    failed = first_failure(domains(world, demand, empty=True).pod_sets)
     if failed is not None:
         choices[failed.pod_set].failed = PLACEMENT_FAILED
         assignment.attempts = [_without_domains(one, choices[failed.pod_set]) for one in assignment.attempts]
@@ -89,13 +96,49 @@ def settle_domains(world: World, entry: Entry, plan: Plan) -> None:
     with world.trial():
         for victim in entry.victims:
             discharge(world.trail, victim)
-        _settle(demand.requests, places(world, demand.requests, empty=not entry.victims), choices)
+        _settle(demand.requests, domains(world, demand, empty=not entry.victims).pod_sets, choices)
 
 
 def places(world: World, requests: Sequence[PlacementRequest], *, empty: bool = False) -> tuple[PodSetPlacement, ...]:
     """Where the pods would lie as things stand, or if nobody else were placed by topology."""
     flavors = {one.flavor for one in requests}
     return place_pod_sets(rooms(world, flavors, empty=empty), requests, topology_gates(world.settings))
+
+
+def domains(world: World, demand: TopologyDemand, *, empty: bool = False) -> PlacesWithCards:
+    """Where the pods would lie as things stand, and with which cards; or if nobody else were there.
+
+    Rule: docs/rules/topology.md#cards
+    """
+    if not demand.gangs:
+        return PlacesWithCards(pod_sets=places(world, demand.requests, empty=empty))
+    flavors = rooms(world, {one.flavor for one in demand.requests}, empty=empty)
+    gates = topology_gates(world.settings)
+    return place_with_cards(flavors, demand.requests, gates, ledger_of(world), demand.gangs, empty=empty)
+
+
+def _settle_with_cards(entry: Entry, demand: TopologyDemand, found: PlacesWithCards) -> None:
+    if entry.assignment is not None:
+        _settle(demand.requests, found.pod_sets, {one.name: one for one in entry.assignment.pod_sets})
+    entry.placements = found.cards
+
+
+def _cards_are_coming_back(world: World, entry: Entry, demand: TopologyDemand) -> bool:
+    """Whether the pods find domains once cards are back whose workloads have lost their quota; the entry then waits for them.
+
+    Rule: docs/rules/topology.md#card-preemption
+    """
+    if not demand.gangs:
+        return False
+    with world.trial():
+        if not vacate_leavers(world.workloads, world.cards):
+            return False
+        found = domains(world, demand)
+    if first_failure(found.pod_sets) is not None:
+        return False
+    _settle_with_cards(entry, demand, found)
+    entry.deferred, entry.reason, entry.message = True, WAITING_FOR_CARDS, COMING_BACK
+    return True
 
 
 def held_domains(world: World, entry: Entry) -> HeldDomains:
@@ -114,26 +157,23 @@ def demand_of(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
 def topology_demand(world: World, workload: Workload, plan: Plan, assignment: Assignment) -> TopologyDemand:
     """What the pod sets ask of the topologies of their flavors (docs/rules/topology.md#tas-flavor)."""
     requests: list[PlacementRequest] = []
+    gangs: list[Gang] = []
     problems: dict[str, str] = {}
     delayed: list[str] = []
     for by_topology, asked, choice in zip(plan.by_topology, plan.asked, assignment.pod_sets, strict=True):
         if not by_topology or not choice.count:
             continue
         flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
-        if _asks_for_cards(world, asked.pod_set):
-            problems[choice.name] = WITH_CARDS
-        elif len(flavors) != 1:
+        if len(flavors) != 1:
             problems[choice.name] = _which_flavor(flavors)
         elif _is_delayed(world, plan.queue, flavors[0], reserved=workload.reserved):
             delayed.append(choice.name)
         else:
             requests.append(request_of(world, workload, asked.pod_set, choice.count, flavors[0]))
-    return TopologyDemand(requests=tuple(requests), problems=problems, delayed=tuple(delayed))
-
-
-def _asks_for_cards(world: World, pod_set: PodSet) -> bool:
-    """Whether the cards of its pods are chosen here, which knows nothing of the domains that they have."""
-    return world.settings.devices and bool(world.cards.nodes) and asks_for_cards(pod_set.shape, config_of(world))
+            if gets_cards(world, asked.pod_set):
+                assigned = {resource: one.flavor for resource, one in choice.flavors.items()}
+                gangs.append(gang_of(world, workload.namespace, asked.pod_set, choice.count, assigned))
+    return TopologyDemand(requests=tuple(requests), gangs=tuple(gangs), problems=problems, delayed=tuple(delayed))
 
 
 def _which_flavor(flavors: Sequence[str]) -> str:
@@ -157,11 +197,16 @@ def _is_delayed(world: World, queue: ClusterQueueObserved, flavor: str, *, reser
 def request_of(world: World, workload: Workload, pod_set: PodSet, count: int, flavor: str) -> PlacementRequest:
     """What so many pods of a pod set ask of the topology of a flavor: by their template, not by what is charged for them."""
     shape = adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, pod_set).shape
+    requests = pod_requests(shape)
+    if gets_cards(world, pod_set):
+        # What cards give is said by the cards: nodes do not offer their memory and cores, and HAMi's scheduler ignores all of it.
+        names = config_of(world).names
+        requests = {name: amount for name, amount in requests.items() if name not in names}
     request = PlacementRequest(
         pod_set=pod_set.name,
         flavor=flavor,
         count=count,
-        requests=pod_requests(shape),
+        requests=requests,
         node_selector=shape.node_selector,
         node_terms=shape.node_terms,
         preferred_terms=shape.preferred_terms,

@@ -81,7 +81,12 @@ def _of_domains(world: World, workload: Workload) -> list[Opening]:
     pod_sets = placed_pod_sets(world, workload)
     found = node_selectors(pod_sets, workload.unhealthy_nodes)
     return [
-        Opening(namespace=workload.namespace, pod=pod.name, uid=pod.uid, domain=found.get(pod.uid, {}))
+        Opening(
+            namespace=workload.namespace,
+            pod=pod.name,
+            uid=pod.uid,
+            domain=found.get(pod.uid, {}) if pod.given or not one.own_cards else {},
+        )
         for one in pod_sets
         for pod in one.pods
         if pod.topology.gated

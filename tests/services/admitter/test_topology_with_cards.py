@@ -1,32 +1,167 @@
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, QuotaReserved
-from events.device import NodeObserved
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved
+from events.card import Card
+from events.catalogue import AnyEvent
+from events.device import DevicesRegistered, DevicesReserved, NodeObserved
+from events.preemption import PreemptionOrdered
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
-from events.workload import WorkloadSubmitted
+from events.workload import PodsGone, WorkloadSubmitted
+from projections.devices.annotations import USE_UUID
 from projections.topology.tree import HOSTNAME
 from tests.stories.small_world import Story, job, platform
 
 RACKED = (
-    TopologyObserved(name="dc", levels=(HOSTNAME,)),
+    TopologyObserved(name="dc", levels=("rack", HOSTNAME)),
     FlavorObserved(name="v100", node_labels={"card": "v100"}, topology="dc"),
-    NodeObserved(name="n1", labels={"card": "v100", HOSTNAME: "n1"}, allocatable={"cpu": 64_000, "pods": 110}),
 )
 
 
-def on_one_host(name: str) -> WorkloadSubmitted:
-    found = job(name)
-    asked = TopologyRequest(required=HOSTNAME)
-    pod_sets = tuple(replace(one, topology=asked) for one in found.spec.pod_sets)
+def host(name: str, rack: str, cards: int = 1, pods: int = 110) -> tuple[AnyEvent, ...]:
+    """A host in a rack, with cards of 32 GiB."""
+    labels = {"card": "v100", "rack": rack, HOSTNAME: name}
+    return (
+        NodeObserved(name=name, labels=labels, allocatable={"cpu": 64_000, "pods": pods}),
+        DevicesRegistered(
+            node=name,
+            cards=tuple(
+                Card(uuid=f"{name}-{index}", index=index, slots=10, memory=32768, model="NVIDIA-V100")
+                for index in range(cards)
+            ),
+        ),
+    )
+
+
+def asking(name: str, level: str = "rack", count: int = 1, memory: int = 20000, **other: int) -> WorkloadSubmitted:
+    """A job whose pods want one card each, all in one domain of a level."""
+    found = job(name, count=count, memory=memory, **other)
+    pod_sets = tuple(replace(one, topology=TopologyRequest(required=level)) for one in found.spec.pod_sets)
     return replace(found, spec=replace(found.spec, pod_sets=pod_sets))
 
 
-def test_pods_that_ask_for_cards_are_not_placed_without_regard_to_them() -> None:
-    said = Story().told(*platform(), *RACKED, on_one_host("a")).decided()
-    assert not [one for one in said if isinstance(one, QuotaReserved)]
+def racked(*hosts: tuple[AnyEvent, ...]) -> Story:
+    told = Story().told(*(one for one in platform(nominal=99) if not isinstance(one, FlavorObserved)), *RACKED)
+    return told.told(*(one for host in hosts for one in host))
+
+
+def reserved(story: Story, name: str) -> QuotaReserved:
+    (found,) = [one for one in story.decisions if isinstance(one, QuotaReserved) and one.workload == f"team/{name}"]
+    return found
+
+
+def hosts_of(found: QuotaReserved) -> Mapping[str, int]:
+    (one,) = found.assignments
+    assert one.topology is not None
+    return {domain.values[-1]: domain.count for domain in one.topology.assignment.domains}
+
+
+def test_a_domain_counts_only_where_the_cards_of_each_pod_fit() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"), host("d", "r2", cards=2))
+    story.told(asking("wide", count=3)).decided()
+    found = reserved(story, "wide")
+    assert hosts_of(found) == {"c": 1, "d": 2}
+    assert [(one.node, one.index) for one in found.placements] == [("c", 0), ("d", 1), ("d", 2)]
+    (given,) = [one for one in story.decisions if isinstance(one, DevicesReserved)]
+    assert given.placements == found.placements
+    assert story.world.workloads["team/wide"].admitted
+
+
+def test_what_no_rack_can_hold_is_refused_with_what_is_short() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"))
+    said = story.told(asking("wide", count=3)).decided()
     (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
     assert (refused.reason, refused.message) == (
         "TopologyPlacementFailed",
-        "couldn't assign flavors to pod set main: pods that ask for cards are not placed by topology yet: leave one of both out",
+        'couldn\'t assign flavors to pod set main: topology "dc" allows to fit only 2 out of 3 pod(s)',
     )
+
+
+def test_cards_that_somebody_holds_keep_pods_out_of_a_domain() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"), host("d", "r2"))
+    story.told(asking("first", count=2)).decided()
+    story.told(asking("second", count=2)).decided()
+    assert hosts_of(reserved(story, "first")) == {"a": 1, "b": 1}
+    assert hosts_of(reserved(story, "second")) == {"c": 1, "d": 1}
+    said = story.told(asking("third")).decided()
+    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert refused.message.endswith(
+        'topology "dc" doesn\'t allow to fit any of 1 pod(s). Total nodes: 4; excluded: resource "nvidia.com/gpu": 4'
+    )
+
+
+def test_of_hosts_that_take_as_many_the_one_where_no_whole_card_is_broken_is_taken() -> None:
+    # b has a card with room for one more, a none that is used, and no room for a second pod.
+    story = racked(host("a", "r1", pods=1), host("b", "r2"))
+    story.told(pinned_to(asking("first", memory=16000, cores=10), "b-0")).decided()
+    assert hosts_of(reserved(story, "first")) == {"b": 1}
+    story.told(asking("second", memory=16000, cores=10, level=HOSTNAME)).decided()
+    assert hosts_of(reserved(story, "second")) == {"b": 1}
+
+
+def test_of_racks_that_take_as_many_the_one_where_fewest_whole_cards_are_broken_is_taken() -> None:
+    story = racked(host("a", "r1", pods=1), host("b", "r1", pods=1), host("c", "r2", pods=1), host("d", "r2"))
+    story.told(pinned_to(asking("first", memory=16000, cores=10), "d-0")).decided()
+    assert hosts_of(reserved(story, "first")) == {"d": 1}
+    story.told(asking("second", memory=16000, cores=10)).decided()
+    assert hosts_of(reserved(story, "second")) == {"d": 1}
+
+
+def test_victims_free_quota_domain_and_cards_and_nobody_goes_without_need() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"), host("d", "r2"))
+    for name in ("one", "two", "three", "four"):
+        story.told(asking(name, level=HOSTNAME)).decided()
+    story.told(asking("urgent", count=2, priority=100))
+    said = story.decided()
+    (asked,) = [one for one in said if isinstance(one, PreemptionRequested)]
+    victims = {one.workload for one in asked.victims}
+    homes = {name for key in victims for name in hosts_of(reserved(story, key.removeprefix("team/")))}
+    assert homes in ({"a", "b"}, {"c", "d"}), "two of one rack"
+    for key in sorted(victims):
+        story.told(PodsGone(workload=key, decision=f"LOG_0/{story.world.workloads[key].stopped_by}"))
+        story.decided()
+    assert set(hosts_of(reserved(story, "urgent"))) == homes
+    assert {one.workload for one in story.decisions if isinstance(one, PreemptionOrdered)} == victims, "nobody else"
+
+
+def test_a_leader_and_its_workers_do_not_count_on_the_same_card() -> None:
+    story = racked(host("a", "r1"), host("b", "r2", cards=2))
+    story.told(led(asking("group", count=1, level=HOSTNAME))).decided()
+    found = reserved(story, "group")
+    assert {one.topology.assignment.domains[0].values for one in found.assignments if one.topology} == {("b",)}
+    assert len({share.uuid for one in found.placements for shares in one.containers for share in shares}) == 2
+
+
+def test_cards_that_two_nodes_register_are_not_given_twice() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r1"))
+    twin = DevicesRegistered(node="b", cards=(Card(uuid="a-0", slots=10, memory=32768, model="NVIDIA-V100"),))
+    story.told(twin, asking("pair", count=2)).decided()
+    assert len({share.uuid for one in reserved(story, "pair").placements for s in one.containers for share in s}) == 2
+    said = story.told(asking("more")).decided()
+    assert not [one for one in said if isinstance(one, QuotaReserved)]
+
+
+def test_where_leaves_are_wider_than_hosts_pods_get_cards_of_their_nodes() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"))
+    story.told(TopologyObserved(name="dc", levels=("rack",)), asking("pair", count=2)).decided()
+    found = reserved(story, "pair")
+    assert hosts_of(found) == {"r1": 2}
+    assert {one.node for one in found.placements} == {"a", "b"}
+
+
+def pinned_to(told: WorkloadSubmitted, uuid: str) -> WorkloadSubmitted:
+    """The same pods, which take this card alone."""
+    pod_sets = tuple(
+        replace(one, shape=replace(one.shape, device_annotations={USE_UUID: uuid})) for one in told.spec.pod_sets
+    )
+    return replace(told, spec=replace(told.spec, pod_sets=pod_sets))
+
+
+def led(told: WorkloadSubmitted) -> WorkloadSubmitted:
+    """The same with a leader that is to lie in the midst of the workers."""
+    (workers,) = told.spec.pod_sets
+    asked = TopologyRequest(required=HOSTNAME, pod_set_group="g")
+    both = (replace(workers, name="leader", topology=asked), replace(workers, name="workers", topology=asked))
+    return replace(told, spec=replace(told.spec, pod_sets=both))

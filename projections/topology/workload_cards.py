@@ -1,0 +1,62 @@
+"""The cards of a workload whose pods have their places already.
+
+Rule: docs/rules/topology.md#card-reservation
+"""
+
+from events.workload import PodSetAssignment
+from projections.devices.gang import WAITING_FOR_CARDS, Placed, place
+from projections.devices.workload_gangs import gangs_of
+from projections.topology.assigned_leaves import leaves_of
+from projections.topology.card_places import CardLedger, CardPlaces, TooMany, in_order
+from projections.topology.group_placement import Group, GroupPlaces, Unplaced
+from projections.topology.request import PlacementRequest
+from projections.topology.state import TopologyState
+from projections.workloads.lifecycle import Workload
+
+
+def ledger_of(world: TopologyState) -> CardLedger:
+    """The cards of the world, to place pods on."""
+    return CardLedger(cards=world.cards, nodes=world.nodes, trail=world.trail)
+
+
+def cards_where_placed(world: TopologyState, workload: Workload) -> Placed:
+    """Cards for all pods of a workload with quota: for those that are placed by topology where they lie, for the others anywhere.
+
+    Those in domains come first, of them the smaller pod sets, which lead; the reason says for which there are none.
+    """
+    gangs = gangs_of(world, workload)
+    assignments = workload.admission.assignments if workload.admission is not None else ()
+    placed = {one.name: one for one in assignments if one.topology is not None}
+    bound = [one for one in gangs if one.pod_set.name in placed]
+    with world.trial():
+        cards = CardPlaces(ledger_of(world), bound)
+        for gang in sorted(bound, key=lambda one: one.count):
+            failed = _take(world, cards, placed[gang.pod_set.name])
+            if failed:
+                return Placed(pod_set=gang.pod_set.name, reason=WAITING_FOR_CARDS, message=failed)
+        rest = [one for one in gangs if one.pod_set.name not in placed]
+        others = place(world.cards, world.nodes, rest, world.trail) if rest else Placed()
+    if others.reason:
+        return others
+    return Placed(placements=in_order((*cards.placements, *others.placements), [one.pod_set.name for one in gangs]))
+
+
+def _take(world: TopologyState, cards: CardPlaces, given: PodSetAssignment) -> str:
+    """Take the cards of a pod set where its pods lie; why there are none, or nothing."""
+    if given.topology is None:
+        return ""
+    where = ", ".join("/".join(one.values) for one in given.topology.assignment.domains)
+    refused = f"pods of pod set {given.name} find no cards where they are placed: {where}"
+    flavor = world.domains.room(given.topology.flavor)
+    leaves = None if flavor is None else leaves_of(flavor.room.tree, given.topology.assignment.domains)
+    if flavor is None or not isinstance(leaves, dict):
+        return refused
+    asked = PlacementRequest(pod_set=given.name, flavor=given.topology.flavor, count=given.count, requests={})
+    taken = cards.take(flavor, Group(workers=asked), GroupPlaces(workers=leaves, leader={}))
+    match taken:
+        case None:
+            return ""
+        case Unplaced():
+            return taken.failure
+        case TooMany():
+            return refused
