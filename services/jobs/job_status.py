@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from events.job_kind import JobKind, Sign
 from events.json_object import JsonObject
-from services.jobs.paths import get, locate, look, total
+from events.whole_number import whole_number
+from services.jobs.paths import FieldBroken, get, locate, look, total
 from services.jobs.pod_set import Pods
 
 
@@ -34,7 +35,8 @@ def ready_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> bool | Non
         return None
     match kind.counter:
         case "job":
-            return total(job, "status.succeeded") + total(job, "status.ready") >= sum(one.count for one in pods)
+            uncounted = len(look(job, "status.uncountedTerminatedPods.succeeded") or ())
+            return _over(job) + uncounted + total(job, "status.ready") >= sum(one.count for one in pods)
         case "replicas":
             found = {str(get(job, (*at, "name"))): at for at in locate(job, kind.replicas)}
             return all(
@@ -48,13 +50,16 @@ def ready_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> bool | Non
 
 
 def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict[str, int]:
-    """By pod set, how many pods have succeeded and need no quota any more (reclaimable)."""
+    """By pod set, how many pods need no quota any more, because as many are over (reclaimable). Raises `FieldBroken`.
+
+    Rule: docs/rules/quota.md#charged-usage
+    """
     if is_suspended(kind, job) or finished_of(kind, job) is not None:
         return {}
     match kind.counter:
         case "job":
             completions = look(job, "spec.completions")
-            left = completions - total(job, "status.succeeded") if isinstance(completions, int) else pods[0].count
+            left = completions - _over(job) if isinstance(completions, int) else pods[0].count
             return {pods[0].name: pods[0].count - max(left, 0)} if max(left, 0) < pods[0].count else {}
         case "replicas":
             done = {
@@ -68,6 +73,26 @@ def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict
             return {name: count for name, count in counts.items() if count}
         case _:
             return {}
+
+
+def _over(job: JsonObject) -> int:
+    """How many completions of a Job need no pod any more: they have succeeded, or their index has failed for good."""
+    failed = look(job, "status.failedIndexes") if look(job, "spec.completionMode") == "Indexed" else None
+    return total(job, "status.succeeded") + count_indexes(failed or "", "status.failedIndexes")
+
+
+def count_indexes(text: object, field: str) -> int:
+    """How many indexes a text like `0,3-5` names. Raises `FieldBroken`."""
+    if text == "":
+        return 0
+    count = 0
+    for part in text.split(",") if isinstance(text, str) else [""]:
+        first, dash, last = part.partition("-")
+        begin, end = whole_number(first), whole_number(last if dash else first)
+        if begin is None or end is None or end < begin:
+            raise FieldBroken(field, f"{text!r} does not name indexes", "e.g. 0,3-5")
+        count += end - begin + 1
+    return count
 
 
 def _shows(job: JsonObject, sign: Sign) -> bool:

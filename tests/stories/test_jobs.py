@@ -1,13 +1,16 @@
 """A Job through its whole life, with its pods: what is asked for, what it gets, and what is left when it goes."""
 
 import asyncio
+from typing import Any
 
 import pytest
+import yaml
 
 from events.json_object import JsonObject
+from ops.sandbox.embedded_cluster.nodes import plain_node
 from services.jobs.paths import look
 from services.runtime.cluster_port import ObjectInvalid
-from tests.stage.stage import JOBS, Stage, job
+from tests.stage.stage import JOBS, PODS, Stage, job
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 
@@ -116,3 +119,55 @@ async def test_whoever_lets_a_job_run_or_stops_it_by_hand_is_overruled(stage: St
 
 def generation(stage: Stage, name: str) -> int:
     return int(stage.get("jobs.batch", "default", name)["metadata"]["generation"])
+
+
+async def test_an_index_that_fails_for_good_makes_room_for_who_waits(stage: Stage) -> None:
+    await stage.add(plain_node("plain", cpu="8"))
+    for document in yaml.safe_load_all(CPUS):
+        await stage.add(document)
+    stage.serve()
+    await stage.add(counted("indexed", 2, completionMode="Indexed", backoffLimitPerIndex=0))
+    await stage.until(lambda: stage.get("jobs.batch", "default", "indexed").get("status", {}).get("ready") == 2)
+    await stage.add(counted("next", 1))
+    await stage.until(lambda: bool(look(workload(stage, "next"), "status.conditions[QuotaReserved].reason")))
+    assert not stage.running("next")
+    first = pods_of(stage, "indexed")[0]["metadata"]["name"]
+    await stage.client.merge(PODS, "default", first, {"status": {"phase": "Failed"}}, subresource="status")
+    await stage.until(lambda: stage.running("next"))
+    assert workload(stage, "indexed")["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
+    await stage.end_pods("indexed")
+    await stage.until(lambda: finished(stage, "indexed") == "Failed")
+
+
+CPUS = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: plain}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cpus}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: plain, resources: [{name: cpu, nominalQuota: 2}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: cpus, namespace: default}
+spec: {clusterQueue: cpus}
+"""
+
+
+def counted(name: str, count: int, **spec: Any) -> JsonObject:
+    """A job of so many pods at once, each of which wants a CPU."""
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    meta = {"annotations": {"kuelog.io/run-seconds": "50000"}}
+    template = {"metadata": meta, "spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": {QUEUE: "cpus"}},
+        "spec": {"parallelism": count, "completions": count, **spec, "template": template},
+    }

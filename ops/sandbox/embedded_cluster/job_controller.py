@@ -1,6 +1,7 @@
 """The Job controller: pods for jobs that may run, none for suspended ones, and the status that says so."""
 
 import hashlib
+from collections import Counter
 from typing import Any
 
 from events.timestamp import format_timestamp
@@ -12,6 +13,8 @@ from ops.sandbox.embedded_cluster.store import Change, Name, Object
 
 JOBS, PODS = "jobs.batch", "pods"
 _OVER = ("Succeeded", "Failed")
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+_LIMIT_OF_INDEX = "backoffLimitPerIndex"
 
 
 class JobController(Controller):
@@ -63,6 +66,7 @@ class JobController(Controller):
             if any(one["type"] == "Suspended" for one in conditions):
                 self._set(conditions, "Suspended", "False", "JobResumed", "Job resumed")
             active = self._steer(value, pods, active, succeeded, failed, conditions)
+        indexes = _failed_indexes(value, pods)
         ready = sum(1 for pod in active if look(pod, 'status.conditions[?(@.type=="Ready")].status') == "True")
         status: dict[str, Any] = {
             "active": len(active),
@@ -78,6 +82,8 @@ class JobController(Controller):
             ),
             "conditions": conditions,
         }
+        if indexes:
+            status["failedIndexes"] = ",".join(map(str, indexes))
         if started:
             status["startTime"] = started
         if any(one["type"] == "Complete" and one["status"] == "True" for one in conditions):
@@ -98,7 +104,12 @@ class JobController(Controller):
     ) -> list[Object]:
         spec = job["spec"]
         completions, parallelism = spec.get("completions"), spec.get("parallelism", 1)
-        if failed > spec.get("backoffLimit", 6):
+        lost = _failed_indexes(job, pods)
+        if lost and completions is not None and succeeded + len(lost) >= completions:
+            for kind in ("FailureTarget", "Failed"):
+                self._set(conditions, kind, "True", "FailedIndexes", "Job has failed indexes")
+            return []
+        if _LIMIT_OF_INDEX not in spec and failed > spec.get("backoffLimit", 6):
             for pod in active:
                 self._delete(pod)
             for kind in ("FailureTarget", "Failed"):
@@ -119,17 +130,13 @@ class JobController(Controller):
             )
             self._set(conditions, "Complete", "True", "CompletionsReached", "Reached expected number of succeeded pods")
             return []
-        wanted = parallelism if completions is None else min(parallelism, completions - succeeded)
+        wanted = parallelism if completions is None else min(parallelism, completions - succeeded - len(lost))
         if completions is None and succeeded:
             wanted = len(active)
         for pod in active[wanted:]:
             self._delete(pod)
-        used = {look(pod, "metadata.annotations.batch\\.kubernetes\\.io/job-completion-index") for pod in active}
-        used |= {
-            look(pod, "metadata.annotations.batch\\.kubernetes\\.io/job-completion-index")
-            for pod in pods
-            if look(pod, "status.phase") == "Succeeded"
-        }
+        used = {_index(pod) for pod in active} | {str(one) for one in lost}
+        used |= {_index(pod) for pod in pods if look(pod, "status.phase") == "Succeeded"}
         made = [self._create(job, len(pods) + i, used) for i in range(wanted - len(active))]
         return [*active[:wanted], *made]
 
@@ -152,8 +159,8 @@ class JobController(Controller):
         if job["spec"].get("completionMode") == "Indexed":
             index = next(str(i) for i in range(job["spec"]["completions"]) if str(i) not in used)
             used.add(index)
-            annotations["batch.kubernetes.io/job-completion-index"] = index
-            labels["batch.kubernetes.io/job-completion-index"] = index
+            annotations[COMPLETION_INDEX] = index
+            labels[COMPLETION_INDEX] = index
         owner = {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -197,6 +204,19 @@ class JobController(Controller):
                 "lastTransitionTime": now,
             }
         )
+
+
+def _failed_indexes(job: Object, pods: list[Object]) -> list[int]:
+    """The indexes of a Job that have failed more often than they may."""
+    limit = job["spec"].get(_LIMIT_OF_INDEX)
+    if limit is None:
+        return []
+    failed = Counter(_index(pod) for pod in pods if look(pod, "status.phase") == "Failed")
+    return sorted(int(index) for index, times in failed.items() if index is not None and times > limit)
+
+
+def _index(pod: Object) -> str | None:
+    return (pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX)
 
 
 def _owner(pod: Object) -> Object | None:

@@ -1,0 +1,58 @@
+"""How a batch/v1 Job stands: what it needs no more pods for, and whether those that it needs are ready."""
+
+from typing import Any
+
+import pytest
+
+from events.json_object import JsonObject
+from services.jobs.job_status import count_indexes, ready_of, reclaimable_of
+from services.jobs.paths import FieldBroken
+from services.jobs.pod_sets import pods_of
+from services.jobs.table import JOB
+
+
+def job(*, indexed: bool = True, **status: Any) -> JsonObject:
+    """Four completions, three pods at a time."""
+    spec = {"parallelism": 3, "completions": 4, "completionMode": "Indexed" if indexed else "NonIndexed"}
+    return {"metadata": {"name": "j"}, "spec": {**spec, "template": {"spec": {}}}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("status", "given_back"),
+    [
+        ({"succeeded": 1}, {}),
+        ({"succeeded": 2}, {"main": 1}),
+        ({"succeeded": 1, "failedIndexes": "0"}, {"main": 1}),
+        ({"succeeded": 1, "failedIndexes": "0,2-3"}, {"main": 3}),
+        ({"failed": 3}, {}),
+    ],
+    ids=str,
+)
+def test_an_index_that_has_failed_for_good_gives_its_quota_back_as_one_that_has_succeeded(
+    status: JsonObject, given_back: dict[str, int]
+) -> None:
+    found = job(**status)
+    assert reclaimable_of(JOB, found, pods_of(JOB, found)) == given_back
+
+
+def test_a_job_without_indexes_gives_back_only_for_what_has_succeeded() -> None:
+    found = job(indexed=False, succeeded=1, failedIndexes="0-3")
+    assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {}
+
+
+def test_pods_are_ready_when_those_are_that_are_still_needed() -> None:
+    for status, ready in (
+        ({"ready": 3}, True),
+        ({"ready": 2}, False),
+        ({"ready": 1, "succeeded": 1, "failedIndexes": "3"}, True),
+        ({"ready": 2, "uncountedTerminatedPods": {"succeeded": ["u"]}}, True),
+    ):
+        found = job(**status)
+        assert ready_of(JOB, found, pods_of(JOB, found)) is ready, status
+
+
+def test_indexes_that_cannot_be_read_are_named_with_their_field() -> None:
+    assert count_indexes("0,3-5,7", "f") == 5
+    for text in ("a", "3-1", "1,,2", 7):
+        with pytest.raises(FieldBroken, match="does not name indexes"):
+            count_indexes(text, "status.failedIndexes")
