@@ -31,6 +31,8 @@ class LineKind(StrEnum):
     """Cards set aside before admission."""
     UNRESERVED = "unreserved"
     """Cards that pods hold beyond what the log has set aside for them."""
+    ELSEWHERE = "elsewhere"
+    """Cards that pods hold instead of those that the log has set aside for them; the ones set aside are charged."""
     CREDIT = "credit"
     """Given back, because the attempt was cut short."""
     CORRECTION = "correction"

@@ -273,7 +273,7 @@ class Ledger:
             self.cards.close(uuid, key, cause)
             self.cards.open(uuid, key, slice_, cause)
         attempt.keys = tuple(keys)
-        self.strays.reserved(event.workload, event.reservation, event.placements, cause)
+        self.strays.reserved(attempt.holder, event.placements, cause)
 
     def _take_back(self, event: DevicesReleased, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).pop(event.reservation, None)
@@ -310,6 +310,7 @@ class Ledger:
             return
         for known in (self._about, self._attempts, self._current, self._asking, self._decided):
             known.pop(workload, None)
+        self.strays.forget(workload)
 
 
 def _amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) -> dict[FlavorResource, int]:

@@ -1,8 +1,13 @@
 """What pods hold of cards by HAMi's annotations beyond what the log has set aside for them: it is held, so it is entered.
 
 Each card keeps per owner what is reserved and what its pods hold, as the card holdings do; the ledger already has the
-reserved part on the workload's own lines, so only the rest is entered here.
+reserved part on the workload's own lines, so only the rest is entered here: as held elsewhere, while as many slots of the
+reservation are held by none of its pods (docs/rules/billing.md#elsewhere), else as unreserved.
 """
+
+from collections.abc import Iterable
+
+import msgspec
 
 from events.billing import LineKind
 from events.device import PodObserved, PodPlacement
@@ -27,6 +32,12 @@ class Strays:
         """By card and owner."""
         self._reserved: dict[tuple[str, str], CardUse] = {}
         self._reservations: dict[tuple[str, int], Uses] = {}
+        self._holders: dict[str, Holder] = {}
+        """The holder of each workload's last reservation."""
+        self._missing: dict[str, int] = {}
+        """By owner, slots that are reserved and that none of its pods holds."""
+        self._beyond: dict[str, set[str]] = {}
+        """By owner, the cards of which its pods hold more than is reserved."""
 
     def see_pod(self, pod: PodObserved, cause: Cause) -> None:
         """A pod stands so."""
@@ -40,9 +51,11 @@ class Strays:
         if key in self._pods:
             self._put(key, self._pods[key][0], {}, cause)
 
-    def reserved(self, workload: str, number: int, placements: tuple[PodPlacement, ...], cause: Cause) -> None:
+    def reserved(self, holder: Holder, placements: tuple[PodPlacement, ...], cause: Cause) -> None:
         """The log sets cards aside."""
+        workload, number = holder.workload, holder.attempt
         self.released(workload, number, cause)
+        self._holders[workload] = msgspec.structs.replace(holder, attempt=0)
         uses = self._reservations[workload, number] = uses_of(placements)
         self._reserve(workload, uses, 1, cause)
 
@@ -50,10 +63,14 @@ class Strays:
         """What was set aside is free again."""
         self._reserve(workload, self._reservations.pop((workload, number), {}), -1, cause)
 
+    def forget(self, workload: str) -> None:
+        """A workload is long gone."""
+        self._holders.pop(workload, None)
+
     def _reserve(self, workload: str, uses: Uses, sign: int, cause: Cause) -> None:
         for card, use in uses.items():
-            _weigh(self._reserved, (card, workload), use, sign)
-            self._compare(card, workload, cause)
+            self._weigh(self._reserved, (card, workload), use, sign)
+        self._compare(workload, uses, cause)
 
     def _put(self, key: str, owner: str, uses: Uses, cause: Cause) -> None:
         old_owner, old = self._pods.pop(key, (owner, {}))
@@ -62,31 +79,65 @@ class Strays:
         if (old_owner, old) == (owner, uses):
             return
         for card, use in old.items():
-            _weigh(self._held, (card, old_owner), use, -1)
+            self._weigh(self._held, (card, old_owner), use, -1)
         for card, use in uses.items():
-            _weigh(self._held, (card, owner), use, 1)
-        for card in sorted(old):
-            self._compare(card, old_owner, cause)
-        for card in sorted(uses):
-            self._compare(card, owner, cause)
+            self._weigh(self._held, (card, owner), use, 1)
+        if old_owner == owner:
+            self._compare(owner, {**old, **uses}, cause)
+        else:
+            self._compare(old_owner, old, cause)
+            self._compare(owner, uses, cause)
 
-    def _compare(self, card: str, owner: str, cause: Cause) -> None:
-        """Keep exactly what is held beyond the reservation as open slices."""
+    def _weigh(self, table: dict[tuple[str, str], CardUse], key: tuple[str, str], use: CardUse, sign: int) -> None:
+        """Change what is held or reserved, and with it how many slots are missing."""
+        owner = key[1]
+        before = self._lacks(*key)
+        _add(table, key, use, sign)
+        missing = self._missing.get(owner, 0) + self._lacks(*key) - before
+        if missing:
+            self._missing[owner] = missing
+        else:
+            self._missing.pop(owner, None)
+
+    def _lacks(self, card: str, owner: str) -> int:
         held, reserved = self._held.get((card, owner), IDLE), self._reserved.get((card, owner), IDLE)
-        extra = CardUse(
+        return max(reserved.slots - held.slots, 0)
+
+    def _beyond_on(self, card: str, owner: str) -> CardUse:
+        """What is held of a card beyond the reservation."""
+        held, reserved = self._held.get((card, owner), IDLE), self._reserved.get((card, owner), IDLE)
+        return CardUse(
             max(held.slots - reserved.slots, 0),
             max(held.memory - reserved.memory, 0),
             max(held.cores - reserved.cores, 0),
         )
+
+    def _compare(self, owner: str, changed: Iterable[str], cause: Cause) -> None:
+        """Keep exactly what is held beyond the reservation as open slices."""
+        beyond = self._beyond.setdefault(owner, set())
+        cards = sorted(beyond.union(changed))
+        missing = self._missing.get(owner, 0)
+        for card in cards:
+            extra = self._beyond_on(card, owner)
+            elsewhere = 0 < extra.slots <= missing
+            missing -= extra.slots if elsewhere else 0
+            self._open(card, owner, extra, LineKind.ELSEWHERE if elsewhere else LineKind.UNRESERVED, cause)
+            (beyond.discard if extra == IDLE else beyond.add)(card)
+        if not beyond:
+            del self._beyond[owner]
+
+    def _open(self, card: str, owner: str, extra: CardUse, kind: LineKind, cause: Cause) -> None:
         key: SliceKey = (owner, 0, "", 0, card)
         if extra == (self._cards.held(card, key) or IDLE):
+            self._cards.rename(card, key, kind, cause)
             return
         self._cards.close(card, key, cause)
         if extra != IDLE:
             name = owner.removeprefix(POD)
+            own = Holder(tenant=name.partition("/")[0], workload=owner, job=name, owner_kind="Pod")
             slice_ = Open(
-                kind=LineKind.UNRESERVED,
-                holder=Holder(tenant=name.partition("/")[0], workload=owner, job=name, owner_kind="Pod"),
+                kind=kind,
+                holder=self._holders.get(owner, own),
                 flavor="",
                 pod_set="",
                 index=0,
@@ -96,7 +147,7 @@ class Strays:
             self._cards.open(card, key, slice_, cause)
 
 
-def _weigh(table: dict[tuple[str, str], CardUse], key: tuple[str, str], use: CardUse, sign: int) -> None:
+def _add(table: dict[tuple[str, str], CardUse], key: tuple[str, str], use: CardUse, sign: int) -> None:
     old = table.get(key, IDLE)
     new = CardUse(old.slots + sign * use.slots, old.memory + sign * use.memory, old.cores + sign * use.cores)
     if new == IDLE:

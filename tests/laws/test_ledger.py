@@ -104,9 +104,10 @@ class Integrator:
                 )
             )
             if any(more):
-                self.held[owner, 0, "unreserved", uuid, "memory"] += more[0] * TICK
-                self.held[owner, 0, "unreserved", uuid, "cores"] += more[1] * TICK
-                self.slots.append((tick, "unreserved", more[0], more[1], exclusive(*more)))
+                kind = "elsewhere" if uuid in held_elsewhere(world, owner) else "unreserved"
+                self.held[owner, 0, kind, uuid, "memory"] += more[0] * TICK
+                self.held[owner, 0, kind, uuid, "cores"] += more[1] * TICK
+                self.slots += [(tick, kind, more[0], more[1], exclusive(*more))] * (kind == "unreserved")
                 memory, cores, slots = memory + more[0], cores + more[1], slots + more[2]
         self.cards[uuid, "USED", ""] += memory * TICK
         free = whole - memory
@@ -116,6 +117,20 @@ class Integrator:
         full = memory >= whole or cores >= 100 or slots >= 4
         rest = "CORDONED" if state == "CORDONED" else "STRANDED" if full else "IDLE"
         self.cards[uuid, rest, ""] += free * TICK
+
+
+def held_elsewhere(world: World, owner: str) -> set[str]:
+    """Cards that pods of an owner hold instead of reserved ones: in order of their names, as far as slots are missing."""
+    stakes = {uuid: found[owner].held.slots for uuid, found in world.cards.stakes.items() if owner in found}
+    reserved = {uuid: confirmed(world, owner, uuid, "slots") for uuid in stakes}
+    left = sum(max(reserved[uuid] - held, 0) for uuid, held in stakes.items())
+    found = set[str]()
+    for uuid in sorted(stakes):
+        more = stakes[uuid] - reserved[uuid]
+        if 0 < more <= left:
+            found.add(uuid)
+            left -= more
+    return found
 
 
 def exclusive(memory: int, cores: int, slots: int) -> bool:
@@ -315,11 +330,22 @@ def test_the_days_have_what_they_should() -> None:
         seen["waste"] += len(ledger.wastes)
         seen["lists"] += len(ledger.prices.lists) - 1
         seen["reservation"] += sum(entry.kind is LineKind.RESERVATION for entry in ledger.entries)
+        seen["elsewhere"] += sum(entry.kind is LineKind.ELSEWHERE for entry in ledger.entries)
         seen["stray"] += sum(entry.holder.workload.startswith(POD) for entry in ledger.entries)
         seen["borrowed"] += len(ledger.quota.borrowed)
         for sums in ledger.cards.book.sums.values():
             for part in Part:
                 seen[part.name] += bool(sums.memory[part])
         seen["commits"] += sum(len(decode_commit(one.data).events) for one in day.entries["LOG_0"])
-    wanted = {"late", "waste", "reservation", "lists", "stray", "borrowed", "commits", *(part.name for part in Part)}
+    wanted = {
+        "late",
+        "waste",
+        "elsewhere",
+        "reservation",
+        "lists",
+        "stray",
+        "borrowed",
+        "commits",
+        *(part.name for part in Part),
+    }
     assert {what for what in wanted if not seen[what]} == set()

@@ -8,7 +8,7 @@ from events.billing import CorrectionEntered, LineKind, PriceListSet
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
-from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodPlacement
+from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
 from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.settings import SettingsObserved
@@ -28,7 +28,7 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.billing.entry import Window
+from projections.billing.entry import Entry, Window
 from projections.billing.ledger import ALWAYS, Ledger
 from projections.billing.quota_book import Held
 from projections.log_position import LogPosition
@@ -261,3 +261,30 @@ def test_an_attempt_is_cut_short_in_the_window_in_which_its_cards_were_given_bac
 def test_who_never_had_a_card_has_wasted_none() -> None:
     nothing = replace(CARDS, placements=())
     assert told(SUBMITTED, RESERVED, nothing, EVICTED, RETURNED).wastes == []
+
+
+def test_a_workload_pays_once_where_its_pod_got_another_card() -> None:
+    """HAMi took GPU-2 where the log had set GPU-1 aside; a second pod takes a card on top of that."""
+    second = replace(CARD, uuid="GPU-2", index=1)
+    both = DevicesRegistered(node="n", cards=(CARD, second))
+    pod = PodObserved(
+        namespace="team", name="p", uid="p", node="n", phase="Running", workload=KEY,
+        shares=((replace(SHARE, uuid="GPU-2"),),),
+    )  # fmt: skip
+    right = replace(pod, name="q", uid="q", shares=((SHARE,),))
+    ledger = told(both, SUBMITTED, RESERVED, ADMITTED, replace(CARDS, reservation=3), pod, right)
+    found = [(one.kind, one.slice.card.uuid, one.since) for one in sorted(finished(ledger), key=lambda one: one.since)]
+    assert found == [
+        (LineKind.USAGE, "GPU-1", 5000),
+        (LineKind.ELSEWHERE, "GPU-2", 6000),
+    ]
+    moved = next(one for one in ledger.entries if one.kind is LineKind.ELSEWHERE)
+    assert (moved.holder.job, moved.holder.uid, moved.holder.cluster_queue) == ("team/j", "u", "cq")
+    later = told(both, SUBMITTED, RESERVED, ADMITTED, replace(CARDS, reservation=3), pod, right, NodeObserved(name="n"))
+    kinds = [(one.kind, one.since, one.until) for one in finished(later) if one.slice.card.uuid == "GPU-2"]
+    assert kinds == [(LineKind.ELSEWHERE, 6000, 7000), (LineKind.UNRESERVED, 7000, 8000)], "nothing is missing any more"
+
+
+def finished(ledger: Ledger) -> list[Entry]:
+    ledger.finish()
+    return ledger.entries
