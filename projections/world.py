@@ -23,7 +23,7 @@ from projections.budgets.budget_usage import BudgetUsage, changes_after
 from projections.budgets.state import BudgetState
 from projections.devices.card_holdings import CardHoldings
 from projections.feature_gates import enabled
-from projections.flavors.plan_cache import PlanCache
+from projections.flavors.plan import PlanCache
 from projections.object_versions import Versions
 from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import PendingQueues

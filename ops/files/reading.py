@@ -10,7 +10,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
-from projections.bounded_yaml import (
+from events.bounded_yaml import (
     DEPTH_AT_MOST,
     NODES_AT_MOST,
     Unreadable,

@@ -85,7 +85,7 @@ class Sums(msgspec.Struct):
 
 
 def no_sums() -> Sums:
-    """Nothing yet."""
+    """Sums that nothing has been added to."""
     return Sums([0] * len(Part), [0] * len(Part), [0] * len(Part))
 
 

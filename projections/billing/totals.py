@@ -152,7 +152,7 @@ def unknown_entries(ledger: Ledger, window: Window) -> list[str]:
 
 
 def sum_up(rows: Iterable[BillRow]) -> Totals:
-    """All rows together."""
+    """The totals of a bill: card time and cost of all of its rows, without a cost while no row has one."""
     total = Totals(dominant={})
     for row in rows:
         one = row.totals

@@ -39,5 +39,5 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
 
 def empty(bounds: Bounds) -> Histogram:
-    """Nothing observed yet."""
+    """A histogram with these bounds in which nothing has been observed yet."""
     return Histogram((0,) * (len(bounds) + 1))

@@ -59,16 +59,11 @@ def totals(plan: Plan) -> dict[Column, int]:
 
 def borrowers(world: QuotaState, node: Node, column: Column) -> Iterator[Borrower]:
     """The other queues of the tree that use more than their own, most first, with their workloads."""
-    over = [
-        (leaf.subtree[column] - leaf.usage[column], leaf.name)
-        for leaf in node.root.leaves()
-        if leaf is not node and leaf.usage[column] > leaf.subtree[column]
-    ]
-    for amount, name in sorted(over):
-        holders = world.holders(name)
+    for leaf in node.borrowers(column):
+        holders = world.holders(leaf.name)
         orders = sorted([*holders.leaving, *holders.staying])
         keys = [order[3] for order in orders if holders.usage[order[3]].get(column)]
-        yield Borrower(cluster_queue=name, over=-amount, workloads=tuple(keys[:_NAMED]))
+        yield Borrower(cluster_queue=leaf.name, over=leaf.borrowed(column), workloads=tuple(keys[:_NAMED]))
 
 
 def _lent(node: Node, column: Column) -> int:

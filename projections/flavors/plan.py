@@ -18,6 +18,8 @@ from projections.flavors.suitability import PlanRules, Suitability, asks_for_top
 from projections.quota.columns import Column
 from projections.quota.tree import QuotaTree
 
+_PLANS_AT_MOST = 20_000
+
 
 class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One pod set as it is tried: with this count and these total requests."""
@@ -70,6 +72,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Per pod set whether its pods are placed by topology: they ask for it, or the queue has only flavors of that kind."""
     problem: str = ""
     """Why the API server would reject these pods, whatever the quota."""
+
+
+class PlanCache:
+    """Plans by cluster queue and class of workloads, beside the state and never a part of it: one made again would be the same."""
+
+    __slots__ = ("plans",)
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple[str, str], Plan] = {}
+
+    def keep(self, key: tuple[str, str], plan: Plan) -> None:
+        """Keep a plan; when there are too many, begin anew."""
+        if len(self.plans) >= _PLANS_AT_MOST:
+            self.plans.clear()
+        self.plans[key] = plan
+
+    def clear(self) -> None:
+        """Something that plans are made from has changed."""
+        self.plans.clear()
 
 
 def plan_of(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved
 from projections.devices.state import config_of
@@ -47,22 +49,35 @@ def _asked_by(world: QueueState, workload: Workload, *, covers_pods: bool) -> Re
     return total
 
 
-def unadmitted(world: QueueState) -> Iterator[tuple[str, str, str, str]]:
-    """All that are not admitted and have not finished: local queue, cluster queue, reason, and the cause of who has no quota."""
+class Unadmitted(msgspec.Struct, frozen=True):
+    """Where a workload stands that is not admitted, and why: counted as one with all that stand so."""
+
+    local_queue: str
+    cluster_queue: str
+    """The one that it holds quota of, else that its local queue leads to; empty without either."""
+    reason: str
+    cause: str = ""
+    """Why it has no quota; empty once it has."""
+
+
+def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
+    """All workloads that are not admitted and have not finished."""
     for local_queue_key, keys in world.by_local_queue.items():
         local_queue = world.local_queues.get(local_queue_key)
         name = local_queue.cluster_queue if local_queue is not None else ""
         for key in keys:
             workload = world.workloads[key]
-            if not workload.finished and not workload.admitted and not workload.discarded:
-                yield local_queue_key, *_why(world.lines, workload, name)
+            if workload.finished or workload.admitted or workload.discarded:
+                continue
+            if workload.admission is not None:
+                yield Unadmitted(local_queue_key, workload.admission.cluster_queue, UNSATISFIED_CHECKS)
+            else:
+                yield Unadmitted(local_queue_key, name, NO_RESERVATION, _cause(world.lines, workload))
 
 
-def _why(lines: PendingQueues, workload: Workload, cluster_queue: str) -> tuple[str, str, str]:
-    if workload.admission is not None:
-        return workload.admission.cluster_queue, UNSATISFIED_CHECKS, ""
+def _cause(lines: PendingQueues, workload: Workload) -> str:
     parked = lines.of(workload.line).parked.get(workload.key, "")
     if parked in SILENT:
-        return cluster_queue, NO_RESERVATION, parked
+        return parked
     why = workload.condition(QUOTA_RESERVED)
-    return cluster_queue, NO_RESERVATION, PENDING if why is None else why.reason
+    return PENDING if why is None else why.reason

@@ -137,6 +137,15 @@ class Node:
         """The cluster queues below, by name, a subtree at a time."""
         return (self,) if self.is_queue else self.below
 
+    def borrowed(self, column: Column) -> int:
+        """What it uses beyond its own quota; never below zero."""
+        return max(self.usage[column] - self.subtree[column], 0)
+
+    def borrowers(self, column: Column) -> list["Node"]:
+        """The other cluster queues of the tree that use more than their own, most first, of equals by name."""
+        found = [leaf for leaf in self.root.leaves() if leaf is not self and leaf.borrowed(column)]
+        return sorted(found, key=lambda leaf: (-leaf.borrowed(column), leaf.name))
+
     def within_nominal(self, columns: Iterable[Column]) -> bool:
         """Whether the subtree uses no more than its own of all these columns."""
         usage, subtree = self.usage, self.subtree

@@ -31,7 +31,7 @@ def leaves_of(tree: TopologyTree, domains: Iterable[TopologyDomain]) -> dict[int
 
 
 def merged(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    """Pods per leaf of both."""
+    """How many pods each leaf has by two assignments of the same workload."""
     total = dict(one)
     for leaf, pods in other.items():
         total[leaf] = total.get(leaf, 0) + pods

@@ -68,7 +68,7 @@ def demand(filters: NodeFilters, pods: PlacementRequest, leader: PlacementReques
 
 
 def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCounts:
-    """Count every leaf for itself."""
+    """How many pods would fit on each leaf, before leaves are added up to the domains above them."""
     tree = room.tree
     excluded = asked.filters.excluded(tree, asked.within)
     wanted = asked.pod if asked.leader is None else {**asked.pod, **asked.leader}

@@ -16,7 +16,6 @@ from events.admission import (
     Victim,
 )
 from events.workload import PodSetAssignment
-from projections.flavors.holders import borrowers
 from projections.flavors.scan import went_through_all
 from projections.preemption.candidates import Candidate
 from projections.preemption.considered import ConsideredHolders, considered
@@ -140,5 +139,7 @@ def _with_holders(quota: QuotaTree, entry: Entry, attempts: list[FlavorAttempt])
         if attempt.mode is Mode.FIT or column is None or entry.node is None:
             attempts_with_holders.append(attempt)
         else:
-            attempts_with_holders.append(replace(attempt, holders=borrowers(entry.node, column)))
+            attempts_with_holders.append(
+                replace(attempt, holders=tuple(one.name for one in entry.node.borrowers(column)))
+            )
     return tuple(attempts_with_holders)

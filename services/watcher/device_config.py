@@ -7,6 +7,7 @@ was last understood of it is kept. Unknown sections and fields are ignored, as H
 from collections.abc import Iterable
 
 from events.api.jobs import ApiConfigMap
+from events.bounded_yaml import Unreadable, yaml_as_written
 from events.catalogue import Fact
 from events.control import ObjectProblem
 from events.device_config import (
@@ -17,7 +18,6 @@ from events.device_config import (
     VendorConfig,
 )
 from events.json_object import JsonMapping, is_object, object_at
-from projections.bounded_yaml import Unreadable, yaml_as_written
 from projections.devices.vendors import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
 from services.watcher.cluster_objects import read
 from services.watcher.config_section import Section

@@ -104,12 +104,11 @@ def waiting(world: World, at: Millis) -> Iterator[Metric]:
     yield gauge("kueue_local_queue_pending_workloads", _sorted(local))
     why: Counter[Values] = Counter()
     locally: Counter[Values] = Counter()
-    for (key, *reasons), count in Counter(unadmitted(world)).items():
-        name = reasons[0]
-        if name in world.cluster_queues:
-            why[*reasons,] += count
-        if key in world.local_queues:
-            locally[*_local_queue_labels(key), *reasons] += count
+    for one, count in Counter(unadmitted(world)).items():
+        if one.cluster_queue in world.cluster_queues:
+            why[one.cluster_queue, one.reason, one.cause] += count
+        if one.local_queue in world.local_queues:
+            locally[*_local_queue_labels(one.local_queue), one.cluster_queue, one.reason, one.cause] += count
     yield gauge("kueue_unadmitted_workloads", _sorted(why))
     yield gauge("kueue_local_queue_unadmitted_workloads", _sorted(locally))
 
