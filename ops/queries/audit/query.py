@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 def query_log(entries: Mapping[str, Iterable[Entry]], sql: str) -> Rows:
     """Ask a log, which is gone through once and put aside in files meanwhile. Raises `QueryRefused`."""
-    with tempfile.TemporaryDirectory(prefix="kuelog-query-") as folder, duckdb.connect() as connection:
+    with tempfile.TemporaryDirectory(prefix="kuelog-query-") as folder, _closed() as connection:
         files: list[str] = []
         for _, found in sorted(entries.items()):
             for part in files_of(found):
@@ -70,11 +70,24 @@ def query_archive(url: str, sql: str, *, unchecked: bool = False) -> Rows:
     files = [folder.at(segment.file) for segment in segments]
     try:
         messages = dataset.dataset(files, SCHEMA, "parquet", PyFileSystem(FSSpecHandler(storage)))
-        with duckdb.connect() as connection:
+        with _closed() as connection:
             connection.register("messages", messages)
             return _ask(connection, sql)
     except (pa.ArrowException, OSError) as problem:
         raise FolderUnreadable(url, str(problem).partition("\n")[0]) from problem
+
+
+def _closed() -> duckdb.DuckDBPyConnection:
+    """A connection of which a query reaches the views alone: no file, no network, no extension, no object of this program."""
+    return duckdb.connect(
+        config={
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+            "lock_configuration": "true",
+        }
+    )
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:

@@ -263,3 +263,28 @@ def test_whatever_a_segment_holds_is_read_or_refused(log: Log, data: bytes, plac
 def test_messages_that_nobody_can_read_are_archived_as_they_are(log: Log, data: bytes) -> None:
     poison = msgspec.structs.replace(log[FACTS][0], data=data)
     assert from_parquet(to_parquet([poison])) == [poison]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('{secret}')",
+        "SELECT * FROM '{secret}'",
+        "COPY (SELECT 1) TO '{made}'",
+        "ATTACH '{made}'",
+        "INSTALL httpfs",
+        "SELECT * FROM read_csv('http://127.0.0.1:1/x.csv')",
+        "SET enable_external_access = true",
+        "SELECT * FROM files",
+        "EXPORT DATABASE '{made}'",
+    ],
+)
+def test_a_query_reaches_no_file_no_network_and_nothing_of_the_program(log: Log, tmp_path: Path, sql: str) -> None:
+    secret, made = tmp_path / "secret.csv", tmp_path / "made"
+    secret.write_text("what,nobody\nshould,read\n")
+    write_archive(log, evidence_of(log, KEY), str(tmp_path / "archive"))
+    for ask in (lambda text: query_log(log, text), lambda text: query_archive(str(tmp_path / "archive"), text)):
+        with pytest.raises(QueryRefused):
+            ask(sql.format(secret=secret, made=made))
+        assert ask("SELECT count(*) FROM messages").rows[0][0] > 0
+    assert not made.exists()
