@@ -10,6 +10,7 @@ from ops.console import views
 from ops.console.recorded import Recorded
 from ops.console.rights import Rights
 from ops.console.time_strip import time_strip
+from ops.console.topology_view import flavor_domains
 from ops.production.cards_view import card_views
 from ops.queries.answers import cards_answer
 from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
@@ -73,6 +74,12 @@ def _overview(of: Folded, query: Query, rights: Rights) -> JsonObject:
 def _cards(of: Folded, query: Query, rights: Rights) -> JsonObject:
     del rights
     return cards_answer(of.cards(), node=query.get("node", ""), model=query.get("model", ""))
+
+
+def _topology(of: Folded, query: Query, rights: Rights) -> JsonObject:
+    del query, rights
+    cards = of.cards().world
+    return {"flavors": msgspec.to_builtins(flavor_domains(of.world(), card_views(cards)))}
 
 
 def _preemptions(of: Recorded, query: Query, rights: Rights) -> JsonObject:
@@ -151,6 +158,7 @@ OF_A_WORLD: Mapping[str, Question] = {
     "queues": Question(lambda of, _query, _rights: views.queues(of.world()), of_cluster=True),
     "workloads": Question(lambda of, query, rights: views.workloads(readable_rows(of, rights), views.query_of(query))),
     "cards": Question(_cards, of_cluster=True),
+    "topology": Question(_topology, of_cluster=True),
 }
 """Questions that a folded world answers: live, and as of any moment."""
 

@@ -10,6 +10,7 @@ from events.json_object import JsonObject
 from ops.console.guard import BadQuestion
 from ops.production.cards_view import CardView
 from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows
+from projections.quota.lending import lending
 from projections.quota.node import Node
 from projections.world import World
 
@@ -65,7 +66,7 @@ def overview(
 
 
 def queues(world: World) -> JsonObject:
-    """The nodes of the quota trees, each below its parent, with what they use; and the cluster queues as rows."""
+    """The nodes of the quota trees, each below its parent, with what they use; the cluster queues as rows; and what is borrowed."""
     usage: dict[str, list[UsageRow]] = {}
     for row in usage_rows(world):
         usage.setdefault(row.node, []).append(row)
@@ -83,9 +84,9 @@ def queues(world: World) -> JsonObject:
                 "usage": usage.get(node.key, []),
             }
         )
-        below = [child for child in _nodes(world) if child.parent is node] if not node.is_queue else []
-        left += [(child, depth + 1) for child in sorted(below, key=lambda child: child.key, reverse=True)]
-    return msgspec.to_builtins({"tree": tree, "queues": queue_rows(world)})
+        below = sorted(node.children.values(), key=lambda child: child.key, reverse=True)
+        left += [(child, depth + 1) for child in below]
+    return msgspec.to_builtins({"tree": tree, "queues": queue_rows(world), "lending": lending(world.quota)})
 
 
 def workloads(rows: Sequence[WorkloadRow], query: WorkloadQuery) -> JsonObject:

@@ -17,6 +17,7 @@ import * as log from "./log.js";
 import * as overview from "./overview.js";
 import * as preemptions from "./preemptions.js";
 import * as queues from "./queues.js";
+import * as topology from "./topology.js";
 import * as whatif from "./whatif.js";
 import * as workload from "./workload.js";
 import * as workloads from "./workloads.js";
@@ -25,8 +26,8 @@ import * as workloads from "./workloads.js";
 /** @typedef {{as_of: {at: number, sequences: Record<string, number>, live: boolean, halted?: string}, again?: () => Promise<Shown>, concerns?: (objects: Set<string>) => boolean}} Shown */
 
 /** @type {Record<string, Page>} */
-const PAGES = { overview, queues, workloads, cards, gantt, preemptions, bills, whatif, log };
-const OF_CLUSTER = ["queues", "cards", "whatif", "log"];
+const PAGES = { overview, queues, workloads, cards, topology, gantt, preemptions, bills, whatif, log };
+const OF_CLUSTER = ["queues", "cards", "topology", "whatif", "log"];
 const AT_MOST_MS = 250;
 const MEASURED_MS = 10000;
 const main = element("main");

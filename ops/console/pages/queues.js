@@ -1,9 +1,10 @@
 // @ts-check
-// The trees of quota: each cohort and cluster queue below its parent, with what it uses of what.
+// The trees of quota: each cohort and cluster queue below its parent, with what it uses of what, and who borrows from whom.
 
 import { ask, asOf } from "./answers.js";
 import { useBar } from "./bars.js";
 import { h } from "./dom.js";
+import { flows } from "./flows.js";
 import { amount } from "./format.js";
 import { address } from "./place.js";
 
@@ -14,7 +15,7 @@ export async function show(main, at, signal) {
   const load = async () => {
     const { data, as_of } = await ask("queues", asOf(at.query), signal);
     const focused = document.activeElement?.getAttribute("href");
-    main.replaceChildren(h("h1", {}, title), tree(data));
+    main.replaceChildren(h("h1", {}, title), tree(data), ...(data.tree.length ? [flows(data.lending)] : []));
     if (focused) /** @type {HTMLElement | null} */ (main.querySelector(`[href="${CSS.escape(focused)}"]`))?.focus();
     return { as_of, again: load };
   };

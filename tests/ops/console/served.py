@@ -76,13 +76,17 @@ async def store(bus: JetStreamBus, log: Mapping[str, Sequence[Entry]]) -> None:
 
 @asynccontextmanager
 async def served(
-    tmp_path: Path, *, access: Access | None = None, namespaces: Sequence[str] = ("day",)
+    tmp_path: Path,
+    *,
+    access: Access | None = None,
+    namespaces: Sequence[str] = ("day",),
+    log: Mapping[str, Sequence[Entry]] | None = None,
 ) -> AsyncGenerator[Console, None]:
-    """A console on the log of the twelfth random day, which has preemptions, with a server of its own."""
+    """A console on a log, or on that of the twelfth random day, which has preemptions, with a server of its own."""
     server = NatsServer(tmp_path / "nats")
     await server.start()
     bus = await connect(server.url)
-    log, _ = played(small_day(12, namespaces))
+    log = log or played(small_day(12, namespaces))[0]
     await store(bus, log)
     found = Console(tmp_path, server.url, bus, log)
     async with console_served(bus, Door(port=0, access=access)) as served:

@@ -4,6 +4,7 @@ Needs Debian's chromium and chromium-driver; without them every test here is ski
 """
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +15,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from events.timestamp import format_timestamp
+from ops.sandbox.bench.day import BEGINS
 from tests.ops.console.people import MINE, NAMESPACES, People, people
+from tests.ops.console.racks import racks
 from tests.ops.console.served import PATIENCE_S, Console, middle, served
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: no page is tried in a browser")
@@ -31,6 +35,7 @@ PAGES = {
     "queues": "Queues",
     "workloads": "Workloads",
     "cards": "Cards",
+    "topology": "Topology",
     "gantt": "Gantt",
     "preemptions": "Preemptions",
     "bills": "Bills",
@@ -43,8 +48,9 @@ AXE = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 class Browser:
     """A browser that shows a console."""
 
-    def __init__(self, console: Console, driver: Any) -> None:
-        self.console, self._driver = console, driver
+    def __init__(self, console: Console, driver: Any, pictures: Path) -> None:
+        self.console, self._driver, self._pictures = console, driver, pictures
+        pictures.mkdir(parents=True, exist_ok=True)
 
     async def do(self, what: Callable[[Any], T]) -> T:
         """What the driver answers; the console is served meanwhile."""
@@ -70,6 +76,10 @@ class Browser:
         """Press keys, wherever the focus is."""
         await self.do(lambda one: one.switch_to.active_element.send_keys(text))
 
+    async def screenshot(self, name: str) -> None:
+        """Leave a picture of the page, where somebody wants to look at them (`KUELOG_SCREENSHOTS`) or with the test's files."""
+        await self.do(lambda one: one.save_screenshot(str(self._pictures / f"{name}.png")))
+
     async def errors(self) -> list[str]:
         """What the browser has complained of since it was last asked."""
         return await self.do(lambda one: [entry["message"] for entry in one.get_log("browser")])
@@ -79,13 +89,19 @@ class Browser:
 async def _browser(console: Console, folder: Path) -> AsyncGenerator[Browser, None]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for one in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--user-data-dir={folder}"):
+    for one in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--window-size=1280,1000",
+        f"--user-data-dir={folder}",
+    ):
         options.add_argument(one)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = await asyncio.to_thread(lambda: webdriver.Chrome(options=options, service=service(DRIVER)))
     driver.set_script_timeout(PATIENCE_S)
     try:
-        yield Browser(console, driver)
+        yield Browser(console, driver, Path(os.environ.get("KUELOG_SCREENSHOTS") or folder.parent / "screenshots"))
     finally:
         await asyncio.to_thread(driver.quit)
 
@@ -103,6 +119,7 @@ async def test_every_page_is_drawn_live_and_at_a_moment_in_both_themes_without_a
             await browser.open(f"{page}{query}")
             assert await browser.ask("document.querySelector('#main .problem[role=alert]') === null")
         await browser.do(lambda one: one.find_element("id", "theme").click())
+        await browser.screenshot(page)
         grounds.add(await browser.ask("getComputedStyle(document.body).backgroundColor"))
     await browser.until(lambda: "document.querySelector('#differences h2') !== null")
     assert len(grounds) == 2
@@ -231,26 +248,66 @@ async def test_somebody_signs_in_is_shown_what_is_theirs_and_signs_out(
     await browser.until(lambda: "document.activeElement.id === 'token'")
 
 
+@pytest.fixture
+async def racked_browser(tmp_path: Path) -> AsyncGenerator[Browser, None]:
+    async with served(tmp_path, log=racks()) as console, _browser(console, tmp_path / "browser") as browser:
+        yield browser
+
+
+async def test_boxes_of_a_topology_are_opened_by_key_and_show_where_a_workload_stands(racked_browser: Browser) -> None:
+    browser, at = racked_browser, format_timestamp(BEGINS + 2000)
+    await browser.open(f"topology?at={at}")
+    assert await browser.ask("document.querySelectorAll('.host').length") == 4
+    await browser.press("/")
+    await browser.press(f"team/wide{keys.ENTER}")
+    await browser.until(lambda: "document.querySelectorAll('.host.held').length === 2")
+    assert "team/wide stands in rack-" in await browser.ask("document.querySelector('#main [role=status]').textContent")
+    await browser.screenshot("topology-highlighted")
+    await browser.do(lambda one: one.execute_script("document.querySelector('summary').focus()"))
+    await browser.press(keys.ENTER)
+    await browser.until(lambda: "!document.querySelector('details.domain').open")
+    await browser.do(lambda one: one.find_element("id", "live").click())
+    await browser.until(lambda: "document.querySelector('#main .problem')?.textContent === 'host-3: it is not ready'")
+    assert await browser.errors() == []
+
+
+async def test_what_is_borrowed_is_drawn_as_flows_and_said_in_words(racked_browser: Browser) -> None:
+    browser = racked_browser
+    await browser.open(f"queues?at={format_timestamp(BEGINS + 1000)}")
+    said = await browser.ask("document.querySelector('.flow').textContent")
+    assert "4 cpu of racked are borrowed in cohort team" in said
+    assert "left borrows 4" in said and "right lends 4" in said
+    assert await browser.ask("document.querySelectorAll('.flow path').length") == 2
+    await browser.screenshot("queues-borrowing")
+    for theme in ("light", "dark") if find_spec("axe_playwright_python") else ():
+        for page in (f"queues?at={format_timestamp(BEGINS + 1000)}", "topology?workload=team/wide"):
+            await browser.open(page)
+            assert await violations(browser, theme) == [], page
+    assert await browser.errors() == []
+
+
+async def violations(browser: Browser, theme: str) -> list[Any]:
+    """What axe finds on the page as it stands."""
+    found = find_spec("axe_playwright_python")
+    assert found is not None and found.submodule_search_locations is not None
+    script = next(Path(found.submodule_search_locations[0]).rglob("axe.min.js")).read_text()
+    await browser.do(lambda one: one.execute_script(f"document.documentElement.dataset.theme = {theme!r};\n{script}"))
+    return await browser.do(
+        lambda one: one.execute_async_script(
+            "const done = arguments[1]; axe.run(document, {runOnly: arguments[0]}).then("
+            "found => done(found.violations.map(one => [one.id, one.nodes.map(node => node.html)])))",
+            AXE,
+        )
+    )
+
+
 @pytest.mark.skipif(
     find_spec("axe_playwright_python") is None,
     reason="axe is not installed (pip install axe-playwright-python): nothing looks for what keeps people from reading",
 )
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_axe_finds_nothing_that_keeps_people_from_reading_a_page(browser: Browser, theme: str) -> None:
-    found = find_spec("axe_playwright_python")
-    assert found is not None and found.submodule_search_locations is not None
-    script = next(Path(found.submodule_search_locations[0]).rglob("axe.min.js")).read_text()
     for page in PAGES:
         await browser.open(f"{page}?at=LOG_0/40&with=LOG_0/20")
         await browser.until(lambda: "document.querySelector('#differences h2') !== null")
-        await browser.do(
-            lambda one: one.execute_script(f"document.documentElement.dataset.theme = {theme!r};\n{script}")
-        )
-        violations = await browser.do(
-            lambda one: one.execute_async_script(
-                "const done = arguments[1]; axe.run(document, {runOnly: arguments[0]}).then("
-                "found => done(found.violations.map(one => [one.id, one.nodes.map(node => node.html)])))",
-                AXE,
-            )
-        )
-        assert violations == [], page
+        assert await violations(browser, theme) == [], page
