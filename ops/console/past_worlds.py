@@ -56,12 +56,13 @@ class PastWorlds:
         self._left: dict[str, list[_Left]] = {}
         self._apart: dict[str, int] = {}
         """By partition, how many times as far apart they are left by now."""
-        self._folder = tempfile.TemporaryDirectory(prefix="kuelog-worlds-")
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
     def close(self) -> None:
         """Take what was left from the disk."""
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def left(self, partition: str) -> list[Path]:
         """The files of the worlds of a partition that were left."""
@@ -123,14 +124,11 @@ class PastWorlds:
         behind = left[place - 1].base if place else 0
         if fold.base - behind < (self._every + len(fold.world.workloads) // 2) * self._apart.get(name, 1):
             return
-        self._count += 1
-        file = Path(self._folder.name) / f"{name}-{self._count}"
         try:
-            file.write_bytes(zlib.compress(msgspec.msgpack.encode(tables_of(fold.world)), _FASTEST))
+            file = self._written(name, zlib.compress(msgspec.msgpack.encode(tables_of(fold.world)), _FASTEST))
         except OSError as problem:
             # It can only save time: the next one is tried when its turn comes.
-            log.warning("no world left on the disk", folder=self._folder.name, problem=problem.strerror or str(problem))
-            file.unlink(missing_ok=True)
+            log.warning("no world left on the disk", problem=problem.strerror or str(problem))
             return
         left.insert(
             place,
@@ -141,6 +139,14 @@ class PastWorlds:
             for one in left[::2]:
                 one.file.unlink()
             del left[::2]
+
+    def _written(self, partition: str, image: bytes) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="kuelog-worlds-")
+        self._count += 1
+        file = Path(self._folder.name) / f"{partition}-{self._count}"
+        file.write_bytes(image)
+        return file
 
 
 def _taken(partition: str, left: _Left) -> PartitionFold:
