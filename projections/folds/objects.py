@@ -205,7 +205,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
         case "ResourceFlavor":
             flavor_changed(world, event.name)
             drop(world.flavors, event.name)
-            world.domains.offers_changed()
+            world.domains.flavor_gone(event.name)
         case "Topology":
             drop(world.topologies, event.name)
             world.domains.offers_changed()

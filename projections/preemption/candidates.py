@@ -178,13 +178,27 @@ def as_candidate(
         return None
     if protected(workload, world.cluster_queues.get(node.name), context.at):
         return None
+    variant = variant or priority_variant(context, workload)
+    return holder_of_quota(world, node, workload, usage, variant, with_cards=context.with_cards)
+
+
+def holder_of_quota(
+    world: PreemptionState,
+    node: Node,
+    workload: Workload,
+    usage: Mapping[Column, int],
+    variant: Variant,
+    *,
+    with_cards: bool = False,
+) -> Candidate:
+    """Who holds this usage of a queue, with all else that it would give back; whether it may be preempted is asked before."""
     return Candidate(
         workload=workload,
         node=node,
-        variant=variant or priority_variant(context, workload),
+        variant=variant,
         usage=usage,
-        domains=world.domains.held_by(key),
-        cards=HeldCards(world.cards, key) if context.with_cards else None,
+        domains=world.domains.held_by(workload.key),
+        cards=HeldCards(world.cards, workload.key) if with_cards else None,
     )
 
 

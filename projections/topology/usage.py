@@ -96,6 +96,13 @@ class TopologyUsage:
         self._offers.clear()
         self._trail.note(self._offers.clear)
 
+    def flavor_gone(self, flavor: str) -> None:
+        """The flavor is removed: it offers nothing, and what pods hold is no longer kept by the leaves of its tree."""
+        for usage in (self._hosts, self._own.get(flavor)):
+            if usage is not None:
+                usage.forget(flavor)
+        self.offers_changed()
+
     def has(self, flavor: str) -> bool:
         """Whether the flavor has a topology, and it is there."""
         found = self._tables.flavors.get(flavor)

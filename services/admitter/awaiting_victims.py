@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from events.admission import Mode, PreemptionRequested, Victim
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.plan import Plan
-from projections.preemption.candidates import Candidate, Variant
+from projections.preemption.candidates import Candidate, Variant, holder_of_quota
 from projections.preemption.classic import discharge, fits_now
 from projections.preemption.requested import still_holds
 from projections.quota.columns import Usage
@@ -80,13 +80,5 @@ def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
         queue = workload.admission.cluster_queue
         node, usage = world.quota.node(queue), world.holders(queue).usage.get(workload.key)
         if node is not None and usage is not None:
-            candidates.append(
-                Candidate(
-                    workload=workload,
-                    node=node,
-                    variant=Variant.WITHIN_QUEUE,
-                    usage=usage,
-                    domains=world.domains.held_by(workload.key),
-                )
-            )
+            candidates.append(holder_of_quota(world, node, workload, usage, Variant.WITHIN_QUEUE))
     return candidates

@@ -10,7 +10,7 @@ import msgspec
 from events.admission import Mode
 from events.event import Millis
 from events.quota import ClusterQueueObserved
-from projections.preemption.candidates import Candidate, Variant
+from projections.preemption.candidates import Candidate, Variant, holder_of_quota
 from projections.preemption.classic import discharge
 from projections.preemption.policy import protected, satisfies_policy
 from projections.preemption.usage_order import in_order_of_usage
@@ -71,12 +71,6 @@ def _may_go(world: World, workload: Workload, queue: ClusterQueueObserved, node:
         and not protected(world.workloads[order[3]], queue, at)
     ]
     return [
-        Candidate(
-            workload=world.workloads[key],
-            node=node,
-            variant=Variant.WITHIN_QUEUE,
-            usage=holders.usage[key],
-            domains=world.domains.held_by(key),
-        )
+        holder_of_quota(world, node, world.workloads[key], holders.usage[key], Variant.WITHIN_QUEUE)
         for key in (*leaving, *staying)
     ]

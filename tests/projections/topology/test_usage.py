@@ -134,3 +134,16 @@ def test_placements_fit_while_each_domain_has_room_for_its_pods() -> None:
     centre.usage.charge("old", assigned(TWO, {"x2": 1}))
     assert not wanted.fit()
     assert not HeldDomains(centre.usage, (placement(ONE, {"x9": 1}),)).fit()
+
+
+def test_no_columns_are_kept_for_a_flavor_that_is_gone_and_its_usage_counts_again_once_it_is_back() -> None:
+    centre = DataCentre()
+    kept = centre.usage.room(ONE)
+    assert kept is not None and kept.room.usage is not None
+    gone = centre.flavors.pop(ONE)
+    centre.usage.flavor_gone(ONE)
+    centre.usage.charge("a", assigned(TWO, {"x1": 2}))
+    assert kept.room.usage.column("cpu") is None
+    centre.flavors[ONE] = gone
+    centre.usage.offers_changed()
+    assert centre.free(ONE) == [6, 8, 8]
