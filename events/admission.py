@@ -143,6 +143,8 @@ class TopologyAssigned(Event, frozen=True, kw_only=True, tag="TopologyAssigned.v
     cluster_queue: str
     assignments: tuple[PodSetAssignment, ...]
     """All of its assignments, as they are from now on."""
+    placements: tuple[PodPlacement, ...] = ()
+    """The cards of all of its pods, proposed anew, where some of those that are placed now ask for cards."""
 
 
 class SecondPassFailed(Event, frozen=True, kw_only=True, tag="SecondPassFailed.v1"):

@@ -272,6 +272,9 @@ class Ledger:
             )
             self.cards.close(uuid, key, cause)
             self.cards.open(uuid, key, slice_, cause)
+        for key in attempt.keys:
+            if key not in keys:
+                self.cards.close(key[-1], key, cause)  # Its pod was given others: its node has failed.
         attempt.keys = tuple(keys)
         self.strays.reserved(attempt.holder, event.placements, cause)
 

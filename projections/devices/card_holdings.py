@@ -156,7 +156,8 @@ class CardHoldings:
         self._digests, self.fills, self._idle = self._idle.digests, self._idle.fills, other
 
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
-        """Charge the cards that the admitter found, until the accountant confirms or refuses them."""
+        """Charge the cards that the admitter found, until the accountant confirms or refuses them, instead of those before."""
+        self._drop(holding_key(workload, reservation))
         self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=False))
 
     def confirm(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:

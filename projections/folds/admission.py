@@ -211,6 +211,8 @@ def _assign_topology(
     if workload.admission is None:
         return
     world.domains.charge(workload.key, event.assignments)
+    if event.placements:
+        world.cards.propose(workload.key, workload.admission.reservation, event.placements)
     world.put_workload(
         replace(
             workload,

@@ -22,10 +22,13 @@ from projections.devices.namespace_cards import emptied, limits_of, with_placeme
 from projections.devices.namespace_quota import Limits, lets_in
 from projections.devices.steering import SPREAD
 from projections.devices.suitability import Suitability
-from projections.topology.group_placement import Group, GroupPlaces, Unplaced
+from projections.topology.gates import TopologyGates
+from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
 from projections.topology.request import FlavorRoom, LeafLimit, PlacementRequest
 from projections.topology.tree import TopologyTree
 from projections.trail import Trail
+
+_NO_CARDS = Unplaced("its pods can't be given cards where there is room for them")
 
 
 class CardLedger(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,6 +234,26 @@ class CardPlaces:
             if found.pods:
                 return (_placement(asked, node, index, found.pods[0], found.policy),)
         return ()
+
+
+def place_group_with_cards(
+    flavor: FlavorRoom, group: Group, gates: TopologyGates, cards: CardPlaces | None, within: range | None = None
+) -> GroupPlaces | Unplaced:
+    """Places where all pods of a group have got their cards, on the leaves of a range where one is given.
+
+    A leaf that was counted for more pods than got cards there counts for those from then on, and the pods are placed again; at
+    most once for each leaf.
+    """
+    if cards is None:
+        return place_group(flavor, group, gates, within)
+    for _ in range(len(flavor.room.tree.leaves) + 1):
+        places = place_group(flavor, cards.limited(flavor, group), gates, within)
+        if isinstance(places, Unplaced):
+            return places
+        taken = cards.take(flavor, group, places)
+        if not isinstance(taken, TooMany):
+            return taken or places
+    return _NO_CARDS
 
 
 def in_order(placements: Sequence[PodPlacement], pod_sets: Sequence[str]) -> tuple[PodPlacement, ...]:

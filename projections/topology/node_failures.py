@@ -6,18 +6,18 @@ to go, or is placed on another; on one that is not ready, or keeps pods off, who
 
 from collections.abc import Iterable, Sequence
 
-from events.device import NodeObserved, PodObserved
+from events.device import NodeObserved, PodObserved, PodPlacement
 from events.selector import Toleration
 from events.workload import PodSetAssignment
 from projections.devices.annotations import vendor_word
-from projections.devices.card_holdings import TERMINAL
+from projections.devices.card_holdings import TERMINAL, holding_key
 from projections.devices.vendor import Encoding
 from projections.devices.vendors import BY_WORD
 from projections.feature_gates import enabled
 from projections.nodes.affinity import first_untolerated
 from projections.topology.state import TopologyState
 from projections.topology.tree import HOSTNAME
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import Devices, Workload
 from projections.workloads.second_pass import failed_nodes
 
 
@@ -28,12 +28,39 @@ def lost_place(world: TopologyState, workload: Workload) -> str:
         return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(unplaced)}"
     if workload.devices is None or not workload.devices.placements:
         return ""
-    nodes = sorted({one.node for one in workload.devices.placements})
+    placements = _given(world, workload, workload.devices)
+    nodes = sorted({one.node for one in placements} - _replaced(world, workload, placements))
     lost = [node for node in nodes if _lost(world, workload, node)]
     if lost:
         return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(lost)}"
     failed = sorted(set(_failed_cards(world, workload)))
     return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
+
+
+def _given(world: TopologyState, workload: Workload, devices: Devices) -> tuple[PodPlacement, ...]:
+    """The cards that were given, or those that are proposed instead of them."""
+    holding = world.cards.holdings.get(holding_key(workload.key, devices.reservation))
+    return devices.placements if holding is None else holding.placements
+
+
+def _replaced(world: TopologyState, workload: Workload, placements: Sequence[PodPlacement]) -> set[str]:
+    """The nodes for which others are looked for when they fail: those where all who were given cards lie by topology.
+
+    Rule: docs/rules/topology.md#card-replacement
+    """
+    if workload.admission is None or not enabled(world.settings, "TASFailedNodeReplacement"):
+        return set()
+    if workload.owner is not None and workload.owner.is_pod:
+        return set()
+    given = {one.name: one for one in workload.admission.assignments}
+    apart = {one.node for one in placements if not _on(given[one.pod_set], host_of(world, one.node))}
+    return {one.node for one in placements} - apart
+
+
+def host_of(world: TopologyState, node: str) -> str:
+    """The hostname of a node; of one that is gone its name, which is that almost always."""
+    known = world.nodes.get(node)
+    return node if known is None else known.labels.get(HOSTNAME, node)
 
 
 def unhealthy_nodes(world: TopologyState, workload: Workload) -> tuple[str, ...]:
@@ -138,7 +165,9 @@ def _for_ever(world: TopologyState, workload: Workload, placed: PodSetAssignment
 
 
 def _on(placed: PodSetAssignment, host: str) -> bool:
-    return placed.topology is not None and any(one.values[-1] == host for one in placed.topology.assignment.domains)
+    if placed.topology is None or placed.topology.assignment.levels[-1:] != (HOSTNAME,):
+        return False
+    return any(one.values[-1] == host for one in placed.topology.assignment.domains)
 
 
 def _lost(world: TopologyState, workload: Workload, node: str) -> bool:

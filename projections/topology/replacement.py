@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from events.topology import SliceConstraint, TopologyDomain, TopologyRequest
 from projections.topology.assigned_leaves import assignment_of, leaves_of, merged
+from projections.topology.card_places import CardPlaces, place_group_with_cards
 from projections.topology.gates import TopologyGates
-from projections.topology.group_placement import Group, Unplaced, place_group
+from projections.topology.group_placement import Group, Unplaced
 from projections.topology.parameters import asks_for_slices_only
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.tree import TopologyTree
@@ -31,8 +32,17 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
     added: dict[int, int] = {}
 
 
-def replace_in_pod_set(flavor: FlavorRoom, request: PlacementRequest, lost: NodeLoss, gates: TopologyGates) -> Replaced:
-    """Where the pods of a pod set are without the node; its places as they are where it has none there."""
+def replace_in_pod_set(
+    flavor: FlavorRoom,
+    request: PlacementRequest,
+    lost: NodeLoss,
+    gates: TopologyGates,
+    cards: CardPlaces | None = None,
+) -> Replaced:
+    """Where the pods of a pod set are without the node; its places as they are where it has none there.
+
+    With `cards` the pods that move get others, if they ask for some.
+    """
     tree, previous = flavor.room.tree, request.previous
     domains = () if previous is None else previous.domains
     rest = [domain for domain in domains if domain.values[-1] != lost.host]
@@ -51,7 +61,7 @@ def replace_in_pod_set(flavor: FlavorRoom, request: PlacementRequest, lost: Node
     if region is not None:
         topology = _fitting_layer(topology, missing)
     moved = replace(request, topology=topology, count=missing)
-    added = place_group(flavor, Group(workers=moved), gates, within=region)
+    added = place_group_with_cards(flavor, Group(workers=moved), gates, cards, region)
     if isinstance(added, Unplaced):
         return _failed(request, added.failure)
     if not added.workers:

@@ -3,14 +3,23 @@
 Rule: docs/rules/topology.md#card-reservation
 """
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from events.device import PodPlacement
 from events.workload import PodSetAssignment
 from projections.devices.gang import WAITING_FOR_CARDS, Placed, place
 from projections.devices.workload_gangs import gangs_of
 from projections.topology.assigned_leaves import leaves_of
 from projections.topology.card_places import CardLedger, CardPlaces, TooMany, in_order
+from projections.topology.gates import topology_gates
 from projections.topology.group_placement import Group, GroupPlaces, Unplaced
+from projections.topology.node_failures import host_of
+from projections.topology.replacement import NodeLoss
 from projections.topology.request import PlacementRequest
 from projections.topology.state import TopologyState
+from projections.topology.workload_placement import PlacesWithCards, replace_node
 from projections.workloads.lifecycle import Workload
 
 
@@ -39,6 +48,29 @@ def cards_where_placed(world: TopologyState, workload: Workload) -> Placed:
     if others.reason:
         return others
     return Placed(placements=in_order((*cards.placements, *others.placements), [one.pod_set.name for one in gangs]))
+
+
+def places_instead(
+    world: TopologyState, workload: Workload, requests: Sequence[PlacementRequest], lost: NodeLoss
+) -> PlacesWithCards:
+    """Where the pods are without a node that has failed, and the cards of all pods of the workload then.
+
+    A pod that moves keeps its index and gets other cards; the others keep theirs. Rule: docs/rules/topology.md#card-replacement
+    """
+    gates, names = topology_gates(world.settings), {one.pod_set for one in requests}
+    flavors = {one.flavor: room for one in requests if (room := world.domains.room(one.flavor)) is not None}
+    gangs = [one for one in gangs_of(world, workload) if one.pod_set.name in names]
+    if not gangs or workload.devices is None:
+        return PlacesWithCards(pod_sets=replace_node(flavors, requests, lost, gates))
+    with world.trial():
+        cards = CardPlaces(ledger_of(world), gangs)
+        pod_sets = replace_node(flavors, requests, lost, gates, cards)
+    fresh = {name: [one for one in cards.placements if one.pod_set == name] for name in names}
+    kept: list[PodPlacement] = []
+    for one in workload.devices.placements:
+        moves = one.pod_set in names and host_of(world, one.node) == lost.host and bool(fresh[one.pod_set])
+        kept.append(replace(fresh[one.pod_set].pop(0), index=one.index) if moves else one)
+    return PlacesWithCards(pod_sets=pod_sets, cards=tuple(kept))
 
 
 def _take(world: TopologyState, cards: CardPlaces, given: PodSetAssignment) -> str:

@@ -12,15 +12,14 @@ from events.device import PodPlacement
 from projections.devices.filling import other_policy
 from projections.devices.gang import Gang
 from projections.topology.assigned_leaves import assignment_of
-from projections.topology.card_places import CardLedger, CardPlaces, TooMany, in_order
+from projections.topology.card_places import CardLedger, CardPlaces, in_order, place_group_with_cards
 from projections.topology.gates import TopologyGates
-from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
+from projections.topology.group_placement import Group, Unplaced
 from projections.topology.replacement import NodeLoss, replace_in_pod_set
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.resized import resized
 from projections.topology.room import held_by, take
 
-_NO_CARDS = Unplaced("its pods can't be given cards where there is room for them")
 _GROUP = 2
 """How many pod sets a group has: workers, and their leader."""
 
@@ -97,7 +96,11 @@ def _policies(gangs: Sequence[Gang]) -> list[tuple[str, ...]]:
 
 
 def replace_node(
-    flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], lost: NodeLoss, gates: TopologyGates
+    flavors: Mapping[str, FlavorRoom],
+    requests: Sequence[PlacementRequest],
+    lost: NodeLoss,
+    gates: TopologyGates,
+    cards: CardPlaces | None = None,
 ) -> tuple[PodSetPlacement, ...]:
     """New places for the pods of pod sets that lie on a failed node; the others keep theirs.
 
@@ -109,7 +112,7 @@ def replace_node(
         for request in turn.requests:
             if request.previous is None:
                 continue
-            result = replace_in_pod_set(turn.flavor, request, lost, gates)
+            result = replace_in_pod_set(turn.flavor, request, lost, gates, cards)
             for leaf, pods in result.added.items():
                 take(turn.assumed, leaves[leaf].key, held_by(request.requests), pods)
             placed[request.pod_set] = result.placement
@@ -130,7 +133,7 @@ def _place(
     if isinstance(places, Unplaced):
         return [PodSetPlacement(pod_set=group.workers.pod_set, failure=places.failure)]
     if places is None:
-        places = place_group(flavor, group, gates) if cards is None else _with_cards(flavor, group, gates, cards)
+        places = place_group_with_cards(flavor, group, gates, cards)
     if isinstance(places, Unplaced):
         return [PodSetPlacement(pod_set=one.pod_set, failure=places.failure) for one in members]
     tree = flavor.room.tree
@@ -141,22 +144,6 @@ def _place(
             take(turn.assumed, tree.leaves[leaf].key, held_by(one.requests), count)
         found.append(PodSetPlacement(pod_set=one.pod_set, assignment=assignment_of(tree, pods)))
     return found
-
-
-def _with_cards(flavor: FlavorRoom, group: Group, gates: TopologyGates, cards: CardPlaces) -> GroupPlaces | Unplaced:
-    """Places where all pods have got their cards.
-
-    A leaf that was counted for more pods than got cards there counts for those from then on, and the pods are placed again; at
-    most once for each leaf.
-    """
-    for _ in range(len(flavor.room.tree.leaves) + 1):
-        places = place_group(flavor, cards.limited(flavor, group), gates)
-        if isinstance(places, Unplaced):
-            return places
-        taken = cards.take(flavor, group, places)
-        if not isinstance(taken, TooMany):
-            return taken or places
-    return _NO_CARDS
 
 
 def _group(members: Sequence[PlacementRequest]) -> Group:

@@ -35,12 +35,20 @@ def _gift(world: World, workload: Workload) -> list[Decision]:
 def _waits_for_cards(world: World, workload: Workload) -> bool:
     return (
         workload.admission is not None
-        and workload.devices is None
+        and (workload.devices is None or _proposed_anew(world, workload))
         and not workload.evicted
         and not workload.finished
         and not has_delayed_topology(workload)
         and any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets)
     )
+
+
+def _proposed_anew(world: World, workload: Workload) -> bool:
+    """Whether some of its pods are to have others, since a node has failed (docs/rules/topology.md#card-replacement)."""
+    if workload.admission is None or (workload.devices is not None and workload.devices.refused):
+        return False
+    holding = world.cards.holdings.get(holding_key(workload.key, workload.admission.reservation))
+    return holding is not None and not holding.confirmed
 
 
 def _give(world: World, workload: Workload) -> Decision:

@@ -12,15 +12,18 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
-from projections.topology.gates import topology_gates
+from projections.devices.card_holdings import holding_key
+from projections.devices.workload_gangs import gangs_of, gets_cards
+from projections.topology.card_places import in_order
 from projections.topology.replacement import NodeLoss
 from projections.topology.request import PlacementRequest, PodSetPlacement
 from projections.topology.usage import HeldDomains
-from projections.topology.workload_placement import first_failure, replace_node
+from projections.topology.workload_cards import places_instead
+from projections.topology.workload_placement import PlacesWithCards, first_failure
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
 from projections.world import World
-from services.admitter.topology import placement_of, places, request_of, rooms
+from services.admitter.topology import TopologyDemand, domains, placement_of, request_of
 
 
 def second_passes(world: World, tree: str, at: Millis) -> Iterator[Decision]:
@@ -42,7 +45,8 @@ def second_pass(world: World, workload: Workload, at: Millis) -> list[Decision]:
     requests = _requests(world, workload, admission.assignments)
     if not requests:
         return []
-    placements = _places(world, workload, requests)
+    found = _places(world, workload, requests)
+    placements = found.pod_sets
     failed = first_failure(placements)
     if failed is not None:
         return [
@@ -55,7 +59,16 @@ def second_pass(world: World, workload: Workload, at: Millis) -> list[Decision]:
         ]
     assigned = _assigned(admission.assignments, requests, placements)
     _occupy_what_is_new(world, admission.assignments, assigned)
-    return [TopologyAssigned(workload=workload.key, cluster_queue=admission.cluster_queue, assignments=assigned)]
+    if found.cards:
+        world.cards.propose(workload.key, admission.reservation, found.cards)
+    return [
+        TopologyAssigned(
+            workload=workload.key,
+            cluster_queue=admission.cluster_queue,
+            assignments=assigned,
+            placements=found.cards,
+        )
+    ]
 
 
 def _requests(world: World, workload: Workload, assignments: Sequence[PodSetAssignment]) -> list[PlacementRequest]:
@@ -76,13 +89,23 @@ def _requests(world: World, workload: Workload, assignments: Sequence[PodSetAssi
     return found
 
 
-def _places(world: World, workload: Workload, requests: Sequence[PlacementRequest]) -> tuple[PodSetPlacement, ...]:
+def _places(world: World, workload: Workload, requests: Sequence[PlacementRequest]) -> PlacesWithCards:
+    """Where the pods lie, and the cards of all pods of the workload where some of these ask for any."""
     failed = failed_nodes(workload)
-    if not failed:
-        return places(world, requests)
-    lost = NodeLoss(host=failed[0], pod_owned=workload.owner is not None and workload.owner.is_pod)
-    flavors = {one.flavor for one in requests}
-    return replace_node(rooms(world, flavors, empty=False), requests, lost, topology_gates(world.settings))
+    if failed:
+        lost = NodeLoss(host=failed[0], pod_owned=workload.owner is not None and workload.owner.is_pod)
+        return places_instead(world, workload, requests, lost)
+    names = {one.pod_set for one in requests}
+    gangs = tuple(
+        one for one in gangs_of(world, workload) if one.pod_set.name in names and gets_cards(world, one.pod_set)
+    )
+    found = domains(world, TopologyDemand(requests=tuple(requests), gangs=gangs))
+    if not gangs or workload.admission is None:
+        return found
+    proposed = world.cards.holdings.get(holding_key(workload.key, workload.admission.reservation))
+    others = () if proposed is None else tuple(one for one in proposed.placements if one.pod_set not in names)
+    order = [one.name for one in workload.spec.pod_sets]
+    return PlacesWithCards(pod_sets=found.pod_sets, cards=in_order((*others, *found.cards), order))
 
 
 def _assigned(

@@ -5,11 +5,12 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved
 from events.card import Card
 from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReserved, NodeObserved
 from events.preemption import PreemptionOrdered
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
-from events.workload import PodsGone, WorkloadSubmitted
+from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
 from projections.devices.annotations import USE_UUID
 from projections.topology.tree import HOSTNAME
 from tests.stories.small_world import Story, job, platform
@@ -149,6 +150,29 @@ def test_where_leaves_are_wider_than_hosts_pods_get_cards_of_their_nodes() -> No
     found = reserved(story, "pair")
     assert hosts_of(found) == {"r1": 2}
     assert {one.node for one in found.placements} == {"a", "b"}
+
+
+def test_pods_of_a_node_that_is_lost_get_another_host_of_the_rack_with_cards_and_the_others_keep_theirs() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r1"), host("d", "r2"))
+    story.told(asking("pair", count=2)).decided()
+    before = {one.index: one for one in reserved(story, "pair").placements}
+    assert [one.node for one in before.values()] == ["a", "b"]
+    story.told(ObjectRemoved(kind="Node", namespace="", name="a")).decided()
+    given = [one for one in story.decisions if isinstance(one, DevicesReserved)]
+    assert [(one.index, one.node) for one in given[-1].placements] == [(0, "c"), (1, "b")]
+    assert given[-1].placements[1] == before[1]
+    workload = story.world.workloads["team/pair"]
+    assert workload.admitted and not workload.evicted and workload.devices is not None
+    assert workload.devices.placements == given[-1].placements
+    assert not story.world.cards.overfull(["b", "c", "d"])
+
+
+def test_where_no_host_of_the_rack_has_cards_left_the_workload_is_evicted() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("d", "r2"))
+    story.told(asking("pair", count=2)).decided()
+    story.told(ObjectRemoved(kind="Node", namespace="", name="a")).decided()
+    (evicted,) = [one for one in story.decisions if isinstance(one, EvictionOrdered)]
+    assert (evicted.reason, evicted.workload) == ("NodeFailures", "team/pair")
 
 
 def pinned_to(told: WorkloadSubmitted, uuid: str) -> WorkloadSubmitted:
