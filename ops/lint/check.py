@@ -10,6 +10,7 @@ from events.device_config import DeviceConfigObserved
 from events.settings import SettingsObserved
 from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from ops.lint.finding import LintFinding, broken_file, finding
+from ops.lint.hosting import hosting_problems
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from services.jobs.topology_rules import topology_problems
 from services.validation.conversion import STORED, to_v1beta2
@@ -121,6 +122,8 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
     found += [*topology_problems(value, _SETTINGS), *problems_in(value)]
+    if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):
+        found += hosting_problems(value, objects)
     try:
         _translate(value)
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""Cards of the nodes at hand: how large they are, and whether any node has room for as many shares as a pod asks for."""
+"""Cards of the nodes at hand: how large they are, and whether any node has cards and slots for as many shares as are asked for."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,6 +32,16 @@ def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
         return ()
 
 
+def most_cards(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> int:
+    """How many cards of NVIDIA the node has that has most of them; 0 where none is known."""
+    most = 0
+    for node in nodes.values():
+        registered = sum(card.vendor == NVIDIA for card in cards_of(node, config))
+        labels = object_at(node, "metadata", "labels")
+        most = max(most, registered or whole_number(str(labels.get(_COUNTED, ""))) or 0)
+    return most
+
+
 def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> dict[str, int]:
     """By vendor, how many shares of cards the node offers that offers most of them."""
     most: dict[str, int] = {}
@@ -50,8 +60,13 @@ def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> d
 def slot_problems(
     pod: JsonMapping, field: str, nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI
 ) -> list[Problem]:
-    """A problem for each vendor of which a pod asks for more shares than any of these nodes has; none without such nodes."""
-    found: list[Problem] = []
+    """What of a pod's shares no node here has room for: those of a container on cards of their own, all of them in slots.
+
+    Rule: docs/rules/objects.md#gpu-mistakes
+    """
+    found = _card_problems(pod, field, most_cards(nodes, config), config)
+    if found:
+        return found
     for vendor, most in sorted(most_slots(nodes, config).items()):
         count = config.by_word[vendor].resources.count
         init, main = (_asked(objects_at(pod, part), count) for part in ("initContainers", "containers"))
@@ -68,6 +83,22 @@ def slot_problems(
                 )
             )
     return found
+
+
+def _card_problems(pod: JsonMapping, field: str, most: int, config: CardConfig) -> list[Problem]:
+    count = config.by_word[NVIDIA].resources.count
+    return [
+        Problem(
+            field=f"{field}.{part}[{index}].resources.limits.{count}",
+            code="ExceedsCards",
+            what=f"a container asks for {shares} of {count}, and no node here has more than {most} card(s)",
+            consequence="each share of a container is on a card of its own: no node can ever take the pod, whatever the quota",
+            instead=f"{count}: {most} at most; for more of one card a larger {config.by_word[NVIDIA].resources.memory}",
+        )
+        for part in ("initContainers", "containers")
+        for index, shares in enumerate(_asked(objects_at(pod, part), count))
+        if most and shares > most
+    ]
 
 
 def _asked(containers: Sequence[JsonMapping], count: str) -> list[int]:

@@ -57,30 +57,106 @@ def test_what_a_container_asks_of_cards_is_checked(
 
 
 def registered(cards: int, memory: int, split: int) -> str:
-    node = gpu_node("n", product="A100-SXM4-80GB", zone="a", cards=cards, memory_mib=memory, model="A100", split=split)
+    node = gpu_node(
+        "n", product="A100-SXM4-80GB", zone="a", cards=cards, memory_mib=memory, model="NVIDIA-A100", split=split
+    )
     return yaml.safe_dump(node) + "---\n"
 
 
-def test_a_job_that_asks_for_more_shares_than_any_node_has_slots_for_is_told_once(tmp_path: Path) -> None:
-    asks = "nvidia.com/gpu: {}, nvidia.com/gpumem: 8000, nvidia.com/gpucores: 10"
-    wanted = [("error", "ExceedsCardSlots", f"{LIMITS}.nvidia.com/gpu")]
-    node = registered(cards=2, memory=16000, split=4)
-    assert codes(tmp_path, node + job(asks.format(8))) == []
-    assert codes(tmp_path, node + job(asks.format(9))) == wanted
-    counted = (
-        "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: "
-        '{nvidia.com/gpu.count: "2", nvidia.com/gpu.memory: "16384"}}\n---\n'
+ASKS = "nvidia.com/gpu: {}, nvidia.com/gpumem: {}, nvidia.com/gpucores: 10"
+COUNTED = (
+    "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: "
+    '{nvidia.com/gpu.count: "2", nvidia.com/gpu.memory: "16384"}}\n---\n'
+)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_container_that_asks_for_more_shares_than_any_node_has_cards_is_told_once(
+    tmp_path: Path, counted: bool
+) -> None:
+    node = COUNTED if counted else registered(cards=2, memory=16000, split=4)
+    assert codes(tmp_path, node + job(ASKS.format(2, 8000))) == []
+    wanted = [("error", "ExceedsCards", f"{LIMITS}.nvidia.com/gpu")]
+    assert codes(tmp_path, node + job(ASKS.format(3, 8000))) == wanted
+    assert (
+        codes(
+            tmp_path,
+            registered(cards=8, memory=16000, split=4).replace("name: n\n", "name: m\n")
+            + node
+            + job(ASKS.format(3, 8000)),
+        )
+        == []
     )
-    assert codes(tmp_path, counted + job(asks.format(20))) == [], "ten of each card, where nothing else is configured"
-    assert codes(tmp_path, counted + job(asks.format(21))) == wanted
-    both = "nvidia.com/gpu: 5, nvidia.com/gpumem: 8000, nvidia.com/gpucores: 10"
-    pod = yaml.safe_load(job(both))
-    pod["spec"]["template"]["spec"]["containers"] *= 2
-    pod["spec"]["template"]["spec"]["containers"][1] = {
-        **pod["spec"]["template"]["spec"]["containers"][0],
-        "name": "d",
-    }
-    assert codes(tmp_path, node + yaml.safe_dump(pod)) == wanted, "the containers of a pod share a node"
+
+
+def of_containers(count: int, each: str) -> str:
+    value = yaml.safe_load(job(each))
+    pod = value["spec"]["template"]["spec"]
+    pod["containers"] = [{**pod["containers"][0], "name": f"c{index}"} for index in range(count)]
+    return yaml.safe_dump(value)
+
+
+def test_a_pod_that_asks_for_more_shares_than_any_node_has_slots_for_is_told_once(tmp_path: Path) -> None:
+    node = registered(cards=2, memory=16000, split=4)
+    assert codes(tmp_path, node + of_containers(4, ASKS.format(2, 2000))) == []
+    wanted = [("error", "ExceedsCardSlots", f"{LIMITS}.nvidia.com/gpu")]
+    assert codes(tmp_path, node + of_containers(5, ASKS.format(2, 2000))) == wanted, "the containers share a node"
+
+
+def platform_of(*labels: str) -> str:
+    """A queue with the flavors of these pools, and nothing of nodes."""
+    named = ", ".join(f"{{name: {one}, resources: [{{name: cpu, nominalQuota: 99}}]}}" for one in labels)
+    flavors = "".join(
+        f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {{name: {one}}}\n"
+        f"spec: {{nodeLabels: {{pool: {one}}}}}\n---\n"
+        for one in labels
+    )
+    return (
+        f"{flavors}apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {{name: q}}\n"
+        "spec:\n  namespaceSelector: {}\n"
+        f"  resourceGroups: [{{coveredResources: [cpu], flavors: [{named}]}}]\n---\n"
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: lq, namespace: a}\n"
+        "spec: {clusterQueue: q}\n---\n"
+    )
+
+
+def of_pool(pool: str, cpu: int) -> str:
+    return (
+        f"apiVersion: v1\nkind: Node\nmetadata: {{name: n-{pool}, labels: {{pool: {pool}}}}}\n"
+        f"status: {{allocatable: {{cpu: {cpu}}}}}\n---\n"
+    )
+
+
+QUEUED = "name: j, namespace: a, labels: {kueue.x-k8s.io/queue-name: lq}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "told"),
+    [
+        (("small", "large"), False),
+        (("small",), True),
+        (("small", "other"), True),
+        ((), False),
+    ],
+)
+def test_a_job_that_no_node_of_its_flavors_can_ever_host_is_told_with_what_they_lack(
+    tmp_path: Path, nodes: tuple[str, ...], told: bool
+) -> None:
+    sizes = {"small": 4, "large": 32, "other": 64}
+    text = platform_of("small", "large") + "".join(of_pool(one, sizes[one]) for one in nodes)
+    path = tmp_path / "it.yaml"
+    path.write_text(text + job("cpu: 16", QUEUED))
+    found = [one for one in lint([path]) if one.code == "NoNodeCanHost"]
+    assert bool(found) is told
+    for one in found:
+        assert one.field == "spec.template.spec.containers" and "n-small: cpu 16 of 4" in one.what
+        assert "n-other" not in one.what and "of large, small" in one.what
+
+
+def test_cards_that_are_too_small_on_every_node_are_told_with_the_reasons_of_the_cards(tmp_path: Path) -> None:
+    node = registered(cards=2, memory=16000, split=4)
+    (found,) = codes(tmp_path, node + of_containers(3, ASKS.format(1, 12000)))
+    assert found == ("error", "NoNodeCanHost", "spec.template.spec.containers")
 
 
 def test_a_quota_is_compared_with_the_cards_that_the_nodes_of_its_flavor_have_registered(tmp_path: Path) -> None:
