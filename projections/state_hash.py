@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from projections.queues.state import QueueState
 from projections.world import World
 
 _encoder = msgspec.json.Encoder(order="deterministic")
@@ -119,7 +120,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def scan_of(world: World, cluster_queue: str) -> tuple[str, bool, bool, bool] | None:
+def scan_of(world: QueueState, cluster_queue: str) -> tuple[str, bool, bool, bool] | None:
     """The workload of a queue that tries its flavors one by one, and whether its tree is as it was when it began, whether no quota came
     back since, and whether it has been through all of them."""
     line = world.lines.of(cluster_queue)
@@ -127,7 +128,7 @@ def scan_of(world: World, cluster_queue: str) -> tuple[str, bool, bool, bool] | 
     return next(((key, one.began == came, one.stamp == stamp, one.done) for key, one in line.scan.items()), None)
 
 
-def stale_classes(world: World, cluster_queue: str) -> list[str]:
+def stale_classes(world: QueueState, cluster_queue: str) -> list[str]:
     """The classes of refused workloads of a queue that may be tried again."""
     stamp = world.stamp(cluster_queue)
     classes = world.lines.of(cluster_queue).classes

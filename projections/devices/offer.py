@@ -12,12 +12,14 @@ import msgspec
 from events.amount import UNLIMITED
 from events.card import Card
 from events.settings import DevicePolicy
+from projections.configuration import Configuration
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.card_stakes import POD
 from projections.devices.state import DeviceState, config_of
 from projections.devices.use import IDLE, CardUse
 from projections.devices.vendor import Vendor
+from projections.nodes.state import NodeState
 
 COUNT, MEMORY, CORES = "count", "memory", "cores"
 PERCENT = 100
@@ -91,14 +93,14 @@ def cap(world: DeviceState, flavor: str, resource: str) -> int | None:
     return None if offer is None else max(offer.offered, 0)
 
 
-def any_cap(world: DeviceState) -> bool:
+def any_cap(world: Configuration) -> bool:
     """Whether the cards bound the quota of any flavor."""
     return DevicePolicy.CAP in world.settings.device_policies.values() or any(
         flavor.device_policy is DevicePolicy.CAP for flavor in world.flavors.values()
     )
 
 
-def policy_of(world: DeviceState, flavor: str) -> DevicePolicy:
+def policy_of(world: Configuration, flavor: str) -> DevicePolicy:
     """What the cards that are really there mean for a flavor: by its own word, else by the settings'."""
     known = world.flavors.get(flavor)
     if known is not None and known.device_policy is not None:
@@ -106,7 +108,7 @@ def policy_of(world: DeviceState, flavor: str) -> DevicePolicy:
     return world.settings.device_policies.get(flavor, DevicePolicy.IGNORE)
 
 
-def nominal_of(world: DeviceState, flavor: str) -> dict[str, int]:
+def nominal_of(world: Configuration, flavor: str) -> dict[str, int]:
     """What all cluster queues and cohorts promise of a flavor, by resource."""
     found: dict[str, int] = {}
     for owner in (*world.cluster_queues.values(), *world.cohorts.values()):
@@ -151,7 +153,7 @@ def _totals(world: DeviceState, labels: Mapping[str, str], vendor: Vendor, what:
     return totals
 
 
-def _nodes(cards: CardHoldings, world: DeviceState, labels: Mapping[str, str]) -> Iterable[str]:
+def _nodes(cards: CardHoldings, world: NodeState, labels: Mapping[str, str]) -> Iterable[str]:
     for node in cards.nodes:
         seen = world.nodes.get(node)
         if seen is not None and all(seen.labels.get(key) == value for key, value in labels.items()):

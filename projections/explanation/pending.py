@@ -10,11 +10,14 @@ from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.node_lock import waited_for
+from projections.devices.state import DeviceState
 from projections.explanation.read_models import cluster_queue_name, job_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
+from projections.nodes.state import NodeState
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
 from projections.queues.order import order_in_line
+from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
 from projections.workloads.lifecycle import Workload
@@ -46,7 +49,7 @@ FIXES: Mapping[str, str] = {
 """What would let a workload in, by the reason for which it waits."""
 
 
-def outline(world: PreemptionState, workload: Workload) -> Explanation:
+def outline(world: QueueState, workload: Workload) -> Explanation:
     """The workload's identity and state, before any reason is looked for."""
     state = state_of(workload)
     return Explanation(
@@ -61,7 +64,7 @@ def outline(world: PreemptionState, workload: Workload) -> Explanation:
     )
 
 
-def holding(world: PreemptionState, workload: Workload, explanation: Explanation, at: Millis) -> None:
+def holding(world: DeviceState, workload: Workload, explanation: Explanation, at: Millis) -> None:
     """Why a workload that holds quota does not run yet, if it does not."""
     if explanation.state == "stopping":
         explanation.tier, explanation.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
@@ -91,7 +94,7 @@ def holding(world: PreemptionState, workload: Workload, explanation: Explanation
         explanation.reason, explanation.message = workload.devices.refused, workload.devices.message
 
 
-def _locks(world: PreemptionState, workload: Workload, at: Millis) -> list[str]:
+def _locks(world: NodeState, workload: Workload, at: Millis) -> list[str]:
     """What its pods that are not bound yet wait for on the nodes that they go to."""
     nodes = sorted({one.node for one in (workload.devices.placements if workload.devices is not None else ())})
     own = {key for key, pod in world.pods.items() if pod.workload == workload.key}
@@ -188,7 +191,7 @@ def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
     return Tier.QUEUE if short and limited else Tier.COHORT
 
 
-def place_in_line(world: PreemptionState, workload: Workload) -> QueuePosition:
+def place_in_line(world: QueueState, workload: Workload) -> QueuePosition:
     """Its place among all who wait for its cluster queue: in line, or beside it since they were refused; none while it is held back."""
     if not workload.line:
         return QueuePosition()
@@ -202,7 +205,7 @@ def place_in_line(world: PreemptionState, workload: Workload) -> QueuePosition:
     return QueuePosition(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))
 
 
-def ahead_of(world: PreemptionState, workload: Workload) -> list[str]:
+def ahead_of(world: QueueState, workload: Workload) -> list[str]:
     """All who are before it in its line, the nearest first."""
     if not workload.line:
         return []

@@ -14,6 +14,7 @@ from projections.fair_sharing.decay import BITS, entry_part
 from projections.fair_sharing.ledger import Entered, Ledger, settled
 from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
+from projections.quota.state import QuotaState
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
 
@@ -78,7 +79,7 @@ def enroll(world: LedgerState, changed: ClusterQueueObserved | SettingsObserved,
 
 
 def _standing(
-    world: LedgerState, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
+    world: QuotaState, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
 ) -> Entered | None:
     """What should be counted for a workload as it stands; it counts in the local queue through which it was admitted."""
     if workload is None or workload.admission is None or not by_usage(world, workload.admission.cluster_queue):

@@ -16,8 +16,10 @@ from projections.preemption.claims import end_claim
 from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import enqueue
+from projections.queues.state import QueueState
 from projections.workloads.conditions import in_line, parked
 from projections.workloads.lifecycle import REQUEUED, Workload, with_condition
+from projections.workloads.state import WorkloadState
 
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
 
@@ -41,7 +43,7 @@ def evolve_lines(world: PreemptionState, event: LineEvent, position: LogPosition
             assert_never(event)
 
 
-def _queue(world: PreemptionState, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
+def _queue(world: QueueState, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
     if workload.line and workload.line != cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     queued = in_line(workload, world.settings, position)
@@ -63,7 +65,7 @@ def _park(world: PreemptionState, workload: Workload, event: WorkloadParked, pos
     world.put_workload(replace(changed, line=event.cluster_queue, decided=position.sequence))
 
 
-def _requeue(world: PreemptionState, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
+def _requeue(world: WorkloadState, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
     condition = Condition(
         type=REQUEUED,
         status=ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE,

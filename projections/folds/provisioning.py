@@ -16,6 +16,7 @@ from events.provisioning import (
 )
 from events.workload import CheckStatus
 from projections.checks.provisioning import CONFIG_KIND
+from projections.checks.state import ProvisioningState
 from projections.configuration import accept
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_users_of_check
@@ -104,7 +105,7 @@ def _retry_users_of_config(world: QueueState, config: str) -> None:
             retry_users_of_check(world, name)
 
 
-def _see(world: QueueState, event: ProvisioningRequestObserved) -> None:
+def _see(world: ProvisioningState, event: ProvisioningRequestObserved) -> None:
     key = f"{event.namespace}/{event.name}"
     _lose(world, key)
     world.trail.put(world.provisioning_requests, key, event)
@@ -114,7 +115,7 @@ def _see(world: QueueState, event: ProvisioningRequestObserved) -> None:
     _review(world.workloads, world.work, event.workload)
 
 
-def _lose(world: QueueState, key: str) -> None:
+def _lose(world: ProvisioningState, key: str) -> None:
     known = world.provisioning_requests.get(key)
     if known is None:
         return

@@ -35,6 +35,7 @@ from events.workload import (
 from projections.log_position import LogPosition
 from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
+from projections.quota.state import QuotaState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Aside, Scope, aside_key, asides_of
 from projections.workloads.lifecycle import with_condition, with_news
 
@@ -93,7 +94,7 @@ def take_up_again(world: PreemptionState, event: AnyEvent, position: LogPosition
             _take_up(world, key, position)
 
 
-def _concerns(world: PreemptionState, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR0911 - one case after the other
+def _concerns(world: QuotaState, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR0911 - one case after the other
     match event:
         case (
             WorkloadSubmitted()
@@ -143,7 +144,7 @@ def _concerns(world: PreemptionState, event: AnyEvent, aside: Aside) -> bool:  #
             return False
 
 
-def _tree_of(world: PreemptionState, aside: Aside) -> str | None:
+def _tree_of(world: QuotaState, aside: Aside) -> str | None:
     workload = world.workloads.get(aside.name) if aside.scope is Scope.WORKLOAD else None
     queue = world.cluster_queue_of(workload) if workload is not None else None
     return world.quota.root_of(queue.name) if queue is not None else None

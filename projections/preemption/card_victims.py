@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from events.device import NodeObserved, PodPlacement
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.gang import Gang, place
+from projections.devices.state import DeviceState
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.preemption.classic import discharge, still_borrows
 from projections.preemption.state import PreemptionState
@@ -41,7 +42,7 @@ def with_card_victims(
     return victims if more and (not left or _suffice(world, victims, gangs)) else None
 
 
-def _suffice(world: PreemptionState, victims: Sequence[Candidate], gangs: Sequence[Gang]) -> bool:
+def _suffice(world: DeviceState, victims: Sequence[Candidate], gangs: Sequence[Gang]) -> bool:
     """Whether the cards of victims suffice as they are: those on their way back may be first for somebody else.
 
     Without this, two who each count on what the other's victims leave preempt them in turns for ever.
@@ -52,7 +53,7 @@ def _suffice(world: PreemptionState, victims: Sequence[Candidate], gangs: Sequen
         return _placed(world.cards, world.nodes, world.trail, gangs)
 
 
-def cards_coming_back(world: PreemptionState, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
+def cards_coming_back(world: DeviceState, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
     """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
     with world.trial():
         vacate_leavers(world.workloads, world.cards)
@@ -60,7 +61,7 @@ def cards_coming_back(world: PreemptionState, gangs: Sequence[Gang]) -> tuple[Po
 
 
 def _by_right(
-    world: PreemptionState, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
+    world: DeviceState, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
 ) -> list[Candidate]:
     """First of all candidates, for who does not borrow then; else of those who may be preempted though he borrows.
 

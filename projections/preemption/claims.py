@@ -10,6 +10,7 @@ from projections.preemption.requested import ANY_ADMISSION, still_holds
 from projections.preemption.state import PreemptionState
 from projections.quota.columns import Usage
 from projections.quota.node import Node
+from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
 
@@ -36,7 +37,7 @@ def end_claim(claims: dict[str, RoomClaimed], quota: QuotaTree, trail: Trail, pr
         quota.remove_usage(claim.cluster_queue, {})
 
 
-def _kept(world: PreemptionState, claim: RoomClaimed) -> Usage:
+def _kept(world: QuotaState, claim: RoomClaimed) -> Usage:
     kept: Usage = {}
     for room in claim.rooms:
         column = world.quota.column(room.flavor, room.resource)

@@ -11,6 +11,8 @@ from events.quota import AdmissionCheckObserved, ClusterQueueObserved, StopPolic
 from projections.budgets.enforcement import CONTROLLER as BUDGET_CONTROLLER
 from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
 from projections.checks.provisioning import config_problem
+from projections.checks.state import ProvisioningState
+from projections.configuration import Configuration
 from projections.feature_gates import enabled
 from projections.queues.state import QueueState
 
@@ -52,7 +54,7 @@ def inactive_reasons(world: QueueState, name: str) -> list[tuple[str, str]]:
     return [*found, *_checks_amiss(world, queue), *_topologies_missing(world, queue)]
 
 
-def _checks_amiss(world: QueueState, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
+def _checks_amiss(world: ProvisioningState, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if not queue.checks:
         return found
@@ -67,7 +69,7 @@ def _checks_amiss(world: QueueState, queue: ClusterQueueObserved) -> list[tuple[
     return found
 
 
-def _topologies_missing(world: QueueState, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
+def _topologies_missing(world: Configuration, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
     """Flavors of a queue whose topology is not there (docs/rules/topology.md#topology-not-found)."""
     names = dict.fromkeys(quotas.flavor for group in queue.groups for quotas in group.flavors)
     flavors = [flavor for name in names if (flavor := world.flavors.get(name)) is not None and flavor.topology]
@@ -87,7 +89,7 @@ def is_ours(checks: Mapping[str, AdmissionCheckObserved], check: str) -> bool:
     return checks[check].controller in OURS
 
 
-def check_active(world: QueueState, check: str) -> ActiveCondition:
+def check_active(world: ProvisioningState, check: str) -> ActiveCondition:
     """Whether a check is active: by what is known of ours, by what its controller says of any other."""
     found = world.checks[check]
     if not is_ours(world.checks, check):

@@ -8,6 +8,7 @@ A change of quota has refused workloads tried again by itself; everything else t
 from projections.queues.enqueue import reclass
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
+from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
 from projections.work_queue import WorkQueue
@@ -55,7 +56,7 @@ def review_local_queue(by_local_queue: dict[str, dict[str, None]], work: WorkQue
         work.mark_dirty(workload)
 
 
-def review_cluster_queue(world: QueueState, name: str) -> None:
+def review_cluster_queue(world: QuotaState, name: str) -> None:
     """Have all workloads whose local queue leads to this cluster queue looked at."""
     for key in world.local_queues_of.get(name, ()):
         review_local_queue(world.by_local_queue, world.work, key)

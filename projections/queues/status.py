@@ -11,17 +11,21 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, LocalQueueObserved, StopPolicy
 from events.settings import SettingsObserved
+from projections.checks.state import ProvisioningState
 from projections.fair_sharing.decay import BITS
 from projections.fair_sharing.ledger import Ledger, settled
 from projections.fair_sharing.share import share_of
+from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.queues.state import QueueState
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
+from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
 from projections.set_aside.left_alone import queue_left_alone
 from projections.set_aside.records import Aside
+from projections.workloads.state import WorkloadState
 
 NOT_PENDING = frozenset({"Deactivated", "AdmissionGated", "OnHold"})
 """Reasons to be parked under which Kueue does not even keep a workload in its queue."""
@@ -86,7 +90,7 @@ class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
 Status: TypeAlias = QueueStatus | CohortStatus | CheckStatus
 
 
-def check_status(world: QueueState, name: str) -> CheckStatus:
+def check_status(world: ProvisioningState, name: str) -> CheckStatus:
     """What is shown of an admission check of ours."""
     check = world.checks[name]
     return CheckStatus(uid=check.uid, generation=check.generation, standing=check_active(world, name))
@@ -171,7 +175,7 @@ def local_queue_status(world: QueueState, key: str, tally: Tally, at: Millis) ->
     )
 
 
-def without_cluster_queue(world: QueueState, key: str) -> Tally:
+def without_cluster_queue(world: WorkloadState, key: str) -> Tally:
     """The pending workloads of a local queue whose cluster queue does not exist."""
     local_queue = world.local_queues[key]
     waiting = [
@@ -182,7 +186,7 @@ def without_cluster_queue(world: QueueState, key: str) -> Tally:
     return Tally(pending=len(waiting) if local_queue.stop is StopPolicy.NONE else 0)
 
 
-def cohort_status(world: QueueState, name: str) -> CohortStatus:
+def cohort_status(world: QuotaState, name: str) -> CohortStatus:
     """The status of a cohort."""
     return CohortStatus(
         uid=world.cohorts[name].uid, share=_share(world.settings, world.quota, world.quota.cohorts[name])
@@ -195,7 +199,7 @@ def sampled_at(settings: SettingsObserved, at: Millis) -> Millis:
     return 0 if rule is None else at - at % max(rule.sampling, 1)
 
 
-def _past(world: QueueState, local_queue: LocalQueueObserved, key: str, at: Millis) -> PastUse | None:
+def _past(world: LedgerState, local_queue: LocalQueueObserved, key: str, at: Millis) -> PastUse | None:
     rule = world.settings.admission_fair_sharing
     if rule is None or not by_usage(world, local_queue.cluster_queue):
         return None
@@ -211,7 +215,7 @@ def _share(settings: SettingsObserved, quota: QuotaTree, node: Node) -> int | No
     return share_of(node, quota.columns.names).rounded()
 
 
-def _uses(world: QueueState, queue: ClusterQueueObserved, node: Node | None, usage: Usage) -> tuple[FlavorUse, ...]:
+def _uses(world: QuotaState, queue: ClusterQueueObserved, node: Node | None, usage: Usage) -> tuple[FlavorUse, ...]:
     """Every flavor in the order of the specification, every resource by name, also where nothing is taken."""
     uses: list[FlavorUse] = []
     lends = node is not None and node.parent is not None

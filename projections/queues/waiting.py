@@ -6,7 +6,7 @@ import msgspec
 
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.queues.status import NOT_PENDING
@@ -27,7 +27,7 @@ def beside(world: QueueState, cluster_queue: str) -> list[str]:
     return [key for key, why in world.lines.of(cluster_queue).parked.items() if why not in NOT_PENDING]
 
 
-def asked(world: QueueState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:
+def asked(world: DeviceState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:
     """What workloads ask for together, as the queue would be charged for it; those of one class ask for the same."""
     covers_pods = any(PODS in group.resources for group in queue.groups)
     classes: dict[str, list[Workload]] = {}
@@ -40,7 +40,7 @@ def asked(world: QueueState, queue: ClusterQueueObserved, keys: Iterable[str]) -
     return total
 
 
-def _asked_by(world: QueueState, workload: Workload, *, covers_pods: bool) -> Requests:
+def _asked_by(world: DeviceState, workload: Workload, *, covers_pods: bool) -> Requests:
     total: Requests = {}
     for pod_set in workload.spec.pod_sets:
         count = max(pod_set.count - workload.reclaimable.get(pod_set.name, 0), 0)

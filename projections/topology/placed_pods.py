@@ -7,6 +7,8 @@ from events.device import PodObserved
 from events.topology import TopologyRequest
 from projections.devices.card_holdings import TERMINAL
 from projections.devices.pod_cards import assigned, needs_pins
+from projections.devices.state import DeviceState
+from projections.nodes.state import NodeState
 from projections.topology.state import TopologyState
 from projections.topology.ungating import PlacedPod, PlacedPodSet, node_selectors
 from projections.workloads.lifecycle import Workload
@@ -80,7 +82,7 @@ def pod_homes(world: TopologyState, workload: Workload) -> dict[str, dict[str, d
     }
 
 
-def _homes_of_cards(world: TopologyState, workload: Workload) -> dict[str, str]:
+def _homes_of_cards(world: DeviceState, workload: Workload) -> dict[str, str]:
     """By UID of a pod that has cards of its own, the node that they are on."""
     known = assigned(world, workload)
     if not known or workload.devices is None:
@@ -89,6 +91,6 @@ def _homes_of_cards(world: TopologyState, workload: Workload) -> dict[str, str]:
     return {one.uid: nodes[one.pod_set, one.index] for one in known if (one.pod_set, one.index) in nodes}
 
 
-def _values(world: TopologyState, node: str | None, levels: tuple[str, ...]) -> tuple[str, ...]:
+def _values(world: NodeState, node: str | None, levels: tuple[str, ...]) -> tuple[str, ...]:
     known = None if node is None else world.nodes.get(node)
     return () if known is None else tuple(known.labels.get(level, "") for level in levels)

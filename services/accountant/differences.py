@@ -12,6 +12,8 @@ from events.event import Millis
 from projections.devices.card_care import OVERDUE
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.drift import NOTES, card_findings
+from projections.devices.state import DeviceState
+from projections.queues.state import QueueState
 from projections.set_aside.records import Scope
 from projections.world import World
 from services.accountant.guarding import each, one
@@ -26,14 +28,14 @@ def differences(world: World, at: Millis) -> Iterator[Decision]:
         world.cards.mark_card_done(card)
 
 
-def overdue(world: World, at: Millis) -> Iterator[Decision]:
+def overdue(world: QueueState, at: Millis) -> Iterator[Decision]:
     """Report pods that should have released their cards by now; the cards count as held until the pods are proven gone."""
     care = world.cards.care
     pods = sorted(care.suspects.keys() - care.stale.keys())
     yield from each(world, Scope.POD, pods, lambda pod: _overdue(world.cards, pod, at))
 
 
-def _of_card(world: World, card: str, at: Millis) -> list[Decision]:
+def _of_card(world: DeviceState, card: str, at: Millis) -> list[Decision]:
     found = {
         (one.kind, one.holder, one.node): one
         for one in card_findings(world.cards, world.nodes, card)

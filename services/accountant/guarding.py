@@ -6,21 +6,21 @@ from functools import partial
 from events.catalogue import Decision
 from events.setting_aside import SetAside
 from projections.set_aside.records import Scope, is_aside
-from projections.world import World
+from projections.set_aside.state import SetAsideState
 from services.runtime.guard import guarded
 
 REVIEWER = "accountant"
 
 
 def each(
-    world: World, scope: Scope, names: Iterable[str], decide: Callable[[str], Iterable[Decision]]
+    world: SetAsideState, scope: Scope, names: Iterable[str], decide: Callable[[str], Iterable[Decision]]
 ) -> Iterator[Decision]:
     """The decisions about each name, one after the other: each is decided on the world that the one before has left."""
     for name in names:
         yield from one(world, scope, name, partial(decide, name))
 
 
-def one(world: World, scope: Scope, name: str, decide: Callable[[], Iterable[Decision]]) -> list[Decision]:
+def one(world: SetAsideState, scope: Scope, name: str, decide: Callable[[], Iterable[Decision]]) -> list[Decision]:
     """The decisions about one name, or that it is set aside because of an error; nothing while it is set aside."""
     if is_aside(world.aside, REVIEWER, scope, name):
         return []

@@ -11,6 +11,7 @@ from events.setting_aside import SetAside
 from projections.devices.pod_cards import next_assignments
 from projections.set_aside.records import Scope, is_aside
 from projections.topology.placed_pods import pod_homes
+from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.accountant.release import REVIEWER
@@ -27,7 +28,7 @@ def assignments(world: World) -> Iterator[Decision]:
         yield from (decided,) if isinstance(decided, SetAside) else decided
 
 
-def _assigned(world: World, workload: Workload) -> list[Decision]:
+def _assigned(world: TopologyState, workload: Workload) -> list[Decision]:
     if not workload.admitted or workload.evicted or workload.finished:
         return []
     return list(next_assignments(world, workload, pod_homes(world, workload)))

@@ -6,6 +6,7 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import DevicesReleased
 from projections.devices.card_holdings import CardHoldings, Holding
+from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from projections.workloads.lifecycle import Workload
 from projections.world import World
@@ -24,7 +25,7 @@ def releases(world: World) -> Iterator[Decision]:
         world.cards.mark_workload_done(key)
 
 
-def releases_of(world: World, key: str) -> Iterator[Decision]:
+def releases_of(world: DeviceState, key: str) -> Iterator[Decision]:
     """Release those attempts of one workload that are proven to be over."""
     for holding in world.cards.attempts_of(key):
         proof = release_proof(world.workloads, world.cards, holding)

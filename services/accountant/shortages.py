@@ -9,12 +9,13 @@ from events.catalogue import Decision
 from events.device import CapacityCovered, CapacityShort
 from events.settings import DevicePolicy
 from projections.devices.offer import Offer, offers, policy_of
+from projections.devices.state import DeviceState
+from projections.queues.state import QueueState
 from projections.set_aside.records import Scope
-from projections.world import World
 from services.accountant.guarding import each
 
 
-def shortages(world: World) -> Iterator[Decision]:
+def shortages(world: QueueState) -> Iterator[Decision]:
     """Report a shortage when it appears or its numbers change, and when it is over."""
     reported = world.cards.care.short
     known = sorted(world.flavors)
@@ -22,7 +23,7 @@ def shortages(world: World) -> Iterator[Decision]:
     yield from each(world, Scope.FLAVOR, (*known, *gone), lambda flavor: _of_flavor(world, flavor))
 
 
-def _of_flavor(world: World, flavor: str) -> list[Decision]:
+def _of_flavor(world: DeviceState, flavor: str) -> list[Decision]:
     reported = {key: numbers for key, numbers in world.cards.care.short.items() if key.partition("/")[0] == flavor}
     events: list[Decision] = []
     for offer in offers(world, flavor) if policy_of(world, flavor) is not DevicePolicy.IGNORE else ():

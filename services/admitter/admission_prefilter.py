@@ -14,11 +14,11 @@ from projections.devices.offer import any_cap
 from projections.flavors.mode import lowest_that_fits
 from projections.flavors.plan import FlavorOption, GroupPlan, Plan
 from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, reported_reason, worst
+from projections.preemption.state import PreemptionState
 from projections.quota.columns import Column
 from projections.quota.holders import QuotaHolders
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 _DEPTH = 2
 """A queue and its cohort: with more above them, an ancestor's own quota may give the right to preempt."""
@@ -29,7 +29,7 @@ class _Else(Enum):
     OPEN = "it may fit, or room may be made"
 
 
-def refused_again(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+def refused_again(world: PreemptionState, workload: Workload, plan: Plan, node: Node) -> bool:
     """Whether a workload would be refused again, for the same reason as last time; False when in doubt."""
     last = workload.attempt
     if not isinstance(last, AdmissionRefused) or _in_doubt(world, workload, plan, node):
@@ -55,7 +55,7 @@ def refused_again(world: World, workload: Workload, plan: Plan, node: Node) -> b
     return blocked and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
 
 
-def _in_doubt(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+def _in_doubt(world: PreemptionState, workload: Workload, plan: Plan, node: Node) -> bool:
     """Whether the answer depends on more than the quota of the queue and its cohort."""
     rules = plan.queue.preemption
     if rules.reclaim_within_cohort is not PreemptionPolicy.ANY or world.settings.fair_sharing:

@@ -13,21 +13,22 @@ from events.quota import ClusterQueueObserved
 from projections.preemption.candidates import Candidate, Variant, holder_of_quota
 from projections.preemption.classic import discharge
 from projections.preemption.policy import protected, satisfies_policy
+from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.node import Node
+from projections.quota.state import QuotaState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.admitter.entry import Entry
 
 
-def workloads_over_limit(world: World, queue: ClusterQueueObserved) -> int:
+def workloads_over_limit(world: QuotaState, queue: ClusterQueueObserved) -> int:
     """How many workloads of the queue have to release their quota before another one may hold any; 0 without a limit."""
     if queue.max_concurrent is None:
         return 0
     return max(len(world.holders(queue.name)) - queue.max_concurrent + 1, 0)
 
 
-def victims_over_limit(world: World, entry: Entry, at: Millis) -> list[Candidate]:
+def victims_over_limit(world: PreemptionState, entry: Entry, at: Millis) -> list[Candidate]:
     """The workloads of the queue that have to release their quota before the entry may hold any; none if too few may go."""
     missing = workloads_over_limit(world, entry.queue)
     going = [] if entry.node is None else _may_go(world, entry.workload, entry.queue, entry.node, at)[:missing]
@@ -39,7 +40,7 @@ def limit_message(queue: ClusterQueueObserved) -> str:
     return f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
 
 
-def discharge_from_queue(world: World, queue: ClusterQueueObserved, going: Sequence[Candidate]) -> None:
+def discharge_from_queue(world: QuotaState, queue: ClusterQueueObserved, going: Sequence[Candidate]) -> None:
     """Take these holders away from the queue; within a trial."""
     for victim in going:
         discharge(world.trail, victim)
@@ -59,7 +60,9 @@ def add_victims_over_limit(entry: Entry, going: Sequence[Candidate]) -> None:
         pod_set.reasons = [*pod_set.reasons, message]
 
 
-def _may_go(world: World, workload: Workload, queue: ClusterQueueObserved, node: Node, at: Millis) -> list[Candidate]:
+def _may_go(
+    world: PreemptionState, workload: Workload, queue: ClusterQueueObserved, node: Node, at: Millis
+) -> list[Candidate]:
     """Workloads of the queue that may go: those leaving already, then those that `withinClusterQueue` lets be preempted."""
     holders = world.holders(queue.name)
     policy = queue.preemption.within_cluster_queue

@@ -8,7 +8,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
 from projections.devices.requests import asks_for_cards
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.quota.tree import QuotaTree
@@ -110,14 +110,14 @@ def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
     return events
 
 
-def admission_of(world: World, workload: Workload) -> list[Decision]:
+def admission_of(world: DeviceState, workload: Workload) -> list[Decision]:
     """`WorkloadAdmitted` for a workload with reserved quota whose checks and devices are ready; else nothing."""
     if workload.admission is None or not may_be_admitted(world, workload):
         return []
     return [WorkloadAdmitted(workload=workload.key, cluster_queue=workload.admission.cluster_queue)]
 
 
-def may_be_admitted(world: World, workload: Workload) -> bool:
+def may_be_admitted(world: DeviceState, workload: Workload) -> bool:
     """Whether quota is reserved, every required check is ready, and devices are allocated if the workload asks for any."""
     if workload.admission is None or workload.admitted or workload.evicted or workload.finished:
         return False

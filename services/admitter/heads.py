@@ -13,6 +13,8 @@ from projections.devices.state import config_of
 from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.pending_queues import ParkedClass, PendingQueue, Place
+from projections.queues.state import QueueState
+from projections.quota.state import QuotaState
 from projections.world import World
 from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_of
@@ -38,7 +40,7 @@ def heads(world: World, tree: str, at: Millis) -> list[Head]:
     return found
 
 
-def changes_with_time(world: World, tree: str) -> bool:
+def changes_with_time(world: QuotaState, tree: str) -> bool:
     """Whether the heads of a tree may change by time alone, because past usage decays (admission fair sharing)."""
     return world.settings.admission_fair_sharing is not None and any(
         by_usage(world, name) for name in world.quota.members(tree)
@@ -66,7 +68,7 @@ def _note(world: World, queue: ClusterQueueObserved, kind: str, line: PendingQue
     world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
 
 
-def _moment(world: World, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
+def _moment(world: QueueState, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
     """A version of all that the answer for a queue's parked classes depends on: the same version, the same answer."""
     changes = world.quota.changed(queue.name) + world.lines.of(queue.name).news[0]
     if world.cards.nodes and any(not config_of(world).names.isdisjoint(group.resources) for group in queue.groups):

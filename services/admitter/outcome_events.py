@@ -20,14 +20,16 @@ from projections.flavors.scan import went_through_all
 from projections.preemption.candidates import Candidate
 from projections.preemption.considered import ConsideredHolders, considered
 from projections.preemption.requested import ANY_ADMISSION
+from projections.preemption.state import PreemptionState
 from projections.queues.requeue_rule import stays_in_line
+from projections.queues.state import QueueState
+from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
-from projections.world import World
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
 from services.admitter.entry import Entry, needed_by, preemption_context_of
 
 
-def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
+def request_event(world: PreemptionState, entry: Entry) -> PreemptionRequested | None:
     """The preemption request of an entry; None when the same one is open already."""
     if entry.assignment is None:
         return None
@@ -63,7 +65,7 @@ def _admissions(victims: Iterable[Victim]) -> set[tuple[str, int]]:
     return {(victim.workload, victim.admission) for victim in victims}
 
 
-def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
+def refusal_event(world: QueueState, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
     """The refusal of an entry, by default with its own reason and message; None when the same is on record already."""
     own_reason, own_message = entry.refusal()
     reason, message = reason or own_reason, message or own_message
@@ -114,7 +116,7 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)
 
 
-def _considered(world: World, entry: Entry) -> ConsideredHolders:
+def _considered(world: QuotaState, entry: Entry) -> ConsideredHolders:
     if entry.assignment is None or entry.node is None:
         return ConsideredHolders()
     context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world.quota, entry.assignment))

@@ -11,8 +11,10 @@ from events.event import Millis
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quantity import from_units
 from events.timestamp import format_timestamp
+from projections.configuration import Configuration
 from projections.folds.set_aside import SET_ASIDE, TAKEN_UP
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, is_ours
+from projections.queues.state import QueueState
 from projections.queues.status import (
     CheckStatus,
     FlavorUse,
@@ -29,6 +31,7 @@ from projections.queues.status import (
     without_cluster_queue,
 )
 from projections.set_aside.left_alone import queue_left_alone
+from projections.workloads.state import WorkloadState
 from projections.world import World
 
 Place: TypeAlias = tuple[str, str, str]
@@ -45,7 +48,7 @@ class Statuses:
         self._signs: dict[str, tuple[Any, ...]] = {}
         self._touched: set[str] = set()
 
-    def touch(self, world: World, workloads: Iterable[str]) -> None:
+    def touch(self, world: WorkloadState, workloads: Iterable[str]) -> None:
         """Mark the queues of these workloads for a new look."""
         for key in workloads:
             workload = world.workloads.get(key)
@@ -76,7 +79,7 @@ class Statuses:
         self.reported.update(news)
         return news
 
-    def _stale(self, world: World, at: Millis) -> list[str]:
+    def _stale(self, world: QueueState, at: Millis) -> list[str]:
         touched, self._touched = self._touched, set()
         stale: list[str] = []
         for name in sorted(world.cluster_queues):
@@ -89,7 +92,7 @@ class Statuses:
         return stale
 
 
-def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
+def _signs(world: QueueState, name: str, at: Millis) -> tuple[Any, ...]:
     line = world.lines.of(name)
     node = world.quota.queues[name]
     return (
@@ -107,7 +110,7 @@ def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
     )
 
 
-def _of_cluster_queue(world: World, name: str, at: Millis) -> dict[Place, Status]:
+def _of_cluster_queue(world: QueueState, name: str, at: Millis) -> dict[Place, Status]:
     counted = tallies(world, name)
     found: dict[Place, Status] = {("ClusterQueue", "", name): cluster_queue_status(world, name, counted)}
     for key in sorted(world.local_queues_of.get(name, ())):
@@ -121,7 +124,7 @@ def _local_queue_place(key: str) -> Place:
     return ("LocalQueue", namespace, name)
 
 
-def _exists(world: World, place: Place) -> bool:
+def _exists(world: Configuration, place: Place) -> bool:
     match place:
         case "ClusterQueue", _, name:
             return name in world.cluster_queues

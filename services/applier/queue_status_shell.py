@@ -16,6 +16,8 @@ from events.event import Millis
 from events.json_object import JsonObject
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status
+from projections.quota.state import QuotaState
+from projections.workloads.state import WorkloadState
 from projections.world import World
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.queue_status import Place, Statuses, status_patch
@@ -132,13 +134,13 @@ class QueueStatusWriter:
             log.error("failed on a status", object="/".join(place), exc_info=problem)
             self._shown.pop(place, None)
 
-    def _ask(self, world: World, due: Millis) -> None:
+    def _ask(self, world: WorkloadState, due: Millis) -> None:
         """Have the partition take a turn then, also when nothing else happens."""
         if self._asked <= self._clock.now() or due < self._asked:
             self._asked = due
             world.look_again(due)
 
-    def _changed_holds(self, world: World) -> dict[Place, FinalizerWanted]:
+    def _changed_holds(self, world: QuotaState) -> dict[Place, FinalizerWanted]:
         found: dict[Place, FinalizerWanted] = {(hold.kind, "", hold.name): hold for hold in wanted_finalizers(world)}
         news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
         self._asked_for = found

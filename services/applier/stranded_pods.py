@@ -9,7 +9,7 @@ from events.event import Millis
 from events.json_object import JsonObject, objects_at
 from events.timestamp import format_timestamp
 from projections.topology.node_failures import stranded_pods
-from projections.world import World
+from projections.topology.state import TopologyState
 from services.applier.cluster_events import ClusterEvent
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites
@@ -35,7 +35,7 @@ class StrandedPods:
         self._offered: dict[str, set[str]] = {}
         """By workload, the UIDs of pods that were handed on and are not seen to have failed."""
 
-    def observe(self, world: World, touched: Sequence[str]) -> None:
+    def observe(self, world: TopologyState, touched: Sequence[str]) -> None:
         """Take up the pods that are to end; called after each turn of the partition."""
         for key in touched:
             offered = self._offered.pop(key, set[str]())

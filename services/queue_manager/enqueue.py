@@ -7,12 +7,15 @@ from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
 from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.feature_gates import enabled
+from projections.nodes.state import NodeState
 from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
+from projections.queues.state import QueueState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.unsupported import NOT_DONE, Unsupported
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
+from projections.workloads.state import WorkloadState
 from projections.world import World
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
@@ -37,7 +40,7 @@ def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decisio
     return _for_a_budget(world, workload, at) or _place(world, workload, at)
 
 
-def _requeued(world: World, workload: Workload) -> list[Decision]:
+def _requeued(world: WorkloadState, workload: Workload) -> list[Decision]:
     """Set Requeued to true once what an evicted workload waited for (back-off, stopped queue, inactive) is over."""
     waited = workload.condition(REQUEUED)
     if waited is None or waited.status is not ConditionStatus.FALSE or not workload.spec.active:
@@ -58,7 +61,7 @@ def _requeued(world: World, workload: Workload) -> list[Decision]:
     return [WorkloadRequeued(workload=workload.key, allowed=True, reason=reason, message=message)] if over else []
 
 
-def _gate_cleared(world: World, workload: Workload) -> list[Decision]:
+def _gate_cleared(world: NodeState, workload: Workload) -> list[Decision]:
     del world
     condition = workload.condition(QUOTA_RESERVED)
     # A closed preemption gate has the same reason with another message.
@@ -71,7 +74,7 @@ def _gate_cleared(world: World, workload: Workload) -> list[Decision]:
     return [AdmissionGateCleared(workload=workload.key)] if was_gated and not workload.spec.gated_by else []
 
 
-def _checks(world: World, workload: Workload) -> list[Decision]:
+def _checks(world: WorkloadState, workload: Workload) -> list[Decision]:
     queue = world.cluster_queue_of(workload)
     return [] if queue is None else check_list(workload, queue)
 
@@ -101,7 +104,7 @@ def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return []
 
 
-def _park(world: World, workload: Workload, line: str, reason: str, message: str) -> list[Decision]:
+def _park(world: QueueState, workload: Workload, line: str, reason: str, message: str) -> list[Decision]:
     condition = workload.condition(QUOTA_RESERVED)
     settings = world.settings
     same = (
@@ -131,7 +134,7 @@ HELD_BACK = frozenset(
 """Reasons for which this service parks a workload, and queues it again once the cause is gone."""
 
 
-def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line
+def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line
     """Reason and message why the workload may not even be queued; None when it may."""
     if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
         return DEACTIVATED
@@ -158,7 +161,7 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
     return None if workload.spec.active else DEACTIVATED
 
 
-def not_done(world: World, workload: Workload) -> Unsupported | None:
+def not_done(world: NodeState, workload: Workload) -> Unsupported | None:
     """A requested feature that kuelog does not support yet, if there is one."""
     for code in workload.spec.not_done:
         if code in NOT_DONE:

@@ -27,8 +27,8 @@ from projections.checks.provisioning import (
     request_name,
     request_of,
 )
+from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.queue_manager.back_off import back_off
 
 INACTIVE = "the check is not active"
@@ -36,7 +36,7 @@ NOT_NEEDED = "the provisioning request is not needed"
 _NO = Answer(true=False)
 
 
-def decide_provisioning(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def decide_provisioning(world: ProvisioningState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about one of the workload's provisioning checks; nothing when all are as they should be."""
     for name in checks_of_ours(world.checks, workload):
         config = config_of(world, name)
