@@ -19,7 +19,6 @@ from tests.services.queue_manager.waiting_room import (
     settings,
     stopped,
     submitted,
-    true,
 )
 
 JOB = Owner(kind="Job", name="j", uid="j")
@@ -161,16 +160,11 @@ def test_a_gate_that_is_set_late_takes_the_reservation_back_but_stops_nothing_th
 
 
 def test_who_is_evicted_already_keeps_that_reason_when_it_is_deactivated() -> None:
-    evicted = true("Evicted", "PodsReadyTimeout", "too late")
-    inactive = submitted(
-        replace(SPEC, active=False),
-        reserved=True,
-        admitted_at=MINUTE,
-        owner=JOB,
-        conditions=(evicted, true("DeactivationTarget", "RequeuingLimitExceeded")),
-        requeue=(3, None),
+    room = Room(
+        submitted(reserved=True, admitted_at=MINUTE, owner=JOB),
+        EvictionOrdered(workload=KEY, reason="PodsReadyTimeout", message="too late", requeue_count=3),
+        WorkloadDeactivated(workload=KEY, cause="RequeuingLimitExceeded", message=""),
     )
-    room = Room(inactive)
     assert room.step() == [DeactivationSettled(workload=KEY)]
     assert room.step() == [], "its pods are still there"
     assert room.told("Evicted") == ("True", "PodsReadyTimeout", "too late")

@@ -109,7 +109,9 @@ def recovering(since: int) -> Condition:
             (submitted(reserved=True, owner=JOB, conditions=(true("Evicted", "Preempted", "room"),)),),
             [QuotaReleased(workload=KEY, reason="Preempted", message="room")],
         ),
-        ((runs(true("Evicted", "Preempted", "room")),), []),
+        ((runs(), *evicted("Preempted", "room")), []),
+        # Whom somebody else has begun to evict is evicted anew, so that it is seen when its pods are gone.
+        ((runs(true("Evicted", "Preempted", "room")),), evicted("Preempted", "room")),
         ((runs(false("Evicted", "Preempted", "room")),), []),
         # What is on hold holds nothing, once its pods are gone.
         ((runs(on_hold=True),), withdrawn("OnHold", "Job scaled to zero; workload on hold")),
@@ -192,27 +194,20 @@ def test_after_so_many_tries_as_the_limit_says_a_workload_is_deactivated(
 
 
 @pytest.mark.parametrize(
-    ("conditions", "requeue", "unsettled"),
+    ("since", "unsettled"),
     [
-        ((), (0, None), False),
-        ((true("DeactivationTarget", "Why"),), (0, None), True),
-        ((), (3, None), True),
-        ((), (0, 2 * NOW), True),
+        ((), False),
+        ((WorkloadDeactivated(workload=KEY, cause="Why", message=""),), True),
+        ((BackoffSet(workload=KEY, count=3),), True),
+        ((BackoffSet(workload=KEY, count=0, until=2 * NOW),), True),
     ],
 )
 def test_who_is_inactive_and_stopped_waits_for_nothing_any_more(
-    conditions: tuple[Condition, ...], requeue: tuple[int, int | None], *, unsettled: bool
+    since: tuple[AnyEvent, ...], *, unsettled: bool
 ) -> None:
-    stopped = true("Evicted", "Deactivated")
-    told = submitted(
-        replace(SPEC, active=False),
-        reserved=True,
-        admitted_at=MINUTE,
-        owner=JOB,
-        conditions=(stopped, *conditions),
-        requeue=requeue,
-    )
-    assert Room(told).step() == ([DeactivationSettled(workload=KEY)] if unsettled else [])
+    told = submitted(replace(SPEC, active=False), reserved=True, admitted_at=MINUTE, owner=JOB)
+    room = Room(told, *evicted("Deactivated", ""), *since)
+    assert room.step() == ([DeactivationSettled(workload=KEY)] if unsettled else [])
 
 
 def test_an_eviction_lets_quota_go_only_when_the_pods_of_that_eviction_are_gone() -> None:
