@@ -7,7 +7,6 @@ from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
 from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.feature_gates import enabled
-from projections.nodes.state import NodeState
 from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
@@ -33,8 +32,7 @@ def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decisio
         queue = world.cluster_queue_of(workload)
         message = "Waiting for the back-off after an eviction to end"
         return _park(world, workload, queue.name if queue is not None else "", "Backoff", message)
-    for rule in (_requeued, _gate_cleared, _checks):
-        events = rule(world, workload)
+    for events in (_requeued(world, workload), _gate_cleared(workload), _checks(world, workload)):
         if events:
             return events
     return _for_a_budget(world, workload, at) or _place(world, workload, at)
@@ -61,8 +59,7 @@ def _requeued(world: WorkloadState, workload: Workload) -> list[Decision]:
     return [WorkloadRequeued(workload=workload.key, allowed=True, reason=reason, message=message)] if over else []
 
 
-def _gate_cleared(world: NodeState, workload: Workload) -> list[Decision]:
-    del world
+def _gate_cleared(workload: Workload) -> list[Decision]:
     condition = workload.condition(QUOTA_RESERVED)
     # A closed preemption gate has the same reason with another message.
     was_gated = (
@@ -144,7 +141,7 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
         return "OnHold", hold_message(workload)
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
-    refusal = not_done(world, workload)
+    refusal = not_done(workload)
     if refusal is not None:
         return refusal.code, refusal.message
     local_queue = world.local_queues.get(workload.local_queue)
@@ -161,7 +158,7 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
     return None if workload.spec.active else DEACTIVATED
 
 
-def not_done(world: NodeState, workload: Workload) -> Unsupported | None:
+def not_done(workload: Workload) -> Unsupported | None:
     """A requested feature that kuelog does not support yet, if there is one."""
     for code in workload.spec.not_done:
         if code in NOT_DONE:
