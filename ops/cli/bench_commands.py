@@ -135,3 +135,28 @@ def life(
 
     shown = terminal()
     raise typer.Exit(run_bench_life(workloads, roll_size, seed=seed, data=data, output=output, console=shown))
+
+
+@bench_app.command()
+def console(
+    workloads: Annotated[int, typer.Option(min=100, help="How many run and wait at once.")] = 50_000,
+    nodes: Annotated[int, typer.Option(min=1, help="How many nodes there are, each with eight cards.")] = 1_000,
+    consoles: Annotated[int, typer.Option(min=1, help="How many consoles are open.")] = 100,
+    seconds: Annotated[float, typer.Option(min=1, help="For so long is measured while something happens.")] = 20,
+    data: Annotated[
+        Path | None, typer.Option(help="Keep the log in this folder; a log that is there already is only measured.")
+    ] = None,
+    output: Output = Form.TEXT,
+) -> None:
+    """Serve the console of a large log to many at once, and drive its list of workloads in chromium where that is installed.
+
+    Example: kuelog bench console --workloads 50000 --consoles 100 -o json
+    """
+    from ops.cli.bench_console import run_bench_console  # noqa: PLC0415 - a command loads what it needs
+    from ops.sandbox.bench.console_load import ConsoleLoad  # noqa: PLC0415 - a command loads what it needs
+
+    load = ConsoleLoad(workloads=workloads, nodes=nodes)
+    shown = terminal()
+    raise typer.Exit(
+        run_bench_console(load, consoles=consoles, seconds=seconds, data=data, output=output, console=shown)
+    )

@@ -25,6 +25,7 @@ from ops.production.listeners.listener_limits import ConnectionLimiter, Limits
 from ops.production.listeners.token_review import TokenReviews
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
+from ops.production.process.gc_tuning import collect_seldom
 from ops.production.webhook.trust import Trust
 
 _CONNECTIONS = 2048
@@ -74,6 +75,7 @@ def run_console(source: LogSource, asked: Asked, console: Console) -> int:
     """Serve it; 0 when it was stopped."""
     with known_failures() as outcome:
         asked.check()
+        collect_seldom()
         run(_serve(source, asked, console))
         outcome.code = 0
     return outcome.code

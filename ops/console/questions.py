@@ -11,6 +11,7 @@ from ops.console.recorded import Recorded
 from ops.console.rights import Rights
 from ops.console.time_strip import time_strip
 from ops.console.topology_view import flavor_domains
+from ops.console.workload_list import WorkloadList
 from ops.production.cards_view import card_views
 from ops.queries.answers import cards_answer
 from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
@@ -42,6 +43,10 @@ class Folded(Protocol):
         """All workloads of it."""
         ...
 
+    def listed(self) -> WorkloadList:
+        """The same, in any order."""
+        ...
+
     def cards(self) -> Moment:
         """The world that questions about cards are asked of."""
         ...
@@ -52,6 +57,8 @@ class Question(msgspec.Struct, frozen=True):
 
     answer: Callable[[Any, Query, Rights], JsonObject]
     of_cluster: bool = False
+    lists: bool = False
+    """Whether it is about the list of workloads, which is made anew less often than something is folded."""
 
     def ask(self, of: Folded | Recorded, query: Query, rights: Rights) -> JsonObject:
         """The answer for somebody who may read just that much. Raises `Forbidden`."""
@@ -69,6 +76,11 @@ def _overview(of: Folded, query: Query, rights: Rights) -> JsonObject:
     del query
     cards = card_views(of.cards().world) if rights.queues else []
     return views.overview(of.world(), readable_rows(of, rights), cards, queues=rights.queues)
+
+
+def _workloads(of: Folded, query: Query, rights: Rights) -> JsonObject:
+    listed = of.listed() if rights.namespaces is None else WorkloadList(readable_rows(of, rights))
+    return listed.answer(views.query_of(query))
 
 
 def _cards(of: Folded, query: Query, rights: Rights) -> JsonObject:
@@ -154,9 +166,9 @@ def _ledger(of: Recorded, query: Query) -> tuple[Ledger, Read, Window]:
 
 
 OF_A_WORLD: Mapping[str, Question] = {
-    "overview": Question(_overview),
+    "overview": Question(_overview, lists=True),
     "queues": Question(lambda of, _query, _rights: views.queues(of.world()), of_cluster=True),
-    "workloads": Question(lambda of, query, rights: views.workloads(readable_rows(of, rights), views.query_of(query))),
+    "workloads": Question(_workloads, lists=True),
     "cards": Question(_cards, of_cluster=True),
     "topology": Question(_topology, of_cluster=True),
 }

@@ -11,6 +11,7 @@ from events.rules import RULES
 from events.subjects import CONTROL
 from ops.console.kept_answers import KeptAnswers
 from ops.console.past_worlds import PastWorlds
+from ops.console.workload_list import WorkloadList
 from ops.production.archive.history import Paged, end_of
 from ops.production.archive.paged_history import Waits, open_everything
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
@@ -44,6 +45,10 @@ class Recorded:
     def rows(self) -> Sequence[WorkloadRow]:
         """All workloads of that world."""
         return workload_rows(self.world())
+
+    def listed(self) -> WorkloadList:
+        """The same, in any order."""
+        return WorkloadList(self.rows())
 
     def cards(self) -> Moment:
         """The accountant's world; where the moment is a sequence, as of the last message before it."""

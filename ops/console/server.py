@@ -12,12 +12,14 @@ from pathlib import PurePosixPath
 import msgspec
 from aiohttp import web
 
+from events.event import Millis
 from events.json_object import JsonObject
 from ops.console import views
-from ops.console.changes import Changes
+from ops.console.changes import Changes, Positions
 from ops.console.differences import differences
 from ops.console.gate import Access, Answer, Gate, Now
 from ops.console.guard import Guard, check_address
+from ops.console.kept_answers import KeptAnswers
 from ops.console.live import Live
 from ops.console.questions import OF_A_WORLD, OF_THE_LOG, Question
 from ops.console.recorded import Recorded, Recordings
@@ -41,6 +43,8 @@ _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".
 _NOT_MODIFIED, _NOT_READY = 304, 503
 _MOST_SENT = 64 << 10
 """Bytes that a request may send."""
+_NOW_BYTES = 8 << 20
+"""Bytes of answers about what stands now that are kept for whoever asks the same."""
 _FOR_EVER, _NOT_KEPT = "private, max-age=31536000, immutable", "no-store"
 
 
@@ -51,6 +55,7 @@ class ConsoleApp:
         self, live: Live, recordings: Recordings, changes: Changes, whatifs: WhatIfs, access: Access | None = None
     ) -> None:
         self._live, self._recordings, self._changes = live, recordings, changes
+        self._now = KeptAnswers(_NOW_BYTES)
         self._gate = Gate(live, access)
         self._asking = WhatIfPages(self._gate, whatifs)
         self._pages = {
@@ -110,7 +115,13 @@ class ConsoleApp:
     async def _of_a_world(self, question: Question, request: web.Request, rights: Rights) -> Answer:
         if request.query.get("at"):
             return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
-        return self._answer_now(question.ask(self._live, request.query, rights))
+        at, positions = self._live.listed_at() if question.lists else (self._live.at(), self._live.positions())
+        if not question.lists:
+            return self._answer_now(question.ask(self._live, request.query, rights), at, positions)
+        asked = (request.path, tuple(sorted(request.query.items())), _mark(rights), tuple(sorted(positions.items())))
+        # Whoever else asks the same before anything happens is given the same.
+        answer = self._now.of(asked, lambda: question.ask(self._live, request.query, rights))
+        return self._answer_now(answer, at, positions)
 
     async def _of_the_log(self, question: Question, request: web.Request, rights: Rights) -> Answer:
         return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
@@ -148,7 +159,7 @@ class ConsoleApp:
         )
         now = explained(self._live.world(), Point(entries={}, at=self._live.at()), wanted, rights.reads)
         answer = {"explanation": {**now, "stops": before["stops"]}, "history": before["history"]}
-        return self._answer_now(answer)
+        return self._answer_now(answer, self._live.at(), self._live.positions())
 
     async def _answer(self, request: web.Request, rights: Rights, question: Callable[[Recorded], JsonObject]) -> Answer:
         """The answer of the log as of the moment that the address names, or as it is now."""
@@ -168,8 +179,8 @@ class ConsoleApp:
 
         return await self._recordings.ask(text, asked)
 
-    def _answer_now(self, data: JsonObject) -> Answer:
-        as_of = views.as_of(self._live.at(), dict(self._live.positions()), live=True)
+    def _answer_now(self, data: JsonObject | msgspec.Raw, at: Millis, positions: Positions) -> Answer:
+        as_of = views.as_of(at, dict(positions), live=True)
         halted = self._live.halted
         return Answer(value={"data": data, "as_of": {**as_of, "halted": halted}}, headers={"Cache-Control": _NOT_KEPT})
 

@@ -1,46 +1,22 @@
 """What each page shows, as plain values, of a folded world: the rows that the command line prints, and sums of them."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.console.guard import BadQuestion
+from ops.console.workload_list import MOST_ROWS, SORTS, WorkloadQuery
 from ops.production.cards_view import CardView
 from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows
 from projections.quota.lending import lending
 from projections.quota.node import Node
 from projections.world import World
 
-MOST_ROWS = 200
-"""Rows of one answer at most."""
 _FIRST = 5
 _DIGITS = 9
-_SORTS: dict[str, Callable[[WorkloadRow], tuple[object, ...]]] = {
-    "key": lambda row: (),
-    "queue": lambda row: (row.queue,),
-    "cluster_queue": lambda row: (row.cluster_queue,),
-    "priority": lambda row: (row.priority,),
-    "state": lambda row: (row.state, row.reason),
-    "since": lambda row: (row.since,),
-    "preempted": lambda row: (row.preempted,),
-}
-SORTS = tuple(_SORTS)
-
-
-class WorkloadQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which workloads, in which order, and which part of them."""
-
-    text: str = ""
-    """What the key, the job, a queue or the reason has to hold, in any case of letters."""
-    state: str = ""
-    cluster_queue: str = ""
-    sort: str = "key"
-    descending: bool = False
-    offset: int = 0
-    limit: int = MOST_ROWS
 
 
 def overview(
@@ -87,26 +63,6 @@ def queues(world: World) -> JsonObject:
         below = sorted(node.children.values(), key=lambda child: child.key, reverse=True)
         left += [(child, depth + 1) for child in below]
     return msgspec.to_builtins({"tree": tree, "queues": queue_rows(world), "lending": lending(world.quota)})
-
-
-def workloads(rows: Sequence[WorkloadRow], query: WorkloadQuery) -> JsonObject:
-    """A part of the rows that are wanted, and how many there are in all and by state."""
-    text = query.text.lower()
-    named = [row for row in rows if not text or text in " ".join((row.key, row.job, row.queue, row.reason)).lower()]
-    named = [row for row in named if query.cluster_queue in ("", row.cluster_queue)]
-    found = [row for row in named if query.state in ("", row.state)]
-    # By key first: a sort that keeps the order of equals makes the order total, so that rows hold still.
-    found.sort(key=lambda row: row.key, reverse=query.descending and query.sort == "key")
-    found.sort(key=_SORTS[query.sort], reverse=query.descending)
-    return msgspec.to_builtins(
-        {
-            "total": len(rows),
-            "found": len(found),
-            "states": dict(sorted(Counter(row.state for row in named).items())),
-            "offset": query.offset,
-            "workloads": found[query.offset : query.offset + query.limit],
-        }
-    )
 
 
 def query_of(query: Mapping[str, str]) -> WorkloadQuery:

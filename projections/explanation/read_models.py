@@ -92,33 +92,30 @@ def queue_rows(world: QueueState, tree: str = "") -> list[QueueRow]:
 def workload_rows(world: QueueState, tree: str = "") -> list[WorkloadRow]:
     """All workloads, by key."""
     rows: list[WorkloadRow] = []
-    for key, workload in sorted(world.workloads.items()):
+    for _, workload in sorted(world.workloads.items()):
         queue = cluster_queue_name(world, workload)
         if tree and not in_tree(world.quota, queue, tree):
             continue
-        state = state_of(workload)
-        flavors = sorted(
-            {
-                flavor
-                for one in (workload.admission.assignments if workload.admission is not None else ())
-                for flavor in one.flavors.values()
-            }
-        )
-        rows.append(
-            WorkloadRow(
-                key=key,
-                job=job_name(workload),
-                queue=workload.local_queue,
-                cluster_queue=queue,
-                priority=workload.priority,
-                state=state.word,
-                reason=state.reason,
-                since=state.since,
-                flavors=tuple(flavors),
-                preempted=workload.preempted_count,
-            )
-        )
+        rows.append(workload_row(world, workload))
     return rows
+
+
+def workload_row(world: QueueState, workload: Workload) -> WorkloadRow:
+    """One workload."""
+    state = state_of(workload)
+    assignments = workload.admission.assignments if workload.admission is not None else ()
+    return WorkloadRow(
+        key=workload.key,
+        job=job_name(workload),
+        queue=workload.local_queue,
+        cluster_queue=cluster_queue_name(world, workload),
+        priority=workload.priority,
+        state=state.word,
+        reason=state.reason,
+        since=state.since,
+        flavors=tuple(sorted({flavor for one in assignments for flavor in one.flavors.values()})),
+        preempted=workload.preempted_count,
+    )
 
 
 def usage_rows(world: QueueState, tree: str = "") -> list[UsageRow]:

@@ -29,6 +29,7 @@ import * as workloads from "./workloads.js";
 const PAGES = { overview, queues, workloads, cards, topology, gantt, preemptions, bills, whatif, log };
 const OF_CLUSTER = ["queues", "cards", "topology", "whatif", "log"];
 const AT_MOST_MS = 250;
+const RESTS = 3;
 const MEASURED_MS = 10000;
 const main = element("main");
 const asOfLine = element("as-of");
@@ -38,6 +39,10 @@ let shown;
 let paused = false;
 let waiting = false;
 let pending = 0;
+/** How long the last answer took: who waits long for one asks less often. */
+let took = 0;
+/** How far the log had gone when it was last heard of. @type {Record<string, number>} */
+let heard = {};
 /** Whether queues, cards and the log are shown. */
 let wholeCluster = true;
 
@@ -109,7 +114,7 @@ function navigation(name) {
     h("a", { href: address(key), "aria-current": key === name ? "page" : undefined }, page.title)));
 }
 
-/** Show again what is in view, at most four times a second, and never two at once. */
+/** Show again what is in view, at most four times a second and a quarter of the time, and never two at once. */
 function refresh() {
   if (paused || place().query.get("at") || waiting) return;
   waiting = true;
@@ -117,10 +122,14 @@ function refresh() {
   pending = window.setTimeout(async () => {
     const { signal } = current;
     const again = shown?.again;
+    const begun = performance.now();
     if (again) await attempt(again, signal);
     else if (!shown) await show();
+    took = performance.now() - begun;
     waiting = false;
-  }, AT_MOST_MS);
+    // A long list is made anew less often than something happens: what is not in it yet is asked for once more.
+    if (shown && Object.entries(heard).some(([name, last]) => (shown?.as_of.sequences[name] ?? last) < last)) refresh();
+  }, Math.max(AT_MOST_MS, RESTS * took));
 }
 
 /** @param {boolean} value */
@@ -155,7 +164,7 @@ bind({ compare, live: () => { location.hash = moved({ at: "" }); }, pause: () =>
 function begin() {
   window.addEventListener("hashchange", () => void show());
   listen({
-    changed: (objects) => { if (!shown?.concerns || shown.concerns(objects)) refresh(); },
+    changed: (objects, upto) => { if (!shown?.concerns || shown.concerns(objects)) { heard = upto; refresh(); } },
     anew: refresh,
     heard: (fine) => { if (!fine) offline(); else if (asOfLine.className === "halted") refresh(); },
   });

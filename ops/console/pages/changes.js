@@ -3,7 +3,7 @@
 
 const AGAIN_MS = 2000;
 
-/** @param {{changed: (objects: Set<string>) => void, anew: () => void, heard: (fine: boolean) => void}} listener */
+/** @param {{changed: (objects: Set<string>, upto: Record<string, number>) => void, anew: () => void, heard: (fine: boolean) => void}} listener */
 export function listen(listener) {
   const source = new EventSource("api/v1/changes");
   const again = () => {
@@ -15,7 +15,7 @@ export function listen(listener) {
   source.addEventListener("error", again);
   source.addEventListener("resync", () => listener.anew());
   source.addEventListener("changes", (event) => {
-    const { changes } = JSON.parse(/** @type {MessageEvent} */ (event).data);
-    listener.changed(new Set(changes.flatMap((/** @type {{objects: string[]}} */ one) => one.objects)));
+    const { changes, sequences } = JSON.parse(/** @type {MessageEvent} */ (event).data);
+    listener.changed(new Set(changes.flatMap((/** @type {{objects: string[]}} */ one) => one.objects)), sequences);
   });
 }

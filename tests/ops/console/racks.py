@@ -1,6 +1,6 @@
 """A log with racks: hosts with cards, workloads that are placed by topology, a queue that borrows, and a host that fails."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from events.card import Card
 from events.device import DevicesRegistered, NodeObserved
@@ -32,7 +32,7 @@ def submitted(name: str, queue: str, pods: int, cpu: int, at: int, *, required: 
     return WorkloadSubmitted(workload=f"team/{name}", uid=owner.uid, owner=owner, created_at=at, spec=spec)
 
 
-def racks() -> dict[str, Sequence[Entry]]:
+def racks() -> Mapping[str, Sequence[Entry]]:
     """Two racks of two hosts; `wide` fills one rack and borrows for it, `small` stands in the other, whose second host fails."""
     stage = RecordedPartitions()
     quota = (Quota(resource="cpu", nominal=12_000),)
