@@ -35,6 +35,8 @@ class NodeTerm(Value, frozen=True, kw_only=True):
     """One term of a required node affinity: all of its requirements must hold."""
 
     expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+    """Comparisons of fields of the node itself, of which Kubernetes has one: `metadata.name`."""
 
 
 class PreferredNodeTerm(Value, frozen=True, kw_only=True):

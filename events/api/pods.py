@@ -48,6 +48,7 @@ class NodeSelectorTerm(ApiStruct, frozen=True, kw_only=True):
     """One term of a node selector."""
 
     match_expressions: tuple[MatchExpression, ...] | None = None
+    match_fields: tuple[MatchExpression, ...] | None = None
 
 
 class NodeSelector(ApiStruct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from events.device import NodeObserved
 from events.pod_set import PodShape
 from events.quota import FlavorObserved
 from events.selector import Effect
-from projections.nodes.affinity import first_untolerated, satisfies
+from projections.nodes.affinity import first_untolerated, meets
 
 
 class Suitability:
@@ -33,8 +33,6 @@ class Suitability:
             untolerated = first_untolerated(taints, self._tolerations)
             if untolerated is not None:
                 return f"taint {untolerated.key} is not tolerated"
-        if self._terms and not any(
-            all(satisfies(node.labels, requirement) for requirement in term.expressions) for term in self._terms
-        ):
+        if self._terms and not any(meets(node.name, node.labels, term) for term in self._terms):
             return "node affinity does not match"
         return ""

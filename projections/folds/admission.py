@@ -119,7 +119,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
         case SecondPassFailed():
             failures = workload.second_pass.failures + 1
             failed = SecondPass(failures=failures, again_at=event.again_at, message=event.message)
-            world.put_workload(replace(workload, second_pass=failed, decided=position.sequence))
+            workload = replace(workload, second_pass=failed, decided=position.sequence)
+            world.put_workload(not_admitted(workload, world.settings, position))
         case UnhealthyNodesChanged():
             # What was tried before says nothing of these.
             again = SecondPass(placed=workload.second_pass.placed)

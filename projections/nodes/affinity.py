@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from events.pod_set import PodShape
 from events.quota import FlavorObserved
-from events.selector import Effect, LabelSelector, Operator, Requirement, Taint, Toleration
+from events.selector import Effect, LabelSelector, NodeTerm, Operator, Requirement, Taint, Toleration
 from events.whole_number import whole_number
 
 
@@ -50,6 +50,12 @@ def matches_nodes(flavor: FlavorObserved, shape: PodShape, keys: frozenset[str])
         if not known or all(satisfies(labels, requirement) for requirement in known):
             return True
     return False
+
+
+def meets(name: str, labels: Mapping[str, str], term: NodeTerm) -> bool:
+    """Whether a node of this name and with these labels meets every requirement of a term."""
+    named = {"metadata.name": name}
+    return all(satisfies(labels, one) for one in term.expressions) and all(satisfies(named, one) for one in term.fields)
 
 
 def satisfies(labels: Mapping[str, str], requirement: Requirement) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import msgspec
 
 from events.selector import NodeTerm, PreferredNodeTerm, Taint, Toleration
-from projections.nodes.affinity import first_untolerated, satisfies
+from projections.nodes.affinity import first_untolerated, meets
 from projections.topology.request import FlavorRoom, PlacementRequest
-from projections.topology.tree import TopologyTree
+from projections.topology.tree import Leaf, TopologyTree
 
 
 class NodeFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class NodeFilters(msgspec.Struct, frozen=True, kw_only=True):
         """How much pods prefer each leaf: the weights of the terms that its node meets."""
         if not tree.by_host or not self.preferred:
             return [0] * len(tree.leaves)
-        return [sum(one.weight for one in self.preferred if _meets(leaf.labels, one.term)) for leaf in tree.leaves]
+        return [sum(one.weight for one in self.preferred if _meets(leaf, one.term)) for leaf in tree.leaves]
 
     def _by_node(self, tree: TopologyTree, found: dict[int, str]) -> None:
         for index in tree.tainted:
@@ -55,7 +55,7 @@ class NodeFilters(msgspec.Struct, frozen=True, kw_only=True):
                 continue
             if wanted and any(leaf.labels.get(key) != value for key, value in wanted):
                 found[index] = "nodeSelector"
-            elif self.terms and not any(_meets(leaf.labels, term) for term in self.terms):
+            elif self.terms and not any(_meets(leaf, term) for term in self.terms):
                 found[index] = "affinity"
 
 
@@ -84,8 +84,8 @@ def node_filters(request: PlacementRequest, flavor: FlavorRoom) -> NodeFilters |
     )
 
 
-def _meets(labels: Mapping[str, str], term: NodeTerm) -> bool:
-    return bool(term.expressions) and all(satisfies(labels, requirement) for requirement in term.expressions)
+def _meets(leaf: Leaf, term: NodeTerm) -> bool:
+    return bool(term.expressions or term.fields) and meets(leaf.node, leaf.labels, term)
 
 
 def _told(taint: Taint) -> str:

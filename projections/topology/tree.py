@@ -27,6 +27,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     """The hostname where that is the lowest level; else all values, joined by commas."""
     values: Values
+    node: str
+    """The name of its first node."""
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     """Only those that keep pods off."""
@@ -109,7 +111,7 @@ def tree_of(name: str, levels: Sequence[str], labels: Mapping[str, str], nodes: 
         homes[node.name] = key
         if key not in found:
             taints = tuple(taint for taint in node.taints if taint.effect is not Effect.PREFER_NO_SCHEDULE)
-            found[key] = Leaf(key=key, values=values, labels=node.labels, taints=taints)
+            found[key] = Leaf(key=key, values=values, node=node.name, labels=node.labels, taints=taints)
     leaves = sorted(found.values(), key=lambda leaf: leaf.values)
     places = {leaf.key: index for index, leaf in enumerate(leaves)}
     return TopologyTree(name, levels, leaves, {node: places[key] for node, key in homes.items()})

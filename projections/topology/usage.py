@@ -150,7 +150,7 @@ class TopologyUsage:
         for one in placements:
             pod = held_by(one.requests)
             usages = [self._own.setdefault(one.flavor, LeafUsage())]
-            if one.assignment.levels == (HOSTNAME,):
+            if _by_host(one.assignment):
                 usages.append(self._hosts)
             for domain in one.assignment.domains:
                 leaf, pods = _leaf(one.assignment, domain.values), domain.count * times
@@ -208,4 +208,9 @@ class HeldDomains:
 
 
 def _leaf(assignment: TopologyAssignment, values: Sequence[str]) -> str:
-    return leaf_key(values, by_host=assignment.levels == (HOSTNAME,))
+    return leaf_key(values, by_host=_by_host(assignment))
+
+
+def _by_host(assignment: TopologyAssignment) -> bool:
+    """Whether its leaves are hosts, which are known by themselves also where all levels are listed, as others may write them."""
+    return assignment.levels[-1:] == (HOSTNAME,)

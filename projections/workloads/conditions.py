@@ -18,6 +18,7 @@ from projections.workloads.lifecycle import (
     with_condition,
     with_news,
 )
+from projections.workloads.second_pass import has_delayed_topology
 
 OBSERVABILITY = "UnadmittedWorkloadsObservability"
 EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
@@ -96,12 +97,15 @@ def in_line(workload: Workload, settings: SettingsObserved, position: LogPositio
 def not_admitted(workload: Workload, settings: SettingsObserved, position: LogPosition) -> Workload:
     """The workload with Admitted=False and what is missing; unchanged while nothing is, or while it may still run."""
     ready = all(check.state is CheckState.READY for check in workload.checks.values())
+    unplaced = workload.reserved and has_delayed_topology(workload)
     observed = enabled(settings, OBSERVABILITY)
-    if workload.reserved and (ready or workload.admitted):
+    if workload.reserved and (workload.admitted or (ready and not unplaced)):
         return workload
     if not observed and not workload.admitted:
         return workload
-    if workload.reserved:
+    if workload.reserved and ready:
+        reason, message = "PendingDelayedTopologyRequests", "There are pending delayed topology requests"
+    elif workload.reserved:
         reason, message = "UnsatisfiedAdmissionChecks", "The workload has not all checks ready"
     elif ready or observed:
         reason, message = "NoReservation", "The workload has no reservation"

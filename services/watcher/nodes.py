@@ -41,7 +41,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
     """
     found = read(value, ApiNode)
     meta = found.metadata
-    ready = all(one.status == "True" for one in found.status.conditions or () if one.type == "Ready")
+    ready = any((one.type, one.status) == ("Ready", "True") for one in found.status.conditions or ())
     facts: list[Fact] = [
         NodeObserved(
             name=meta.name,

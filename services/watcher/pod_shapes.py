@@ -107,4 +107,7 @@ def _preferred_terms(spec: PodSpec) -> tuple[PreferredNodeTerm, ...]:
 
 
 def _node_term(term: NodeSelectorTerm) -> NodeTerm:
-    return NodeTerm(expressions=tuple(requirement(one, "affinity") for one in term.match_expressions or ()))
+    return NodeTerm(
+        expressions=tuple(requirement(one, "affinity") for one in term.match_expressions or ()),
+        fields=tuple(requirement(one, "affinity") for one in term.match_fields or ()),
+    )

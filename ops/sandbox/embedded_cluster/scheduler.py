@@ -139,7 +139,12 @@ class Scheduler(Controller):
         if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
             return "node(s) didn't match Pod's node affinity/selector"
         terms = look(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms")
-        if terms and not any(all(_meets(labels, one) for one in term.get("matchExpressions") or ()) for term in terms):
+        named = {"metadata.name": node["metadata"]["name"]}
+        if terms and not any(
+            all(_meets(labels, one) for one in term.get("matchExpressions") or ())
+            and all(_meets(named, one) for one in term.get("matchFields") or ())
+            for term in terms
+        ):
             return "node(s) didn't match Pod's node affinity/selector"
         for taint in look(node, "spec.taints") or ():
             if taint["effect"] != "PreferNoSchedule" and not any(

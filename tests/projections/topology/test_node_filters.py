@@ -1,4 +1,6 @@
-from events.selector import Toleration
+from msgspec.structs import replace
+
+from events.selector import NodeTerm, Operator, Requirement, Toleration
 from events.workload import PodSetUpdate
 from projections.topology.request import FlavorRoom, PlacementRequest
 from tests.projections.topology.makers import flavor_with, placed, request, told
@@ -40,3 +42,23 @@ def test_the_flavor_tolerates_taints_for_its_pods() -> None:
     tolerant = FlavorRoom(room=flavor.room, tolerations=(Toleration(key="spot", operator="Exists"),))
     assert told(placed(tolerant, request(required="host"))["main"]) == {"b": 1}
     assert "taint" in str(told(placed(flavor, request(required="host"))["main"]))
+
+
+def named(operator: Operator, *hosts: str, needs: tuple[Requirement, ...] = ()) -> NodeTerm:
+    return NodeTerm(
+        fields=(Requirement(key="metadata.name", operator=operator, values=tuple(f"node-{one}" for one in hosts)),),
+        expressions=needs,
+    )
+
+
+def test_a_node_may_be_asked_for_by_its_name() -> None:
+    flavor = flavor_with(["host"], {"a": HOSTS["a"], "c": {"cpu": 9, "labels": {"zone": "west"}}})
+    west = Requirement(key="zone", operator=Operator.IN, values=("west",))
+    for term, found in (
+        (named(Operator.IN, "c"), {"c": 1}),
+        (named(Operator.NOT_IN, "a"), {"c": 1}),
+        (named(Operator.IN, "a", "c", needs=(west,)), {"c": 1}),
+    ):
+        assert told(placed(flavor, replace(request(required="host"), node_terms=(term,)))["main"]) == found, term
+    nowhere = replace(request(required="host"), node_terms=(named(Operator.IN, "elsewhere"),))
+    assert "affinity: 2" in str(told(placed(flavor, nowhere)["main"]))

@@ -147,3 +147,23 @@ def test_no_columns_are_kept_for_a_flavor_that_is_gone_and_its_usage_counts_agai
     centre.flavors[ONE] = gone
     centre.usage.offers_changed()
     assert centre.free(ONE) == [6, 8, 8]
+
+
+def test_an_assignment_that_lists_all_levels_counts_on_its_host_as_one_that_names_the_host_alone() -> None:
+    at = DataCentre()
+    at.topologies["dc"] = TopologyObserved(name="dc", levels=("rack", HOSTNAME))
+    for name in HOSTS:
+        at.nodes[name] = replace(at.nodes[name], labels={HOSTNAME: name, "rack": "r"})
+    free = at.free(ONE)
+    domain = TopologyDomain(values=("r", "x2"), count=3)
+    listed = TopologyAssignment(levels=("rack", HOSTNAME), domains=(domain,))
+    whole = TopologyPlacement(flavor=ONE, requests={"cpu": 1}, assignment=listed)
+    at.usage.charge("a", [PodSetAssignment(name="main", count=3, topology=whole)])
+    assert at.free(ONE) == at.free(TWO) == [free[0], free[1] - 3, free[2]], "hosts are shared"
+    held = at.usage.held_by("a")
+    assert held is not None and held.fit()
+    held.vacate()
+    assert at.free(ONE) == free
+    held.occupy()
+    at.usage.release("a")
+    assert at.free(ONE) == at.free(TWO) == free

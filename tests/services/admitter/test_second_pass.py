@@ -80,3 +80,34 @@ def test_a_node_that_comes_in_time_is_taken_and_the_failed_one_forgotten() -> No
     old = at.world.workloads["default/old"]
     assert (old.unhealthy_nodes, old.second_pass.failures) == ((), 0)
     assert not passes(at)
+
+
+def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending() -> None:
+    waiting: JsonObject = {
+        **{name: FULL[name] for name in ("flavors", "topologies")},
+        "nodes": {"x1": {"pool": "gpu", "cpu": 1}},
+        "autoscalers": ["nodes"],
+        "queues": {
+            "a": {
+                "quota": {"cpu": {"default": 9}},
+                "admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]},
+            }
+        },
+        "running": {
+            "new": {
+                "queue": "a",
+                "cpu": 2,
+                "delayed": True,
+                "ready": ["nodes"],
+                "topology": {"required": "kubernetes.io/hostname"},
+            }
+        },
+    }
+    new = played(waiting).world.workloads["default/new"]
+    assert new.second_pass.failures == 1 and not new.admitted
+    told = new.conditions["Admitted"]
+    assert (told.status, told.reason, told.message) == (
+        "False",
+        "PendingDelayedTopologyRequests",
+        "There are pending delayed topology requests",
+    )

@@ -136,3 +136,16 @@ def test_cards_given_to_a_pod_that_is_not_bound_yet_count_already() -> None:
     assert isinstance(told, PodObserved) and (told.node, told.assigned, told.bind_failed) == ("", "n1", False)
     (told,) = view.see("Pod", pod(**given, **{"hami.io/bind-phase": "failed"}))
     assert isinstance(told, PodObserved) and told.bind_failed
+
+
+def test_a_node_is_ready_when_it_says_so_and_one_that_says_nothing_is_not() -> None:
+    def ready(*conditions: tuple[str, str]) -> bool:
+        value = node()
+        value["status"]["conditions"] = [{"type": kind, "status": status} for kind, status in conditions]
+        (found,) = [fact for fact in View().see("Node", value) if isinstance(fact, NodeObserved)]
+        return found.ready
+
+    assert ready(("DiskPressure", "False"), ("Ready", "True"))
+    assert not ready(("Ready", "Unknown"))
+    assert not ready(("DiskPressure", "False"))
+    assert not ready()

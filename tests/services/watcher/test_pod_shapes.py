@@ -16,3 +16,16 @@ def test_terms_that_nodes_should_meet_are_read_with_their_weights() -> None:
         PreferredNodeTerm(weight=1, term=NodeTerm()),
     )
     assert shape.node_terms == ()
+
+
+def test_a_node_that_is_asked_for_by_its_name_is_read_beside_what_is_asked_of_its_labels() -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    terms = [
+        {"matchFields": [field]},
+        {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "matchFields": [field]},
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    shape = pod_shape(convert({"spec": {"affinity": {"nodeAffinity": required}}}, PodTemplate), "pod")
+    named = Requirement(key="metadata.name", operator=Operator.IN, values=("n1",))
+    zoned = Requirement(key="zone", operator=Operator.EXISTS)
+    assert shape.node_terms == (NodeTerm(fields=(named,)), NodeTerm(expressions=(zoned,), fields=(named,)))
