@@ -47,7 +47,8 @@ def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObje
 
 
 def _queued(group: str, word: str, value: JsonObject, kinds: Kinds) -> JsonObject:
-    return queued_pods(group, word, value, takes_all=kinds.takes_all, by_topology=kinds.by_topology)
+    taken = kinds.takes_serving(labels_of(value))
+    return queued_pods(group, word, value, takes_all=taken, by_topology=kinds.by_topology)
 
 
 def _is_managed(pod: JsonObject, kinds: Kinds) -> bool:

@@ -4,11 +4,14 @@ from functools import lru_cache
 
 import msgspec
 
+from events.api.labels import QUEUE_NAME
 from events.job_kind import JobKind
+from events.json_object import JsonMapping
 from events.settings import SettingsObserved
 from events.workload import Owner
 from projections.feature_gates import enabled
-from services.jobs.table import DEPLOYMENT, KINDS, POD, POD_GROUP, SERVING
+from services.jobs.serving import SET_LABEL
+from services.jobs.table import DEPLOYMENT, KINDS, LEADER_WORKER_SET, POD, POD_GROUP, SERVING
 from services.runtime.cluster_port import Resource
 
 
@@ -54,6 +57,18 @@ class Kinds:
     def maker_named(self, made_by: str) -> JobKind | None:
         """The serving kind that a pod names as its maker: by Kueue's name for it, or by the bare word that we wrote before."""
         return next((one for one in self.serving if made_by in (one.kind.lower(), one.name)), None)
+
+    def takes_serving(self, labels: JsonMapping) -> bool:
+        """Whether a serving object with these labels is managed: it names a queue, or none has to.
+
+        The StatefulSets behind a LeaderWorkerSet are not: its groups ask for their pods.
+
+        Rule: docs/jobs.md#what-serves
+        """
+        if labels.get(QUEUE_NAME):
+            return True
+        behind = labels.get(SET_LABEL) and LEADER_WORKER_SET.place in self.parents
+        return self.takes_all and not behind
 
     def owns_jobs(self, api_version: str, kind: str) -> bool:
         """Whether what such an object owns is started and stopped with it."""

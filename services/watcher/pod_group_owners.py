@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
+from events.api.labels import POD_SUSPENDING_PARENT
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.whole_number import whole_number
@@ -40,7 +40,7 @@ class PodGroupOwners:
         """Record an object; the places of its groups."""
         meta = value["metadata"]
         key = f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
-        if key not in self._there and not rules.labels_of(value).get(QUEUE_NAME) and not self._kinds.takes_all:
+        if key not in self._there and not self._kinds.takes_serving(rules.labels_of(value)):
             return []
         self._there[key] = value
         before = self._places(key)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from events.api.labels import QUEUE_NAME
 from events.catalogue import Fact
 from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
@@ -340,7 +339,7 @@ class Watcher:
             return []  # Another watcher has reported a newer version; it is on its way to us, too.
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
-        if managed or (resource.kind in kinds.parents and (labels_of(value).get(QUEUE_NAME) or kinds.takes_all)):
+        if managed or (resource.kind in kinds.parents and kinds.takes_serving(labels_of(value))):
             self._jobs[place] = value
         return self.view.see(resource.kind, value)
 
