@@ -74,6 +74,8 @@ class PartitionHost:
         self._spoke = False
         """Whether any decider here has decided anything since the start: if not, it may look less often."""
         self._window = window
+        self._behind = False
+        """Whether more has arrived than is folded."""
         self._listed = listed
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
@@ -89,8 +91,8 @@ class PartitionHost:
             self.caught_up.set()
             await self._see_cluster()
             while True:
-                behind = await self._absorb(MOST_INPUTS)
-                if not await self._turn() and not behind:
+                self._behind = await self._absorb(MOST_INPUTS)
+                if not await self._turn() and not self._behind:
                     await self._wait()
                     self._silent = 0
 
@@ -258,7 +260,7 @@ class PartitionHost:
         self._silent += 1
         if decider.name == ADMITTER and self._window is not None:
             self._window.look(self.fold.world, at)
-            if self._window.opens() is not None:
+            if self._behind or self._window.opens() is not None:
                 return True
         # Without any commit, the trail that can undo all of these facts would grow for ever.
         settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD

@@ -7,20 +7,21 @@ from events.catalogue import Fact
 from events.codec import decode_commit, encode
 from events.commit import Sighting
 from events.event import Millis
+from events.quota import LocalQueueObserved, PreemptionPolicy
 from events.subjects import FACTS, fact_subject
 from events.workload import WorkloadFinished, WorkloadQueued
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from projections.world import World
 from services.admitter.decide import Admitter
-from services.queue_manager.decide import QueueManager
+from services.queue_manager.decide import MOST_EVENTS, QueueManager
 from services.runtime.admission_window import LONGEST, AdmissionWindow
 from services.runtime.log_port import Message
 from services.runtime.partition_host import PartitionHost
 from services.runtime.tracing import NoTracer
 from tests.services.runtime.test_killed_hosts import StillClock
 from tests.services.runtime.test_partition_host import admitted, stop, tell, without_cards
-from tests.stories.small_world import Story, job
+from tests.stories.small_world import Story, job, queue
 
 WRITTEN_AFTER: Millis = 100
 
@@ -62,10 +63,24 @@ def test_an_admission_that_is_not_written_for_long_keeps_nobody_waiting() -> Non
     assert window.opens() is None
 
 
-def test_where_nothing_is_ever_written_nobody_waits() -> None:
-    at, window = story("a", "b", "c"), AdmissionWindow(size=2)
+def test_the_first_admissions_of_all_are_bounded_as_well() -> None:
+    at, window = story("a", "b"), AdmissionWindow(size=2)
+    window.look(at.world, at.at)
+    assert window.opens() == at.at + LONGEST
+
+
+def test_where_nobody_writes_nobody_waits_after_the_first() -> None:
+    at, window = story("a", "b"), AdmissionWindow(size=2)
+    window.look(at.world, at.at)
+    at.at += LONGEST
+    window.look(at.world, at.at)
+    at.told(job("c"), job("d"), job("e"))
+    at.decided()
     window.look(at.world, at.at)
     assert window.opens() is None
+    at.told(written(at.world, "team/c"))
+    window.look(at.world, at.at)
+    assert window.opens() is not None, "somebody does write"
 
 
 def test_who_ends_before_it_was_written_is_on_its_way_no_more() -> None:
@@ -77,6 +92,57 @@ def test_who_ends_before_it_was_written_is_on_its_way_no_more() -> None:
     at.told(WorkloadFinished(workload="team/b", reason="Succeeded"))
     window.look(at.world, at.at)
     assert window.opens() is None
+
+
+def test_while_somebody_who_is_known_is_in_no_line_nobody_is_let_in() -> None:
+    at, window = Story().told(*without_cards(60), job("a")), AdmissionWindow()
+    window.look(at.world, at.at)
+    assert window.opens() == at.at + LONGEST
+    at.decided()
+    window.look(at.world, at.at)
+    assert window.opens() is None
+    at.told(job("b", queue="none"))
+    window.look(at.world, at.at)
+    assert window.opens() is not None
+    at.decided()
+    window.look(at.world, at.at)
+    assert window.opens() is None, "there is no line for it, which is decided"
+
+
+def test_a_queue_manager_that_is_away_keeps_nobody_waiting_for_long() -> None:
+    at, window = Story().told(*without_cards(60), job("a")), AdmissionWindow()
+    window.look(at.world, at.at)
+    window.look(at.world, at.at + LONGEST)
+    assert window.opens() is None
+    at.told(job("b"))
+    window.look(at.world, at.at + LONGEST)
+    assert window.opens() is not None
+
+
+async def test_nobody_borrows_before_the_owners_are_in_line_however_many_come_at_once() -> None:
+    bus, many = MemoryBus(), 2 * MOST_EVENTS
+    facts = [
+        *without_cards(1, cohort="c"),
+        queue("owners", nominal=1, reclaim=PreemptionPolicy.ANY, cohort="c"),
+        LocalQueueObserved(namespace="team", name="own", cluster_queue="owners"),
+        *(job(f"borrower-{index}") for index in range(many)),
+        job("owner", queue="own"),
+    ]
+    await tell(bus, facts)
+    host = PartitionHost(
+        own=bus.memory(PARTITION),
+        inputs=[bus.memory(DEVICE_PARTITION), bus.memory(FACTS)],
+        deciders=[QueueManager(), Admitter()],
+        clock=StillClock(),
+        tracer=NoTracer(),
+        rules="1",
+        replica="one",
+        window=AdmissionWindow(),
+    )
+    serving = asyncio.create_task(host.run())
+    let_in = await admitted(bus, 2)
+    assert "team/owner" in let_in
+    await stop(serving)
 
 
 async def test_who_comes_with_priority_while_others_are_being_written_is_admitted_before_who_came_earlier() -> None:

@@ -128,8 +128,8 @@ async def stop(*tasks: "asyncio.Task[None]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def without_cards(nominal: int) -> list[Fact]:
-    return [fact for fact in platform(nominal=nominal) if not isinstance(fact, DevicesRegistered)]
+def without_cards(nominal: int, cohort: str = "") -> list[Fact]:
+    return [fact for fact in platform(nominal=nominal, cohort=cohort) if not isinstance(fact, DevicesRegistered)]
 
 
 async def test_two_admitters_under_load_decide_nothing_twice(bus: Bus) -> None:
