@@ -7,7 +7,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site simulate fuzz chaos coverage mutants bench lock clean
+.PHONY: help install demo test lint site screenshots simulate fuzz chaos coverage mutants bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -43,6 +43,9 @@ lint: $(READY) ## check style, structure and types
 
 site: $(READY) ## make docs/ into a site under build/site, without network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+screenshots: $(READY) ## take the pictures of the README from what `make demo` has left (needs Debian's chromium-driver)
+	@$(BIN)/python -m tests.ops.console.screenshots .kuelog/demo
 
 simulate: $(READY) ## play ten thousand histories with faults in virtual time, and hold them against the laws
 	@$(BIN)/kuelog simulate --seeds 1-10000

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "schema" not in path.parts)
+PAGES = [
+    *sorted(path for path in (ROOT / "docs").rglob("*.md") if "schema" not in path.parts),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 REASON = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
 OBJECTS = {"ClusterQueue", "LocalQueue", "ResourceFlavor", "QuotaReserved", "NotSupported"}
@@ -31,6 +34,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         target = (page.parent / name).resolve() if name else page
         assert target.exists(), link
         assert not anchor or anchor in set(anchors(target)), link
+
+
+def test_the_readme_shows_two_pictures_of_the_console_and_says_how_they_are_made() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"!\[[^\]]{10,}\]\(docs/pictures/console-\w+\.png\)", text)) == 2
+    assert "make screenshots" in text
 
 
 def test_the_symptoms_are_those_that_the_code_names() -> None:
