@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from ops.lint.check import lint
 from ops.terminal.form import Form, print_answer
@@ -18,11 +19,12 @@ def run_lint(files: Sequence[Path], *, loose: bool, output: Form, console: Conso
         for one in findings:
             colour = "red" if one.severity == "error" else "yellow"
             console.print(
-                f"[bold]{one.file}:{one.line}[/bold] [{colour}]{one.severity}[/{colour}] {one.object}: {one.what} [dim]({one.code})[/dim]",
+                f"[bold]{one.file}:{one.line}[/bold] [{colour}]{one.severity}[/{colour}] "
+                f"{escape(f'{one.object}: {one.what}')} [dim]({one.code})[/dim]",
                 highlight=False,
                 soft_wrap=True,
             )
-            for label, text in (("so", one.consequence), ("write", one.instead)):
+            for label, text in (("at", one.field), ("so", one.consequence), ("write", one.instead)):
                 if text:
                     console.print(f"    {label}: {text}", highlight=False, markup=False, soft_wrap=True)
         errors = sum(1 for one in findings if one.severity == "error")

@@ -7,10 +7,14 @@ import msgspec
 
 from events.api.jobs import ApiJob
 from events.device_config import DeviceConfigObserved
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from ops.lint.finding import LintFinding, broken_file, finding
 from ops.lint.hosting import hosting_problems
+from ops.lint.identity import doubled, identity_problems
+from ops.lint.job_rules import job_problems
+from ops.lint.pruning import without_field
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from services.jobs.topology_rules import topology_problems
 from services.validation.conversion import STORED, to_v1beta2
@@ -63,6 +67,7 @@ def lint(files: Sequence[Path], *, loose: bool = False) -> list[LintFinding]:
         except ManifestBroken as broken:
             findings.append(broken_file(broken))
     checked = [_alone(document) for document in documents]
+    findings.extend(finding(document, problem, problem.severity) for document, problem in doubled(documents))
     sound = [one for one in checked if one.sound]
     if loose:
         for one, meant in zip(sound, normalise([one.document.value for one in sound]), strict=True):
@@ -104,11 +109,24 @@ def _readable(file: Path, findings: list[LintFinding]) -> list[Document]:
 def _alone(document: Document) -> Checked:
     newest = to_v1beta2(document.value)
     value, problems = newest.value, newest.problems
-    misshapen = shape_problems(value)
+    misshapen, value, sound = _all_shape_problems(value)
     # A field of an older version is unknown in an object that says it is of the newest.
-    shown = document.value if document.value.get("apiVersion") == STORED else value
-    found = [*problems, *unknown_fields(shown), *misshapen, *_nameless_version(value)]
-    return Checked(document=document, value=value, problems=found, sound=not misshapen)
+    shown = document.value if document.value.get("apiVersion") == STORED else newest.value
+    found = [*problems, *identity_problems(document.value), *unknown_fields(shown), *misshapen]
+    return Checked(document=document, value=value, problems=[*found, *_nameless_version(value)], sound=sound)
+
+
+def _all_shape_problems(value: JsonObject) -> tuple[list[Problem], JsonObject, bool]:
+    """Every field that is not what it has to be, the object without these fields, and whether it is sound then."""
+    found: list[Problem] = []
+    while problems := shape_problems(value):
+        (one,) = problems
+        less = without_field(value, one.field)
+        if less is None:
+            return [*found, *([one] if one.field not in {other.field for other in found} else [])], value, False
+        found.append(one)
+        value = less
+    return found, value, True
 
 
 def _nameless_version(value: dict[str, object]) -> list[Problem]:
@@ -121,7 +139,7 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
-    found += [*topology_problems(value, _SETTINGS), *problems_in(value)]
+    found += [*topology_problems(value, _SETTINGS), *problems_in(value), *job_problems(value)]
     if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):
         found += hosting_problems(value, objects)
     try:

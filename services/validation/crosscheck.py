@@ -88,6 +88,27 @@ def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
     return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config, objects.all("Node"))]
 
 
+def _cohort(value: JsonObject, objects: Objects) -> list[Problem]:
+    """A cohort that is above itself."""
+    name, cohorts = str(object_at(value, "metadata").get("name")), objects.all("Cohort")
+    way = [name]
+    while parent := object_at(cohorts.get(way[-1]), "spec").get("parentName"):
+        if parent in way:
+            break
+        way.append(str(parent))
+    if len(way) == 1 or parent != name:
+        return []
+    return [
+        Problem(
+            field="spec.parentName",
+            code="CohortCycle",
+            what=f"the cohort is above itself: {' in '.join((*way, name))}",
+            consequence="no queue of these cohorts takes anything in",
+            instead="another parentName for one of them, or none",
+        )
+    ]
+
+
 def _flavor(flavor: JsonMapping, field: str, *, in_cohort: bool) -> list[Problem]:
     found: list[Problem] = []
     for k, one in enumerate(objects_at(flavor, "resources")):
@@ -165,7 +186,7 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
         )
     found.extend(_queue_of_job(queue, meta.get("namespace"), objects))
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
-    if isinstance(completions, int) and isinstance(parallelism, int) and parallelism > completions:
+    if isinstance(completions, int) and isinstance(parallelism, int) and parallelism > completions >= 0:
         found.append(
             Problem(
                 field="spec.parallelism",
@@ -272,6 +293,7 @@ def _selector(found: JsonMapping | None) -> LabelSelector | None:
 
 _RULES: dict[str, Callable[[JsonObject, Objects], list[Problem]]] = {
     "ClusterQueue": _cluster_queue,
+    "Cohort": _cohort,
     "LocalQueue": _local_queue,
     "ResourceFlavor": _resource_flavor,
     "Job": _job,

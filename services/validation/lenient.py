@@ -2,7 +2,7 @@
 
 A covered resource that a flavor does not mention is unlimited there; a resource that no group covers is not counted;
 limits without a cohort are dropped; a queue without a selector is open to all; the old queue-name annotation becomes
-the label; old versions are converted.
+the label; pods of a job without a restart policy are not started again; cards that are requested are limits, too; old versions are converted.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from events.amount import UNLIMITED
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, QUOTA_CHECK_STRATEGY
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from services.validation.conversion import to_v1beta2
+from services.validation.names import is_extended
 from services.validation.problem import ObjectWithProblems, Problem, Severity
 from services.validation.shape import shape_problems
 
@@ -183,7 +184,51 @@ def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonO
                 f"labels: {{{PRIORITY_CLASS}: {annotations[PRIORITY_CLASS]}}}",
             )
         )
+    value = _that_runs(value, problems)
     return {**value, "metadata": {**meta, "labels": labels}} if labels else value
+
+
+def _that_runs(value: JsonObject, problems: list[Problem]) -> JsonObject:
+    """The job with pods that the API server takes: they come to an end, and cards that they request are their limits, too."""
+    template = object_at(value, "spec", "template")
+    pod = object_at(template, "spec")
+    at = "spec.template.spec"
+    containers: list[JsonObject] = []
+    for index, one in enumerate(objects_at(pod, "containers")):
+        resources = object_at(one, "resources")
+        limits = object_at(resources, "limits")
+        lacking = {
+            name: asked
+            for name, asked in object_at(resources, "requests").items()
+            if is_extended(name) and name not in limits
+        }
+        field = f"{at}.containers[{index}].resources.limits"
+        problems.extend(
+            _warning(
+                f"{field}[{name}]",
+                "RequestWithoutLimit",
+                f"{name} is requested without a limit",
+                "the API server would refuse it; it is taken as the limit, too",
+                f"limits: {{{name}: {asked}}}",
+            )
+            for name, asked in lacking.items()
+        )
+        containers.append({**one, **({"resources": {**resources, "limits": {**limits, **lacking}}} if lacking else {})})
+    changed: JsonObject = {"containers": containers} if containers else {}
+    if "restartPolicy" not in pod and containers:
+        changed["restartPolicy"] = "Never"
+        problems.append(
+            _warning(
+                f"{at}.restartPolicy",
+                "NoRestartPolicy",
+                "no restartPolicy is given",
+                "the API server would refuse it; it is taken as Never",
+                "restartPolicy: Never",
+            )
+        )
+    if not changed:
+        return value
+    return {**value, "spec": {**object_at(value, "spec"), "template": {**template, "spec": {**pod, **changed}}}}
 
 
 def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:

@@ -28,6 +28,11 @@ def why_no_subdomain(text: str) -> list[str]:
     return found
 
 
+def is_extended(resource: str) -> bool:
+    """Whether a resource is none of Kubernetes' own, so that requests and limits have to be the same."""
+    return "/" in resource and not resource.partition("/")[0].endswith("kubernetes.io")
+
+
 def why_not_qualified(text: str) -> list[str]:
     """What keeps a text from being a qualified name, such as `cpu` or `nvidia.com/gpu`."""
     prefix, slash, name = text.rpartition("/")

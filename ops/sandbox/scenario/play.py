@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from events.api.labels import RUN_SECONDS
 from events.event import Millis
 from ops.files.manifests import Document, read_manifests
@@ -60,6 +62,8 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print
             print_line(f"{(on.clock.now() - begin) // 1000:>4} s  {step.say}")
         for document in documents:
             if Path(document.file).name in step.apply:
+                if loose:
+                    await _have_namespace(on, document)
                 await apply(on, document, script.run_seconds)
         befall(on.cluster.store, step)
     end = begin + script.at_most * 1000
@@ -97,6 +101,14 @@ def befall(store: Store, step: Step) -> None:
             set_node_ready(store, node.node, ready=node.ready)
     except ApiFailure as failure:
         raise ScenarioBroken(Path("scenario.yaml"), f"at {step.at} s: {failure}") from failure
+
+
+async def _have_namespace(on: Platform, document: Document) -> None:
+    """Create the namespace of an object, if nobody has: whoever wrote it has it."""
+    name = (document.value.get("metadata") or {}).get("namespace")
+    if name and on.cluster.store.get("namespaces", ("", name)) is None:
+        value = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await apply(on, msgspec.structs.replace(document, value=value))
 
 
 async def apply(on: Platform, document: Document, run_seconds: int = 0) -> None:

@@ -10,7 +10,7 @@ from events.device import DriftKind
 from events.settings import SettingsObserved
 from ops.files.reading import Unreadable, yaml_file
 from ops.production.configuration.configuration_file import read_configuration
-from ops.sandbox.scenario.node_pools import DEMO_NODES, NodePool
+from ops.sandbox.scenario.node_pools import UP_NODES, NodePool
 
 
 class CardReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ def load(folder: Path) -> Script:
             raise ScenarioBroken(folder, "holds no manifests")
         return Script(
             title=f"the manifests of {folder.name}, as they are",
-            nodes=DEMO_NODES,
+            nodes=UP_NODES,
             steps=(Step(at=0, apply=files),),
             run_seconds=30,
         )

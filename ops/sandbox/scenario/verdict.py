@@ -12,6 +12,8 @@ from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
 from ops.sandbox.scenario.script import Expectation, Script
 from projections.devices.card_time import CardTime
+from projections.explanation.read_models import state_of
+from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.timeline import Moment, Timeline
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
@@ -68,14 +70,14 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
         )
     )
     if not script.expect:
-        open_ended = [w.key for w in fold.world.workloads.values() if not w.finished]
-        findings.append(
-            CardVerdict(
-                what="every job has finished",
-                held=bool(fold.world.workloads) and not open_ended,
-                seen=f"{len(fold.world.workloads)} workloads, open: {', '.join(open_ended) or 'none'}",
+        open_ended = [f"{w.key} is {_standing(w)}" for w in fold.world.workloads.values() if not w.finished]
+        seen = f"{len(fold.world.workloads)} workloads, open: {', '.join(open_ended) or 'none'}"
+        if not fold.world.workloads:
+            seen = (
+                "no job here asks a queue for anything: one that does names it in the label kueue.x-k8s.io/queue-name"
             )
-        )
+        held = bool(fold.world.workloads) and not open_ended
+        findings.append(CardVerdict(what="every job has finished", held=held, seen=seen))
     return Verdict(timeline=timeline, cards=cards, fold=fold, findings=findings)
 
 
@@ -125,6 +127,13 @@ def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
         held = any(isinstance(m.event, WorkloadFinished) and m.event.reason == "Succeeded" for m in moments)
         findings.append(CardVerdict(what=f"{job} finishes", held=held))
     return findings
+
+
+def _standing(workload: Workload) -> str:
+    """How a workload stands that has not finished, and why, as far as the log says it."""
+    state, condition = state_of(workload), workload.condition(QUOTA_RESERVED)
+    why = condition.message if condition is not None and not workload.reserved else ""
+    return f"{state.word} ({why})" if why else state.word
 
 
 def _ran_again(moments: Sequence[Moment]) -> bool:

@@ -30,7 +30,7 @@ def codes(tmp_path: Path, text: str, *, loose: bool = False) -> list[tuple[str, 
 def job(limits: str, meta: str = "name: j, namespace: a") -> str:
     return (
         f"apiVersion: batch/v1\nkind: Job\nmetadata: {{{meta}}}\n"
-        f"spec: {{template: {{spec: {{containers: [{{name: c, resources: {{limits: {{{limits}}}}}}}]}}}}}}\n"
+        f"spec: {{template: {{spec: {{containers: [{{name: c, image: i, resources: {{limits: {{{limits}}}}}}}], restartPolicy: Never}}}}}}\n"
     )
 
 
@@ -283,6 +283,8 @@ needs_scenarios = pytest.mark.skipif(
                 ("flavor.yaml", 1, "warning", "OldVersion"),
                 ("job.yaml", 3, "warning", "NamespaceLeftOut"),
                 ("job.yaml", 6, "error", "AnnotationForLabel"),
+                ("job.yaml", 9, "error", "Required"),
+                ("job.yaml", 16, "error", "Required"),
                 ("job.yaml", 17, "warning", "WholeCardUncharged"),
                 ("local-queue.yaml", 1, "warning", "OldVersion"),
             ],
