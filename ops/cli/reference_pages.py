@@ -13,10 +13,12 @@ from events.api.labels import KNOWN
 from ops.cli.lazy_commands import LazyCommand
 from ops.cli.main import app
 from ops.production.configuration.page import page as configuration_page
+from ops.sandbox.scenario.page import page as scenarios_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 LABELS, COMMANDS = DOCS / "labels.md", DOCS / "commands.md"
 CONFIGURATION, CONDITIONS_PAGE = DOCS / "configuration.md", DOCS / "conditions.md"
+SCENARIOS = DOCS / "scenarios.md"
 _LABELS_HEAD = """# Labels, annotations, finalizers and gates
 
 All of Kueue's and kuelog's that are read or written, on which objects, and by whom. HAMi's stand in
@@ -140,6 +142,7 @@ def main() -> None:
         COMMANDS: commands_page(),
         CONDITIONS_PAGE: conditions_page(),
         CONFIGURATION: configuration_page(),
+        SCENARIOS: scenarios_page(),
     }
     for path, page in pages.items():
         path.write_text(page, encoding="utf-8")

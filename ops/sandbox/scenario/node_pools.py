@@ -19,13 +19,21 @@ class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
     """Nodes of one kind, named `<prefix>-1` and so on; those without cards have neither product nor model."""
 
     count: Annotated[int, msgspec.Meta(ge=1)]
+    """How many nodes."""
     prefix: str
+    """What their names begin with."""
     product: str = ""
+    """The label by which flavors tell them, such as `Tesla-V100-32GB`."""
     zone: str = ""
+    """Their label `zone`."""
     cards: _Count = 0
+    """How many cards each has."""
     memory_mib: _Count = msgspec.field(name="memoryMiB", default=0)
+    """How much memory a card has, in MiB."""
     model: str = ""
+    """As the cards are registered with HAMi."""
     vendor: Literal["NVIDIA", "AMD", "Ascend910B3"] = "NVIDIA"
+    """Whose cards they are."""
     cores: _Count = 100
     """Percent, or the compute units and AI cores that a card of AMD and Ascend has."""
     labels: dict[str, str] = {}

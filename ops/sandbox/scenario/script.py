@@ -17,15 +17,20 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
     """What the device plugin of a node reports of one card from then on."""
 
     node: str
+    """Its name, such as `gpu-1`."""
     card: str
+    """Its UUID, such as `GPU-gpu-1-0`."""
     healthy: bool
+    """Whether the plugin says that it is well."""
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether anything is heard of a node from then on."""
 
     node: str
+    """Its name."""
     ready: bool
+    """Whether its kubelet answers."""
 
 
 class JobState(StrEnum):
@@ -42,9 +47,13 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """What has to be seen on the log before a step: a job that stands so, or a difference about cards that is reported."""
 
     job: str = ""
+    """The job that has to stand so, as `namespace/name`."""
     state: JobState = JobState.RUNS
+    """How it has to stand."""
     drift: DriftKind | None = None
+    """Or the kind of difference about cards that has to be reported."""
     holder: str = ""
+    """Whose: a job, or `pod:namespace/name`."""
 
     def describe(self) -> str:
         """The need as text."""
@@ -55,44 +64,66 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """What happens at a time of the scenario, in seconds from its beginning, or later: once all that it needs is so."""
 
     at: int
+    """Seconds of the scenario from its beginning, at the earliest."""
     after: tuple[Need, ...] = ()
+    """What has to be so before."""
     apply: tuple[str, ...] = ()
+    """Files of the folder that are applied."""
     cards: tuple[CardReport, ...] = ()
+    """Cards that fail, or get well."""
     nodes: tuple[NodeReport, ...] = ()
+    """Nodes that are lost, or found again."""
     say: str = ""
+    """What is printed then."""
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One thing that has to be seen to happen to a job; what is named has to hold."""
 
     job: str
+    """As `namespace/name`."""
     waits: bool = False
+    """It is refused at first, and gets in later."""
     flavor: str = ""
+    """The flavor that it gets, and no other."""
     borrows: bool = False
+    """It borrows from its cohort."""
     reclaims: bool = False
+    """It takes back what its queue had lent."""
     preempted_by: str = ""
+    """The job for which it makes room."""
     runs_again: bool = False
+    """It is admitted again after its preemption."""
     refused: str = ""
+    """The reason for which it never gets in."""
     finished: bool = False
+    """It ends well."""
 
 
 class DriftExpectation(msgspec.Struct, frozen=True, kw_only=True):
     """A difference that has to be reported, and to be resolved later; of a job, or `pod:namespace/name`."""
 
     kind: DriftKind
+    """The kind of difference."""
     holder: str = ""
+    """Whose; of anybody without it."""
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A whole scenario."""
 
     title: str
+    """What it is about, in a line."""
     nodes: tuple[NodePool, ...]
+    """The nodes of the cluster."""
     configuration: str = ""
     """The file of its folder with the configuration that is played under; without it the defaults are."""
     steps: tuple[Step, ...]
+    """What happens, in order."""
     expect: tuple[Expectation, ...] = ()
+    """What has to be seen to happen to jobs; without any, every job has to finish."""
     drift: tuple[DriftExpectation, ...] = ()
+    """Differences about cards that have to be reported, and resolved."""
     returned: tuple[str, ...] = ()
     """Cards that have to come back into service."""
     short: tuple[str, ...] = ()
@@ -100,6 +131,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     agree: bool = False
     """Whether log and cluster have to agree about every card before each step and at the end."""
     clock_scale: Annotated[int, msgspec.Meta(ge=1)] = 10
+    """How many seconds of the scenario a second of the wall is."""
     at_most: int = 600
     """Scenario seconds after which it is over in any case."""
     run_seconds: int = 0

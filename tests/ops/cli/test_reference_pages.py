@@ -10,11 +10,13 @@ from ops.cli.reference_pages import (
     CONDITIONS_PAGE,
     CONFIGURATION,
     LABELS,
+    SCENARIOS,
     commands_page,
     conditions_page,
     labels_page,
 )
 from ops.production.configuration.page import page as configuration_page
+from ops.sandbox.scenario.page import page as scenarios_page
 from projections.explanation.pending import FIXES
 from projections.unsupported import NOT_DONE
 from projections.workloads import lifecycle
@@ -52,13 +54,13 @@ def test_the_pages_are_what_the_code_says() -> None:
     assert COMMANDS.read_text(encoding="utf-8") == commands_page()
     assert CONDITIONS_PAGE.read_text(encoding="utf-8") == conditions_page()
     assert CONFIGURATION.read_text(encoding="utf-8") == configuration_page()
+    assert SCENARIOS.read_text(encoding="utf-8") == scenarios_page()
 
 
-def test_every_setting_says_what_it_is_for() -> None:
-    rows = [
-        line.split(" | ") for line in CONFIGURATION.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
-    ]
-    assert len(rows) > 70
+def test_every_setting_and_every_field_of_a_scenario_says_what_it_is_for() -> None:
+    pages = [page.read_text(encoding="utf-8") for page in (CONFIGURATION, SCENARIOS)]
+    rows = [line.split(" | ") for page in pages for line in page.splitlines() if line.startswith("| `")]
+    assert len(rows) > 110
     assert [row[0] for row in rows if len(row[-1].strip("| ")) < 5] == []
 
 
