@@ -112,9 +112,16 @@ def _bills(of: Recorded, query: Query, rights: Rights) -> JsonObject:
         rights.check_namespace(tenant)
     tenants = frozenset((tenant,)) if tenant else rights.namespaces
     answer = bill_answer(ledger, bill(ledger, window, groups_of([named] if named else ()), tenants), read)
+    if workload := query.get("workload", ""):
+        rights.check_namespace(workload.partition("/")[0])
+        answer = {**answer, "lines": [line for line in _lines(answer) if line.get("workload") == workload]}
     if not rights.queues:
         answer = {**answer, "cards": None, "quota": None}
     return answer if rights.namespaces is None else _own_bill(answer, rights)
+
+
+def _lines(answer: JsonObject) -> list[JsonObject]:
+    return answer["lines"]
 
 
 def _own_bill(answer: JsonObject, rights: Rights) -> JsonObject:

@@ -4,7 +4,8 @@
 import { ask, asOf } from "./answers.js";
 import { h, s, table } from "./dom.js";
 import { duration, moment } from "./format.js";
-import { address, moved } from "./place.js";
+import { queueLink, workloadLink } from "./names.js";
+import { moved } from "./place.js";
 
 export const title = "Gantt";
 
@@ -40,14 +41,14 @@ function parts(data, by) {
     h("p", {}, `${data.entries.length} stretch(es) from ${moment(data.since)} to ${moment(data.until)}; one that was cut short has a thick end${data.left_out ? `; ${data.left_out} earlier ones are left out` : ""}`),
     h("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": `Who held cards, by ${by}` }, chart(data, by)),
     table(`The latest ${Math.min(LISTED, data.entries.length)} stretches as a table`, ["From", "For", "Card", "Holder", "Queue", "MiB", "Cores", "Ended by"],
-      data.entries.slice(-LISTED).reverse().map((/** @type {any} */ one) => [moment(one.since), duration(one.until - one.since), LANES.card(one), holder(one), one.holder.cluster_queue, one.slice.memory, one.slice.cores, one.ended ? one.ended.why : "goes on"]), ""),
+      data.entries.slice(-LISTED).reverse().map((/** @type {any} */ one) => [moment(one.since), duration(one.until - one.since), LANES.card(one), holder(one), queueLink(one.holder.cluster_queue), one.slice.memory, one.slice.cores, one.ended ? one.ended.why : "goes on"]), ""),
   ];
 }
 
 /** @param {any} entry */
 function holder(entry) {
   const key = entry.holder.workload;
-  return entry.holder.attempt ? h("a", { href: address("workloads", key.split("/")), "data-row": true }, key) : key;
+  return entry.holder.attempt ? workloadLink(key) : key;
 }
 
 /** Lanes with rows enough that no two stretches of one row overlap. @param {any} data @param {string} by */

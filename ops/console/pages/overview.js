@@ -5,6 +5,7 @@ import { ask, asOf } from "./answers.js";
 import { useBar } from "./bars.js";
 import { h, OF_CLUSTER, table } from "./dom.js";
 import { amount, duration } from "./format.js";
+import { queueLink, workloadLink } from "./names.js";
 import { address } from "./place.js";
 
 export const title = "Overview";
@@ -32,8 +33,7 @@ function parts(data, now) {
     h("section", {}, h("h2", {}, "Waiting longest"),
       table("The workloads that wait longest", ["Workload", "Cluster queue", "Priority", "For", "Why"],
         data.longest_waiting.map((/** @type {any} */ row) => [
-          h("a", { href: address("workloads", row.key.split("/")), "data-row": true }, row.key),
-          row.cluster_queue, row.priority, duration(now - row.since), row.reason]), "No workload waits.")),
+          workloadLink(row.key), queueLink(row.cluster_queue), row.priority, duration(now - row.since), row.reason]), "No workload waits.")),
     ...(cards === null ? [h("p", { class: "note" }, `Quota and cards: ${OF_CLUSTER}`)] : [
     h("section", {}, h("h2", {}, "Quota of the trees"),
       table("What each tree of quota uses", ["Tree", "Flavor", "Resource", "Used", "May still use", "Use"],

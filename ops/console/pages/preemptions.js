@@ -4,7 +4,8 @@
 import { ask, asOf } from "./answers.js";
 import { h, table } from "./dom.js";
 import { duration, hours, moment } from "./format.js";
-import { address, moved } from "./place.js";
+import { queueLink, workloadLink, workloadLinks } from "./names.js";
+import { moved } from "./place.js";
 
 export const title = "Preemptions";
 
@@ -18,9 +19,6 @@ export async function show(main, at, signal) {
   return load();
 }
 
-/** @param {string} key */
-const workload = (key) => (key ? h("a", { href: address("workloads", key.split("/")), "data-row": true }, key) : "");
-
 /** @param {any} data */
 function parts(data) {
   const lost = data.cut_short.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.card_ms, 0);
@@ -30,10 +28,10 @@ function parts(data) {
       table("Preemptions in the order of their time", ["At", "Place", "Preempted", "For", "Of queue", "Why", "Rule", "Victims together"],
         data.preemptions.map((/** @type {any} */ one) => [
           h("a", { href: moved({ at: moment(one.at) }), title: "Show this page as of then" }, moment(one.at)), `${one.partition}/${one.sequence}`,
-          workload(one.workload), workload(one.by), one.preemptor_queue, one.reason, one.rule, one.victims.join(", ")]), "Nobody was preempted.")),
+          workloadLink(one.workload), workloadLink(one.by), queueLink(one.preemptor_queue), one.reason, one.rule, workloadLinks(one.victims)]), "Nobody was preempted.")),
     h("section", {}, h("h2", {}, "What was lost"),
       table("Attempts that were cut short, and what they had held of cards", ["At", "Place", "Workload", "Queue", "Why", "For", "Cards held for", "Card-hours"],
         data.cut_short.map((/** @type {any} */ one) => [
-          moment(one.at), one.place, workload(one.workload), one.queue, one.reason, workload(one.preemptor), duration(one.card_ms), hours(one.card_ms)]), "No attempt that held cards was cut short.")),
+          moment(one.at), one.place, workloadLink(one.workload), queueLink(one.queue), one.reason, workloadLink(one.preemptor), duration(one.card_ms), hours(one.card_ms)]), "No attempt that held cards was cut short.")),
   ];
 }

@@ -1,10 +1,11 @@
 // @ts-check
-// One workload: how it stands and why in numbers, what would let it in, its life with its causes.
+// One workload: how it stands and why in numbers, what would let it in, its life with its causes and traces, its cost.
 
 import { ask, asOf } from "./answers.js";
 import { h, s, table } from "./dom.js";
-import { amount, duration, moment } from "./format.js";
-import { address, moved } from "./place.js";
+import { amount, duration, hours, moment } from "./format.js";
+import { queueLink, workloadLink, workloadLinks } from "./names.js";
+import { moved } from "./place.js";
 
 export const title = "Workload";
 
@@ -13,12 +14,28 @@ const WIDTH = 720;
 /** @param {HTMLElement} main @param {import("./place.js").Place} at @param {AbortSignal} signal */
 export async function show(main, at, signal) {
   const key = at.rest.join("/");
+  const bill = h("section", { "aria-labelledby": "cost" }, h("h2", { id: "cost" }, "What it has cost"), h("p", { class: "note" }, "It is being counted."));
+  let asked = false;
   const load = async () => {
     const { data, as_of } = await ask(`workloads/${at.rest.map(encodeURIComponent).join("/")}`, asOf(at.query), signal);
-    main.replaceChildren(h("h1", {}, key), ...parts(data, as_of.at));
+    main.replaceChildren(h("h1", {}, key), ...parts(data, as_of.at), bill);
+    // All of the log is read for it, so it is asked for once, and stands behind all else.
+    if (!asked) void fill(bill, key, at, signal);
+    asked = true;
     return { as_of, again: load, concerns: (/** @type {Set<string>} */ objects) => objects.has(`workload/${key}`) };
   };
   return load();
+}
+
+/** @param {HTMLElement} bill @param {string} key @param {import("./place.js").Place} at @param {AbortSignal} signal */
+async function fill(bill, key, at, signal) {
+  try {
+    const { data } = await ask("bills", { ...asOf(at.query), "group-by": "workload,queue,model", tenant: at.rest[0], workload: key }, signal);
+    bill.lastElementChild?.replaceWith(table("What it has held of cards, and what that costs", ["Queue", "Model", "Kind", "Card-hours", "GiB-hours", "Cost"],
+      data.lines.map((/** @type {any} */ one) => [queueLink(one.queue ?? ""), one.model, one.kind, hours(one.card_ms), hours(one.memory_mib_ms / 1024), one.cost === null ? "no price" : `${one.cost} ${one.currency ?? ""}`]), "It has held no card so far."));
+  } catch (problem) {
+    if (!signal.aborted) bill.lastElementChild?.replaceWith(h("p", { class: "problem" }, problem instanceof Error ? problem.message : "It can't be counted now."));
+  }
 }
 
 /** @param {any} data @param {number} now */
@@ -29,7 +46,7 @@ function parts(data, now) {
       it.tier === "nothing" ? "" : ` because of ${it.tier}: ${it.reason}`),
     it.message ? h("p", {}, it.message) : null,
     h("p", {}, `${it.job}, queue ${it.local_queue} → `,
-      it.cluster_queue ? h("a", { href: address("workloads", [], { queue: it.cluster_queue }) }, it.cluster_queue) : "no cluster queue", `, priority ${it.priority}`,
+      queueLink(it.cluster_queue) || "no cluster queue", `, priority ${it.priority}`,
       it.line.position ? `, position ${it.line.position} of ${it.line.waiting}` : ""),
     ...it.left_alone.map((/** @type {any} */ one) => h("p", { class: "problem" }, `Set aside since ${moment(one.since)}: ${one.message}`)),
     it.waits_for.length ? h("section", {}, h("h2", {}, "It waits for"), h("ul", {}, it.waits_for.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
@@ -70,12 +87,13 @@ function line(rows, now) {
 
 /** @param {any[]} rows */
 function life(rows) {
-  return table("Its life, each moment with its place on the log", ["At", "Place", "What", "Detail", "Cause"],
-    rows.map((row) => [h("a", { href: moved({ at: moment(row.at) }), "data-row": true, title: "Show this page as of then" }, moment(row.at)), `${row.partition}/${row.sequence}`, [row.what, row.object].filter(Boolean).join(" "), row.detail, row.cause]), "Nothing has happened to it.");
+  const traced = rows.some((row) => row.trace);
+  return table("Its life, each moment with its place on the log", ["At", "Place", "What", "Detail", "Cause", ...(traced ? ["Trace"] : [])],
+    rows.map((row) => [h("a", { href: moved({ at: moment(row.at) }), "data-row": true, title: "Show this page as of then" }, moment(row.at)), `${row.partition}/${row.sequence}`, [row.what, row.object].filter(Boolean).join(" "), row.detail, row.cause, ...(traced ? [h("code", {}, row.trace)] : [])]), "Nothing has happened to it.");
 }
 
 /** @param {any[]} rows */
 function stops(rows) {
   return table("Every time that it had to stop", ["At", "Place", "What", "Why", "For", "Rule", "Victims"],
-    rows.map((stop) => [moment(stop.at), `${stop.partition}/${stop.sequence}`, stop.kind, stop.reason, stop.by, stop.rule, stop.victims.join(", ")]), "");
+    rows.map((stop) => [moment(stop.at), `${stop.partition}/${stop.sequence}`, stop.kind, stop.reason, workloadLink(stop.by), stop.rule, workloadLinks(stop.victims)]), "");
 }

@@ -34,6 +34,7 @@ PAGES = {
     "overview": "Overview",
     "queues": "Queues",
     "workloads": "Workloads",
+    "workloads/day/w1": "day/w1",
     "cards": "Cards",
     "topology": "Topology",
     "gantt": "Gantt",
@@ -119,7 +120,7 @@ async def test_every_page_is_drawn_live_and_at_a_moment_in_both_themes_without_a
             await browser.open(f"{page}{query}")
             assert await browser.ask("document.querySelector('#main .problem[role=alert]') === null")
         await browser.do(lambda one: one.find_element("id", "theme").click())
-        await browser.screenshot(page)
+        await browser.screenshot(page.replace("/", "-"))
         grounds.add(await browser.ask("getComputedStyle(document.body).backgroundColor"))
     await browser.until(lambda: "document.querySelector('#differences h2') !== null")
     assert len(grounds) == 2
@@ -197,6 +198,8 @@ async def test_all_can_be_done_with_the_keyboard(browser: Browser) -> None:
     assert await browser.ask("document.activeElement.matches('[data-row]')")
     await browser.press(keys.ENTER)
     await browser.until(lambda: "[...document.querySelectorAll('h2')].some(one => one.textContent === 'Life')")
+    await browser.until(lambda: "document.querySelector('#cost ~ .scrolls, #cost ~ .empty') !== null")
+    await browser.screenshot("workload")
     await browser.press("t")
     await browser.press(f"LOG_0/90{keys.ENTER}")
     await browser.until(lambda: "location.hash.includes('at=LOG_0%2F90')")

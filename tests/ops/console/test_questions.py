@@ -56,6 +56,14 @@ async def test_a_bill_is_the_one_that_the_command_line_prints(console: Console, 
         assert answer["lines"]
 
 
+async def test_the_bill_of_one_workload_holds_its_lines_of_the_bill_of_all(console: Console) -> None:
+    printed = (await console.printed("bill", "--group-by", "workload,queue,model"))["lines"]
+    for key in {line["workload"] for line in printed}:
+        asked = f"bills?group-by=workload,queue,model&tenant={key.partition('/')[0]}&workload={key}"
+        assert (await console.answer(asked))["data"]["lines"] == [one for one in printed if one["workload"] == key]
+    assert (await console.answer("bills?group-by=workload&workload=day/nobody"))["data"]["lines"] == []
+
+
 async def test_what_a_bill_refuses_is_refused_in_the_same_words(console: Console) -> None:
     status, body, _ = await console.ask("/api/v1/bills?from=soon")
     assert status == 400 and "is no time: write a month 2026-11" in body["message"]
