@@ -24,6 +24,12 @@ from events.commit import Commit, Sighting
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningDropped, ProvisioningOrdered, ProvisioningRejected
 from events.setting_aside import SetAside
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
 from events.subjects import CONTROL, DEVICES, FACTS, LOG, commit_subject, family_of
 from events.upkeep import (
     AdmissionGateCleared,
@@ -86,6 +92,9 @@ AUTHORS = {
                     WorkloadDiscarded,
                     QuotaReleased,
                     UnhealthyNodesChanged,
+                    WorkloadSliceSubmitted,
+                    WorkloadSliceResized,
+                    WorkloadSliceDropped,
                     SetAside,
                 )
             ),
@@ -101,6 +110,7 @@ AUTHORS = {
                     TopologyAssigned,
                     SecondPassFailed,
                     WorkloadAdmitted,
+                    WorkloadSliceReplaced,
                     SetAside,
                 )
             ),

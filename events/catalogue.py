@@ -64,6 +64,12 @@ from events.quota import (
 )
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
 from events.topology import TopologyObserved
 from events.upkeep import (
     AdmissionGateCleared,
@@ -171,6 +177,10 @@ AdmissionDecision: TypeAlias = (
     | PreemptionRefused
     | RoomClaimed
     | PreemptionWasted
+    | WorkloadSliceSubmitted
+    | WorkloadSliceResized
+    | WorkloadSliceReplaced
+    | WorkloadSliceDropped
     | SetAside
 )
 """What queue manager, admitter and preemptor decide, on a partition of trees."""

@@ -85,7 +85,11 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     topology: PodTopology | None = None
     """Where its workload's pods are placed by topology."""
     cardless: bool = False
-    """It neither holds cards nor asks for any: it is told for its place in a topology alone."""
+    """It neither holds cards nor asks for any: it is told for its place in a topology, or among its slice's pods, alone."""
+    elastic: bool = False
+    """Its job is elastic: it belongs to the slice that holds the quota by now, whichever its annotation names."""
+    waits_for_slice: bool = False
+    """It is held at its scheduling gate until a slice is admitted that has room for it."""
 
 
 class CardQuotaObserved(Event, frozen=True, kw_only=True, tag="CardQuotaObserved.v1"):

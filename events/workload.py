@@ -83,6 +83,12 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """Pods of a group have to be replaced before it can go on."""
     not_done: tuple[str, ...] = ()
     """What it asks for that kuelog does not support yet, by code (docs/limits.md): it is not admitted while it does."""
+    elastic: bool = False
+    """Its job may change its size while it runs (annotation elastic-job; docs/rules/elastic.md)."""
+    slice_name: str = ""
+    """The name of the first slice of its elastic job, where it is not the first itself."""
+    replaces: str = ""
+    """The slice of the same job, `namespace/name`, whose place it takes once it is admitted."""
 
 
 class ConditionStatus(StrEnum):

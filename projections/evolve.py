@@ -66,6 +66,12 @@ from events.quota import (
 )
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
 from events.topology import TopologyObserved
 from events.upkeep import (
     AdmissionGateCleared,
@@ -106,8 +112,8 @@ from projections.folds.lines import evolve_lines
 from projections.folds.objects import evolve_objects
 from projections.folds.provisioning import evolve_provisioning, miss_provisioning
 from projections.folds.set_aside import set_aside, take_up_again
+from projections.folds.slices import evolve_job_fact, evolve_slices
 from projections.folds.upkeep import evolve_upkeep
-from projections.folds.workloads import evolve_workloads
 from projections.log_position import LogPosition
 from projections.queues.order import order_anew
 from projections.world import World
@@ -139,7 +145,9 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | DecisionApplied()
             | DecisionRejected()
         ):
-            evolve_workloads(world, event, position)
+            evolve_job_fact(world, event, position)
+        case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
+            evolve_slices(world, event, position)
         case WorkloadQueued() | WorkloadParked() | WorkloadRequeued():
             evolve_lines(world, event, position)
         case (

@@ -39,6 +39,7 @@ from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.devices.card_care import ReportedDrift, Suspect
 from projections.devices.card_holdings import Holding
+from projections.devices.elastic_pods import note_elastic_pod
 from projections.devices.health import CardHealth
 from projections.devices.namespace_quota import Limit
 from projections.devices.pod_cards import hold_at_gate
@@ -248,6 +249,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
             world.cards.observe_pod(world.pods[key])
         hold_at_gate(world, world.pods[key])
         note_placed_pod(world, world.pods[key])
+        note_elastic_pod(world, world.pods[key])
     for name in CareTables.__struct_fields__:
         table = getattr(world.cards.care, name)
         table.clear()

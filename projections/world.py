@@ -33,7 +33,7 @@ from projections.topology.usage import DomainTables, TopologyUsage
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import Workload, chain_of
 from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.terminating import Terminating
 
@@ -56,7 +56,7 @@ class World(PreemptionState, BudgetState):
         self.refused = {}
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
-        self.workloads, self.by_local_queue, self.second_passes = {}, {}, {}
+        self.workloads, self.by_local_queue, self.second_passes, self.chains = {}, {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.terminating: dict[str, Terminating] = {}
@@ -73,7 +73,7 @@ class World(PreemptionState, BudgetState):
         self.ledgers, self.entered = {}, {}
         self.budgets, self.budgeted = {}, {}
         self.cards = CardHoldings(self.trail)
-        self.pod_cards = {}
+        self.pod_cards, self.elastic_pods = {}, {}
         self.domains = TopologyUsage(
             self.trail,
             DomainTables(
@@ -159,6 +159,8 @@ class World(PreemptionState, BudgetState):
         before = self.workloads.get(workload.key)
         self.trail.put(self.workloads, workload.key, workload)
         self.work.mark_dirty(workload.key)
+        if workload.spec.elastic:
+            self.trail.add(self.chains, chain_of(workload), workload.key)
         if workload.line and before is not None and before.checks is not workload.checks:
             self.quota.touch(workload.line)
             self.examined.pop((workload.line, self.lines.of(workload.line).refused_as(workload.key) or ""), None)

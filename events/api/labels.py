@@ -11,6 +11,9 @@ ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 JOB_COMPLETIONS_EQUAL_PARALLELISM = "kueue.x-k8s.io/job-completions-equal-parallelism"
 ELASTIC_JOB = "kueue.x-k8s.io/elastic-job"
+"""An annotation of jobs and Workloads; as a scheduling gate it holds pods back for which no slice has room."""
+WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name"
+WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for"
 POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
 POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 POD_GROUP_FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
@@ -126,7 +129,26 @@ KNOWN = (
     ),
     Known(JOB_MIN_PARALLELISM, _A, "Job", _YOU, "it may be admitted with fewer pods, with at least so many"),
     Known(JOB_COMPLETIONS_EQUAL_PARALLELISM, _A, "Job", _YOU, "with fewer pods it also has as many completions"),
-    Known(ELASTIC_JOB, _A, "jobs, Workload", _YOU, "refused with a condition: elastic jobs are not done yet"),
+    Known(
+        ELASTIC_JOB,
+        _A,
+        "Job, RayCluster, Workload",
+        _BOTH,
+        "`true`: the job may change its size while it runs; kuelog writes it on its Workloads",
+    ),
+    Known(
+        ELASTIC_JOB, _G, "pods, pod templates", _BOTH, "taken away when a slice is admitted that has room for the pod"
+    ),
+    Known(
+        WORKLOAD_SLICE_NAME, _A, "Workload, pods, pod templates", _OURS, "the first of the Workloads of its elastic job"
+    ),
+    Known(
+        WORKLOAD_SLICE_REPLACEMENT_FOR,
+        _A,
+        "Workload",
+        _OURS,
+        "the Workload, `namespace/name`, whose place it takes when it is admitted",
+    ),
     Known(
         POD_GROUP_NAME,
         _E,

@@ -14,6 +14,12 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, NamespaceObserved
 from events.settings import SettingsObserved
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     AdoptedStatus,
@@ -39,6 +45,8 @@ from projections.log_position import LogPosition
 from projections.quota.charge_quota import remaining_usage
 from projections.workloads.lifecycle import SECOND, decided_at
 from projections.workloads.long_gone import LongGone
+from projections.workloads.slice_chains import SliceChains
+from projections.workloads.slices import with_fewer
 
 ALWAYS = Window(0, 2**62)
 _MOMENTS = 7
@@ -72,6 +80,11 @@ class Ledger:
         self._decided: dict[str, tuple[int, ...]] = {}
         """By workload, the last seconds in which the log decided about its quota."""
         self._gone = LongGone()
+        self._slices = SliceChains()
+        self._owners = SliceChains()
+        """Whose the pods of elastic jobs are, as far as cards are concerned: the next slice's once it has been given its own."""
+        self._handed: dict[str, str] = {}
+        """By slice, the one before it, whose cards go on under it when it is given them."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -83,7 +96,7 @@ class Ledger:
         """What people have corrected, wherever it lies."""
         return self.prices.corrections
 
-    def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912 - one case after the other
+    def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
         """Enter what an event means for time and money; most events mean nothing for it."""
         if not isinstance(event, PriceListSet | CorrectionEntered):
             self.at = max(self.at, position.at)
@@ -113,19 +126,26 @@ class Ledger:
                 self._stop(event.workload, "Preempted", event.preemptor)
             case EvictionOrdered():
                 self._stop(event.workload, event.reason)
-            case QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart():
-                self._let_quota_go(event.workload, position.at)
-            case WorkloadDiscarded() | WorkloadDeleted():
-                self._let_quota_go(event.workload, position.at)
+            case QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded():
+                self._let_quota_go(event.workload, position)
+                if isinstance(event, WorkloadDiscarded):
+                    self._current.pop(event.workload, None)
+            case WorkloadDeleted():
+                last = self._slices.last(event.workload)
+                self._let_quota_go(last, position)
                 # Who comes under the name after that is somebody else; what is still held goes on as it began.
-                self._current.pop(event.workload, None)
+                self._current.pop(last, None)
+                self._slices.forget(event.workload)
             case WorkloadFinished():
-                self._let_quota_go(event.workload, position.at)
-                current = self._current.get(event.workload)
+                last = self._slices.last(event.workload)
+                self._let_quota_go(last, position)
+                current = self._current.get(last)
                 if current is not None:
                     current.finished = True
             case PodsReclaimed():
-                self._reclaim(event, position.at)
+                self._reclaim(self._slices.last(event.workload), event, position.at)
+            case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
+                self._slice(event, position)
             case DevicesReserved():
                 self._give(event, position)
             case DevicesReleased():
@@ -146,7 +166,9 @@ class Ledger:
             case DevicesRegistered():
                 self.cards.register(event, _cause("cards registered", position))
             case PodObserved():
-                self.strays.see_pod(event, _cause("pod seen", position))
+                owner = self._owners.last(event.workload) if event.elastic else event.workload
+                seen = event if owner == event.workload else msgspec.structs.replace(event, workload=owner)
+                self.strays.see_pod(seen, _cause("pod seen", position))
                 self.tenants.add(event.namespace)
             case FlavorObserved():
                 self.cards.see_flavor(event, _cause("flavor changed", position))
@@ -196,7 +218,7 @@ class Ledger:
         if event.workload not in self._about or not decided or decided in self._decided.get(event.workload, ()):
             return
         self._note_decided(event.workload, decided)
-        self._let_quota_go(event.workload, position.at)
+        self._let_quota_go(event.workload, position)
         self._adopt(event.workload, event.status, position)
 
     def _note_decided(self, workload: str, second: int) -> None:
@@ -242,15 +264,55 @@ class Ledger:
         if attempt is not None and not attempt.stopped:
             attempt.stopped, attempt.preemptor = reason, preemptor
 
-    def _let_quota_go(self, workload: str, at: Millis) -> None:
-        self.quota.release(workload, at)
+    def _let_quota_go(self, workload: str, position: LogPosition) -> None:
+        self.quota.release(workload, position.at)
         self._assignments.pop(workload, None)
+        self._close_handed(workload, position)
 
-    def _reclaim(self, event: PodsReclaimed, at: Millis) -> None:
-        known = self._assignments.get(event.workload)
+    def _reclaim(self, workload: str, event: PodsReclaimed, at: Millis) -> None:
+        known = self._assignments.get(workload)
         if known is not None and enabled(self._settings, "ReclaimablePods"):
             queue, assignments = known
-            self.quota.hold(event.workload, queue, _amounts(assignments, event.counts), at)
+            self.quota.hold(workload, queue, _amounts(assignments, event.counts), at)
+
+    def _slice(
+        self,
+        event: WorkloadSliceSubmitted | WorkloadSliceResized | WorkloadSliceReplaced | WorkloadSliceDropped,
+        position: LogPosition,
+    ) -> None:
+        """A slice of an elastic job comes, becomes smaller, or takes another one's place: quota at once, cards with its own."""
+        match event:
+            case WorkloadSliceSubmitted():
+                self._about[event.workload] = about(event)
+            case WorkloadSliceResized():
+                known, counts = self._assignments.get(event.workload), {one.name: one.count for one in event.pod_sets}
+                if known is not None:
+                    queue, given = known
+                    fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in given)
+                    self._assignments[event.workload] = (queue, fewer)
+                    self.quota.hold(event.workload, queue, _amounts(fewer, {}), position.at)
+            case WorkloadSliceReplaced() | WorkloadSliceDropped():
+                held = event.workload in self._assignments
+                self._let_quota_go(event.workload, position)
+                self._slices.replace(event.workload, event.by)
+                if held:
+                    self._handed[event.by] = event.workload
+                current = self._current.get(event.workload)
+                if current is not None:
+                    current.finished = True
+
+    def _close_handed(self, by: str, position: LogPosition) -> None:
+        """The cards of the slice before are no longer its own: they are another's, or are free again."""
+        old = self._handed.pop(by, None)
+        cause = _cause("replaced", position)
+        for number, attempt in self._attempts.pop(old, {}).items() if old is not None else ():
+            for key in attempt.keys:
+                self.cards.close(key[-1], key, cause)
+            self.strays.released(attempt.holder.workload, number, cause)
+        if old is not None:
+            self.strays.hand_over(old, by, cause)
+            self._owners.replace(old, by)
+            self._current.pop(old, None)
 
     def _give(self, event: DevicesReserved, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).get(event.reservation)
@@ -277,6 +339,7 @@ class Ledger:
                 self.cards.close(key[-1], key, cause)  # Its pod was given others: its node has failed.
         attempt.keys = tuple(keys)
         self.strays.reserved(attempt.holder, event.placements, cause)
+        self._close_handed(event.workload, position)
 
     def _take_back(self, event: DevicesReleased, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).pop(event.reservation, None)

@@ -51,6 +51,11 @@ class Strays:
         if key in self._pods:
             self._put(key, self._pods[key][0], {}, cause)
 
+    def hand_over(self, old: str, by: str, cause: Cause) -> None:
+        """The pods of a slice are another's."""
+        for key in [key for key, (owner, _) in self._pods.items() if owner == old]:
+            self._put(key, by, self._pods[key][1], cause)
+
     def reserved(self, holder: Holder, placements: tuple[PodPlacement, ...], cause: Cause) -> None:
         """The log sets cards aside."""
         workload, number = holder.workload, holder.attempt

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from events.event import Millis
+from events.slices import WorkloadSliceSubmitted
 from events.workload import AdoptedStatus, Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
 from projections.workloads.lifecycle import (
     ADMITTED,
@@ -77,6 +78,15 @@ def submitted(event: WorkloadSubmitted) -> Course:
         ),
         {} if adopted is None else {one.type: one for one in adopted.conditions},
         () if adopted is None else adopted.evictions,
+    )
+
+
+def sliced(event: WorkloadSliceSubmitted) -> Course:
+    """A slice of an elastic job that was just made."""
+    return Course(
+        local_queue=local_queue_of(event.workload, event.spec.queue),
+        priority_class=class_of(event.spec.priority_class),
+        created_at=event.created_at,
     )
 
 

@@ -20,6 +20,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, CohortObserved
 from events.settings import SettingsObserved
+from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.upkeep import CheckSettled, ChecksRequired, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     CheckReported,
@@ -35,12 +36,13 @@ from events.workload import (
     WorkloadRequeued,
     WorkloadSubmitted,
 )
-from projections.counters.course import Course, class_of, course_of, local_queue_of, submitted, taken_over
+from projections.counters.course import Course, class_of, course_of, local_queue_of, sliced, submitted, taken_over
 from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, empty
 from projections.object_versions import Known, Versions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
 from projections.workloads.lifecycle import PREEMPTED
+from projections.workloads.slice_chains import SliceChains
 from projections.workloads.state import WorkloadState
 
 Series = tuple[str, ...]
@@ -69,6 +71,7 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     until_ready: bool
     known: dict[str, Known]
     epoch: int
+    slices: dict[str, str] = {}
 
 
 class QueueCounters:
@@ -79,6 +82,7 @@ class QueueCounters:
         self.counts: dict[Series, int] = {}
         self.times: dict[Series, Histogram] = {}
         self._courses: dict[str, Course] = {}
+        self._slices = SliceChains(self.trail)
         self._cohorts: dict[str, str] = {}
         """By cluster queue."""
         self._parents: dict[str, str] = {}
@@ -107,7 +111,7 @@ class QueueCounters:
         """What has been folded so far will not be taken back."""
         self.trail.forget()
 
-    def fold(self, event: AnyEvent, at: Millis, sequence: int = 0) -> None:
+    def fold(self, event: AnyEvent, at: Millis, sequence: int = 0) -> None:  # noqa: C901 - one case per event
         """Count what an event means; most mean nothing here, and none does of a workload that is not known."""
         match event:
             case WorkloadSubmitted():
@@ -122,8 +126,16 @@ class QueueCounters:
                 self.trail.drop(self._parents, event.name)
             case SettingsObserved():
                 self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
+            case WorkloadSliceSubmitted():
+                self._put(event.workload, sliced(event))
+            case WorkloadSliceReplaced() | WorkloadSliceDropped():
+                self._slices.replace(event.workload, event.by)
+                # One that goes on under another name has not ended.
+                self.trail.drop(self._courses, event.workload)
             case _:
                 key = getattr(event, "workload", None)
+                if isinstance(event, WorkloadChanged | PodsReady | WorkloadFinished | WorkloadDeleted):
+                    key = self._slices.last(event.workload)
                 course = self._courses.get(key) if isinstance(key, str) else None
                 if isinstance(key, str) and course is not None:
                     self._fold_one(key, course, event, at, sequence)
@@ -162,6 +174,7 @@ class QueueCounters:
                 self._finish(key, course, at)
             case WorkloadDeleted():
                 self.trail.drop(self._courses, key)
+                self._slices.forget(event.workload)
             case WorkloadDiscarded():
                 self._put(key, replace(course, discarded=sequence))
             case DecisionApplied() if course.discarded and event.sequence >= course.discarded:
@@ -292,6 +305,7 @@ class QueueCounters:
             until_ready=self._settings.get(_UNTIL_READY, False),
             known=dict(self._versions.known),
             epoch=self._versions.epoch,
+            slices=dict(self._slices.next),
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -303,6 +317,7 @@ class QueueCounters:
         self._parents.update(saved.parents)
         self._settings[_UNTIL_READY] = saved.until_ready
         self._versions.restore(saved.known, saved.epoch)
+        self._slices.next.update(saved.slices)
 
     def begin_in(self, world: WorkloadState) -> None:
         """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
@@ -312,6 +327,11 @@ class QueueCounters:
         self._settings = {_UNTIL_READY: world.settings.pods_ready is not None}
         self._versions = Versions(self.trail)
         self._versions.restore(world.versions.known, world.versions.epoch)
+        self._slices = SliceChains(self.trail)
+        for one in world.workloads.values():
+            before = world.workloads.get(one.spec.replaces)
+            if before is not None and before.finished:
+                self._slices.next[before.key] = one.key
 
 
 def _requeued(course: Course, at: Millis, *, allowed: bool) -> Course:

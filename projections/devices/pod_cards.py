@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from events.device import PodCardsAssigned, PodObserved, PodPlacement
+from events.device import DevicesReserved, PodCardsAssigned, PodObserved, PodPlacement
 from events.workload import Member, MemberState
 from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.card_holdings import TERMINAL
@@ -44,6 +44,8 @@ def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
 def needs_pins(workload: Workload, pod_set: str) -> bool:
     """Whether the pods of the set have different cards, so that each has to be pinned to its own."""
     found = placements_of(workload, pod_set)
+    if workload.spec.elastic:
+        return bool(found)  # Pods that come later are made of the same template, and have others.
     return any(pins([one]) != pins(found[:1]) for one in found[1:])
 
 
@@ -51,6 +53,11 @@ def assigned(world: DeviceState, workload: Workload) -> tuple[PodCardsAssigned, 
     """The assignments of cards to pods under the reservation in force."""
     reservation = workload.devices.reservation if workload.devices is not None else 0
     return tuple(one for one in world.pod_cards.get(workload.key, ()) if one.reservation == reservation)
+
+
+def living_assignments(world: DeviceState, workload: Workload) -> set[tuple[str, int]]:
+    """The pod set and index of each placement that a living pod has."""
+    return {(one.pod_set, one.index) for one in assigned(world, workload) if _lives(world, workload, one)}
 
 
 def pins_by_pod(world: DeviceState, workload: Workload) -> dict[str, dict[str, str]]:
@@ -176,6 +183,15 @@ def assign(world: DeviceState, event: PodCardsAssigned) -> None:
     others = tuple(one for one in assigned(world, workload) if (one.pod_set, one.index) != place)
     world.trail.put(world.pod_cards, event.workload, (*others, event))
     world.work.mark_dirty(event.workload)
+
+
+def keep_assignments(world: DeviceState, event: DevicesReserved) -> None:
+    """Pods keep what they were assigned of the placements that are still reserved."""
+    known = world.pod_cards.get(event.workload, ())
+    there = {(one.pod_set, one.index) for one in event.placements}
+    kept = tuple(one for one in known if (one.pod_set, one.index) in there)
+    if kept != known:
+        world.trail.put(world.pod_cards, event.workload, kept)
 
 
 def forget_assignments(world: DeviceState, workload: str, reservation: int) -> None:

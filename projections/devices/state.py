@@ -15,6 +15,8 @@ class DeviceState(NodeState, WorkloadState, Protocol):
     cards: CardHoldings
     pod_cards: dict[str, tuple[PodCardsAssigned, ...]]
     """The assignments of cards to single pods, by workload."""
+    elastic_pods: dict[str, dict[str, None]]
+    """Keys of the pods of elastic jobs, by the slice to which they belong."""
 
 
 def config_of(world: DeviceState) -> CardConfig:

@@ -1,7 +1,9 @@
 """The pods of a workload with quota as gangs: how many of each set, on nodes of which flavor."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from events.device import PodPlacement
 from events.pod_set import PodSet
 from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
@@ -21,13 +23,16 @@ def gang_of(world: DeviceState, namespace: str, pod_set: PodSet, count: int, fla
     return Gang(pod_set=pod_set, count=count, flavor=world.flavors.get(chosen), namespace=namespace, config=config)
 
 
-def gangs_of(world: DeviceState, workload: Workload) -> list[Gang]:
-    """The pod sets that ask for cards, as they were admitted; empty for a workload without quota."""
+def gangs_of(world: DeviceState, workload: Workload, kept: Sequence[PodPlacement] = ()) -> list[Gang]:
+    """The pod sets that ask for cards, as they were admitted; empty for a workload without quota.
+
+    Pods that keep the placements that they have are left out.
+    """
     if workload.admission is None:
         return []
-    config = config_of(world)
+    config, stay = config_of(world), Counter(one.pod_set for one in kept)
     return [
-        gang_of(world, workload.namespace, pod_set, assignment.count, assignment.flavors)
+        gang_of(world, workload.namespace, pod_set, assignment.count - stay.get(pod_set.name, 0), assignment.flavors)
         for pod_set, assignment in zip(workload.spec.pod_sets, workload.admission.assignments, strict=True)
-        if asks_for_cards(pod_set.shape, config)
+        if asks_for_cards(pod_set.shape, config) and assignment.count > stay.get(pod_set.name, 0)
     ]

@@ -35,6 +35,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.topology import TopologyObserved
 from events.upkeep import CheckSettled
 from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
@@ -89,6 +90,12 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             space = event.workload.partition("/")[0]
             job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()
             return (f"workload/{event.workload}", *job, f"localqueue/{space}/{event.spec.queue}")
+        case WorkloadSliceSubmitted():
+            space = event.workload.partition("/")[0]
+            job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()
+            return (f"workload/{event.workload}", *job, f"workload/{event.replaces}")
+        case WorkloadSliceReplaced() | WorkloadSliceDropped():
+            return (f"workload/{event.workload}", f"workload/{event.by}")
         case PreemptionRequested():
             victims = (f"workload/{victim.workload}" for victim in event.victims)
             return (f"workload/{event.workload}", f"clusterqueue/{event.cluster_queue}", *victims)

@@ -12,6 +12,7 @@ from events.control import ObjectRemoved
 from events.device import DevicesReleased, PodObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted
 from events.quota import ClusterQueueObserved, CohortObserved
+from events.slices import WorkloadSliceResized
 from events.workload import QuotaReleased, WorkloadDeleted, WorkloadFinished
 from projections.log_position import LogPosition
 from projections.workloads.long_gone import LongGone
@@ -49,7 +50,15 @@ class Causes:
             self._pods[key] = reference
         if isinstance(event, PreemptionRequested):
             self._requests[event.workload] = reference
-        room = (QuotaReleased, WorkloadFinished, WorkloadDeleted, ClusterQueueObserved, CohortObserved, ObjectRemoved)
+        room = (
+            QuotaReleased,
+            WorkloadSliceResized,
+            WorkloadFinished,
+            WorkloadDeleted,
+            ClusterQueueObserved,
+            CohortObserved,
+            ObjectRemoved,
+        )
         if isinstance(event, room):
             self._room, self._room_number = f"{reference} {key}".rstrip(), self._number
         return cause

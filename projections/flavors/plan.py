@@ -11,7 +11,7 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests, add
 from events.pod_set import PodSet
-from events.quota import ClusterQueueObserved, FlavorObserved, ResourceGroup
+from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, ResourceGroup
 from events.settings import QuotaCheckStrategy
 from projections.flavors.refusal import NO_MATCHING_FLAVOR
 from projections.flavors.suitability import PlanRules, Suitability, asks_for_topology, only_topology
@@ -27,6 +27,19 @@ class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True):
     pod_set: PodSet
     count: int
     requests: Requests
+    held: "HeldBefore | None" = None
+    """What the pod set of the slice holds that this one replaces."""
+
+
+class HeldBefore(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod set of a slice holds whose place another one takes: only the difference is asked for, on the same flavors.
+
+    Rule: docs/rules/elastic.md#difference
+    """
+
+    usage: Requests
+    flavors: Mapping[str, str]
+    """By resource."""
 
 
 class FlavorOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +51,8 @@ class FlavorOption(msgspec.Struct, frozen=True, kw_only=True):
     """It places pods by topology."""
     unsuitable: str = ""
     """Why these pods may not run on it, whatever the quota."""
+    elsewhere: bool = False
+    """That is because pods of the slice before run on another: Kueue says so for each resource."""
 
 
 class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,8 +162,10 @@ def _part(
 ) -> PodSetsPlan:
     total: Requests = {}
     for index in members:
+        held = asked[index].held
         for resource, amount in asked[index].requests.items():
-            total[resource] = add(total.get(resource, 0), amount)
+            beyond = amount if held is None else max(amount - held.usage.get(resource, 0), 0)
+            total[resource] = add(total.get(resource, 0), beyond)
     groups: list[GroupPlan] = []
     settled: set[str] = set()
     uncovered, before = "", 0
@@ -160,7 +177,8 @@ def _part(
             wanted = sorted(name for name in group.resources if name in total)
             settled.update(wanted)
             suits = Suitability(flavors, queue, [asked[i].pod_set for i in members], wanted, rules)
-            groups.append(_group_plan(quota, group, wanted, total, suits))
+            held = _flavors_before([asked[i] for i in members], wanted)
+            groups.append(_group_plan(quota, group, wanted, total, suits, held))
         elif rules.ignore_undeclared:
             for index in members:
                 requests[index].pop(resource, None)
@@ -178,21 +196,44 @@ def _part(
 
 
 def _group_plan(
-    quota: QuotaTree, group: ResourceGroup, wanted: list[str], total: Requests, suits: Suitability
+    quota: QuotaTree,
+    group: ResourceGroup,
+    wanted: list[str],
+    total: Requests,
+    suits: Suitability,
+    held: Sequence[str],
 ) -> GroupPlan:
     return GroupPlan(
         resources=tuple(wanted),
         amounts=tuple(total[name] for name in wanted),
-        options=tuple(
-            FlavorOption(
-                flavor=quotas.flavor,
-                columns=tuple(quota.column(quotas.flavor, name) for name in wanted),
-                topology=suits.has_topology(quotas.flavor),
-                unsuitable=suits.obstacle(quotas),
-            )
-            for quotas in group.flavors
-        ),
+        options=tuple(_option(quota, quotas, wanted, suits, held) for quotas in group.flavors),
     )
+
+
+def _option(
+    quota: QuotaTree, quotas: FlavorQuotas, wanted: Sequence[str], suits: Suitability, held: Sequence[str]
+) -> FlavorOption:
+    obstacle = suits.obstacle(quotas)
+    other = "" if obstacle else _another_than_before(quotas.flavor, held)
+    return FlavorOption(
+        flavor=quotas.flavor,
+        columns=tuple(quota.column(quotas.flavor, name) for name in wanted),
+        topology=suits.has_topology(quotas.flavor),
+        unsuitable=obstacle or other,
+        elsewhere=bool(other),
+    )
+
+
+def _flavors_before(asked: Sequence[PodSetRequest], wanted: Sequence[str]) -> list[str]:
+    """The flavors that these resources have in the slice that is replaced."""
+    found = {one.held.flavors[name]: None for one in asked if one.held for name in wanted if name in one.held.flavors}
+    return list(found)
+
+
+def _another_than_before(flavor: str, before: Sequence[str]) -> str:
+    """Why pods may not use a flavor beside those that run on another one already."""
+    other = next((one for one in before if one != flavor), "")
+    return f"could not assign {flavor} flavor since the original workload is assigned: {other}" if other else ""
 
 
 def _group_of(asked: Sequence[PodSetRequest], index: int) -> list[int]:

@@ -194,7 +194,7 @@ def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSets
             continue
         barred = option.unsuitable or _excluded(space, part, option.flavor)
         if barred:
-            reasons.append(barred)
+            reasons.extend([barred] * (len(group.resources) if option.elsewhere else 1))
             assignment.attempts.append(unsuitable_attempt(pod_set, msgspec.structs.replace(option, unsuitable=barred)))
             continue
         tried = _try(space, assignment, pod_set, group, index, reasons)

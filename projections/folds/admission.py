@@ -280,6 +280,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         attempt=None,
         second_pass=SecondPass(),
         unhealthy_nodes=(),
+        continues=False,
         provisioning={},
         checks=_asked_no_more(workload, position),
         past_execution=workload.past_execution + _ran(workload, position),

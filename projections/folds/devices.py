@@ -26,7 +26,9 @@ from events.device import (
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from projections.devices.card_care import OVERDUE, ReportedDrift, Suspect
-from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate
+from projections.devices.card_holdings import holding_key
+from projections.devices.elastic_pods import note_elastic_pod
+from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate, keep_assignments
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused
@@ -34,6 +36,7 @@ from projections.topology.flavor_nodes import placing_flavors
 from projections.topology.node_failures import review_places
 from projections.topology.placed_pods import note_placed_pod
 from projections.workloads.lifecycle import Devices
+from projections.workloads.slices import holder_of
 from projections.world import World
 
 CareEvent: TypeAlias = (
@@ -86,8 +89,7 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
         case DeviceConfigObserved() | NodeConfigsObserved():
             _configure(world, event)
         case DevicesReserved():
-            world.cards.confirm(event.workload, event.reservation, event.placements)
-            _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
+            _reserve(world, event)
         case DevicesRefused():
             world.cards.withdraw(event.workload, event.reservation)
             refused = Devices(reservation=event.reservation, refused=event.reason, message=event.message)
@@ -102,6 +104,15 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             retry_all_refused(world)
         case _:
             _evolve_care(world, event)
+
+
+def _reserve(world: World, event: DevicesReserved) -> None:
+    before = world.cards.holdings.get(holding_key(event.workload, event.reservation))
+    world.cards.confirm(event.workload, event.reservation, event.placements)
+    keep_assignments(world, event)
+    if before is not None and before.confirmed:
+        retry_all_refused(world)  # A slice has become smaller: it has given cards back.
+    _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
 
 
 def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) -> None:
@@ -141,8 +152,12 @@ def _use_node(world: World, event: NodeUsageObserved) -> None:
 
 
 def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
+    if event.elastic:
+        # The pods of an elastic job outlive its slices: they belong to whichever holds the quota.
+        event = replace(event, workload=holder_of(world, event.workload))
     hold_at_gate(world, event)
     note_placed_pod(world, event)
+    note_elastic_pod(world, event)
     world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
     world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
     if not event.cardless and world.cards.observe_pod(event, position.at):

@@ -26,6 +26,7 @@ from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.configuration import accept
+from projections.devices.elastic_pods import forget_elastic_pod
 from projections.devices.pod_cards import leave_gate
 from projections.folds.changed_configuration import flavor_changed, forget_plans, readjust, reconfigured
 from projections.log_position import LogPosition
@@ -237,6 +238,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
                 retry_all_refused(world)
             leave_gate(world, spaced)
             forget_placed_pod(world, spaced)
+            forget_elastic_pod(world, spaced)
             drop(world.pods, spaced)
             drop(world.accounted, spaced)
             world.pod_work.forget(spaced)

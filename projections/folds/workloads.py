@@ -39,9 +39,10 @@ from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
-from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, SecondPass, Workload, with_condition
+from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, SecondPass, Workload, chain_of, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
+from projections.workloads.slices import ELASTIC_JOBS
 
 WorkloadFact: TypeAlias = (
     WorkloadSubmitted
@@ -63,7 +64,7 @@ WorkloadFact: TypeAlias = (
 def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:  # noqa: C901 - one case after the other
     """Fold one fact about a workload; a fact about one that is not known changes nothing."""
     if isinstance(event, WorkloadSubmitted):
-        _submit(world, event, position)
+        submit(world, event, position)
         return
     workload = world.workloads.get(event.workload)
     if workload is None:
@@ -72,7 +73,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
         case DecidedElsewhere():
             _take_over(world, workload, event.status, position)
         case WorkloadChanged():
-            _change(world, workload, event, position)
+            change(world, workload, event, position)
         case PodsReady():
             changed = with_condition(workload, pods_ready(workload, position, ready=event.ready))
             world.put_workload(replace(changed, seen=position.sequence))
@@ -168,7 +169,8 @@ def _rejected(world: PreemptionState, workload: Workload, event: DecisionRejecte
     world.put_workload(workload)
 
 
-def _submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPosition) -> None:
+def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPosition) -> None:
+    """A workload that was not known before is there."""
     if event.workload in world.workloads:
         return  # Told twice, by two replicas or after a restart.
     workload = Workload(
@@ -182,7 +184,8 @@ def _submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPosit
     )
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, position)
-    workload = _classed(world, with_waiting_for_pods(with_gates(world.settings, workload, position), position))
+    workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
+    workload = reclassify(world, workload)
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
     world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
@@ -209,14 +212,9 @@ def _take_over(world: PreemptionState, workload: Workload, status: AdoptedStatus
         start_failed="",
     )
     taken = with_gates(world.settings, adopt(world, left, status, position), position)
-    taken = _classed(world, taken)
+    taken = reclassify(world, taken)
     world.put_workload(taken)
     _charge_adopted(world, taken)
-
-
-def _classed(world: PreemptionState, workload: Workload) -> Workload:
-    by_namespace = depends_on_namespace(world.limit_ranges, world.cards)
-    return replace(workload, equivalence=equivalence_of(workload, by_namespace=by_namespace))
 
 
 def _charge_adopted(world: PreemptionState, workload: Workload) -> None:
@@ -236,10 +234,13 @@ def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:
         spec = replace(spec, priority_boost=0)
     if spec.gated_by and not enabled(settings, "AdmissionGatedBy"):
         spec = replace(spec, gated_by=())
+    if spec.elastic and not enabled(settings, ELASTIC_JOBS):
+        spec = replace(spec, elastic=False)
     return spec
 
 
-def _change(world: PreemptionState, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
+def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
+    """A workload asks for something else; in its line it is placed anew."""
     moved = workload.spec.queue != event.spec.queue
     if moved:
         _unindex(world.by_local_queue, world.trail, workload)
@@ -250,9 +251,7 @@ def _change(world: PreemptionState, workload: Workload, event: WorkloadChanged, 
     changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
     if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
         changed = replace(changed, seen=position.sequence)
-    changed = replace(
-        changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))
-    )
+    changed = reclassify(world, changed)
     world.put_workload(changed)
     if moved:
         _index(world.by_local_queue, world.trail, changed)
@@ -271,6 +270,12 @@ def _change(world: PreemptionState, workload: Workload, event: WorkloadChanged, 
         world.put_workload(replace(changed, line=""))
 
 
+def reclassify(world: PreemptionState, workload: Workload) -> Workload:
+    """The workload in the class of those that ask for the same."""
+    by_namespace = depends_on_namespace(world.limit_ranges, world.cards)
+    return replace(workload, equivalence=equivalence_of(workload, by_namespace=by_namespace))
+
+
 def _others(before: Workload, after: Workload) -> bool:
     """Whether its object is owned by other pods than before."""
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
@@ -280,9 +285,7 @@ def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int],
     if not enabled(world.settings, "ReclaimablePods"):
         return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence)
-    changed = replace(
-        changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))
-    )
+    changed = reclassify(world, changed)
     world.put_workload(changed)
     recharge(world.holding, world.quota, world.trail, changed)
 
@@ -314,6 +317,8 @@ def _forget(world: PreemptionState, workload: Workload) -> None:
     world.trail.drop(world.workloads, workload.key)
     world.trail.drop(world.second_passes, workload.key)
     world.work.forget(workload.key)
+    if workload.spec.elastic:
+        world.trail.take(world.chains, chain_of(workload), workload.key)
 
 
 def _sequence(decision: str) -> int:

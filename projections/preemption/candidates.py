@@ -172,6 +172,8 @@ def as_candidate(
     if not any(usage.get(column) for column in context.needed):
         return None
     workload = world.workloads[key]
+    if key == context.workload.spec.replaces:
+        return None  # It ends anyhow: what it holds is not asked for.
     rules = context.queue.preemption
     policy = rules.within_cluster_queue if node is context.node else rules.reclaim_within_cohort
     if not satisfies_policy(policy, context.workload, workload, world.settings):

@@ -23,6 +23,12 @@ def preemption_message(preemptor: Workload, reason: str, preemptor_path: str, vi
     )
 
 
+def replacement_message(workload: Workload) -> str:
+    """The message of Finished of a slice whose place the workload takes, in Kueue's words."""
+    job = workload.owner.uid if workload.owner is not None else workload.spec.job_uid
+    return f"Replaced to accommodate a workload (UID: {workload.uid}, JobUID: {job}) due to workload slice aggregation"
+
+
 def making_room_message(preemptor: Workload, victim: Workload) -> str:
     """The message of the preemptor's Kubernetes Event for each of its victims, in Kueue's words."""
     queue = victim.admission.cluster_queue if victim.admission is not None else "UNKNOWN"

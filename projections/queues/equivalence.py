@@ -16,5 +16,9 @@ def equivalence_of(workload: Workload, *, by_namespace: bool = False) -> str:
     """
     spec = workload.spec
     namespace = workload.namespace if by_namespace else ""
-    asked = _encoder.encode((spec.pod_sets, workload.reclaimable, workload.priority, spec.allowed_flavors, namespace))
+    # What a slice asks for beyond the one that it replaces is like nobody else's.
+    alone = (spec.replaces,) if spec.replaces else ()
+    asked = _encoder.encode(
+        (spec.pod_sets, workload.reclaimable, workload.priority, spec.allowed_flavors, namespace, *alone)
+    )
     return hashlib.blake2b(asked, digest_size=12).hexdigest()

@@ -1,10 +1,12 @@
 """What a workload holds of the quota: charged when it is reserved, given back when it is released."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from events.amount import multiply
 from events.workload import PodSetAssignment
-from projections.quota.columns import Columns, Usage
+from projections.quota.columns import Column, Columns, Usage
 from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
@@ -26,6 +28,11 @@ def usage_of(workload: Workload, columns: Columns) -> Usage:
                 column = columns.of(flavor, resource)
                 usage[column] = usage.get(column, 0) + amount
     return usage
+
+
+def difference(usage: Mapping[Column, int], held: Mapping[Column, int]) -> Usage:
+    """How much more the usage is than what is held already, by column; nothing where it is less."""
+    return {column: max(amount - held.get(column, 0), 0) for column, amount in usage.items()}
 
 
 def remaining_usage(assignment: PodSetAssignment, reclaimed: int) -> dict[str, int]:

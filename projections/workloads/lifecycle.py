@@ -11,6 +11,7 @@ import msgspec
 from events.admission import AdmissionRefused, PreemptionRequested
 from events.device import PodPlacement
 from events.event import Millis
+from events.pod_set import PodSet
 from events.provisioning import ProvisioningOrdered
 from events.workload import (
     CheckState,
@@ -167,6 +168,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Decisions of another log that its job and object were marked with when first seen: they mean nothing on this log."""
     pods_gone: str = ""
     """The decision after which its pods were seen to be gone, as `partition/sequence`."""
+    wanted: tuple[PodSet, ...] = ()
+    """The pods that its elastic job asks for by now, where the queue manager has not decided about that yet."""
+    continues: bool = False
+    """It has taken the place of a slice whose pods run: they run on, though it may not be admitted yet."""
 
     @property
     def namespace(self) -> str:
@@ -228,6 +233,11 @@ def moments(workload: Workload) -> frozenset[int]:
     reserved = workload.admission.reserved_at if workload.admission is not None else None
     told = (workload.admitted_at, workload.preempted_at, reserved, *(one.since for one in workload.conditions.values()))
     return frozenset(one // SECOND for one in told if one is not None)
+
+
+def chain_of(workload: Workload) -> str:
+    """The key of the first slice of its elastic job, which names all of them and is on their pods."""
+    return f"{workload.namespace}/{workload.spec.slice_name or workload.name}"
 
 
 def true_condition(kind: str, reason: str, message: str, workload: Workload, position: LogPosition) -> Condition:

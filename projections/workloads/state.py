@@ -18,6 +18,8 @@ class WorkloadState(Configuration, Protocol):
     workloads: dict[str, Workload]
     by_local_queue: dict[str, dict[str, None]]
     """Keys of the workloads that name each local queue."""
+    chains: dict[str, dict[str, None]]
+    """The slices of each elastic job, by the key of the first."""
     work: WorkQueue
     """Workloads to be looked at: a hint."""
     second_passes: dict[str, None]

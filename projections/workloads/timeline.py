@@ -1,12 +1,21 @@
 """The life of each workload as a list of moments, folded from the log: what happened, when, and where it stands."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
+from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
 from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     DecidedElsewhere,
@@ -46,7 +55,7 @@ class Timeline:
 
     def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Take note of an event if it is about a workload."""
-        if isinstance(event, WorkloadSubmitted):
+        if isinstance(event, WorkloadSubmitted | WorkloadSliceSubmitted):
             name = event.owner.name if event.owner is not None else event.workload.partition("/")[2]
             self.jobs[event.workload] = f"{event.workload.partition('/')[0]}/{name}"
         described = describe(event)
@@ -68,11 +77,22 @@ class Timeline:
         return [moment for key, name in self.jobs.items() if name == job for moment in self.moments.get(key, ())]
 
 
+def sizes(pod_sets: Sequence[PodSet]) -> str:
+    """How many pods of each set there are to be."""
+    return ", ".join(f"{one.count} of {one.name}" for one in pod_sets)
+
+
 def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911, PLR0912 - one case per event
     """A short name of an event for people, and its detail; None for events that say nothing about a workload's life."""
     match event:
         case WorkloadSubmitted():
             return "submitted", f"queue {event.spec.queue}, priority {event.spec.priority}"
+        case WorkloadSliceSubmitted():
+            return "slice submitted", f"{sizes(event.spec.pod_sets)}, in place of {event.replaces}"
+        case WorkloadSliceResized():
+            return "resized", sizes(event.pod_sets)
+        case WorkloadSliceReplaced() | WorkloadSliceDropped():
+            return "slice replaced", f"by {event.by}"
         case WorkloadQueued():
             return "queued", event.cluster_queue
         case WorkloadParked():

@@ -10,8 +10,11 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.card_holdings import holding_key
+from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
+from projections.devices.slice_cards import given_back, numbered
 from projections.devices.state import config_of
+from projections.devices.workload_gangs import gangs_of
 from projections.set_aside.records import Scope
 from projections.topology.workload_cards import cards_where_placed
 from projections.workloads.lifecycle import Workload
@@ -29,7 +32,12 @@ def allocations(world: World) -> Iterator[Decision]:
 
 
 def _gift(world: World, workload: Workload) -> list[Decision]:
-    return [_give(world, workload)] if _waits_for_cards(world, workload) else []
+    if _waits_for_cards(world, workload):
+        return [_give(world, workload)]
+    left = given_back(world, workload)
+    if left is None or workload.devices is None:
+        return []
+    return [_reserved(workload, workload.devices.reservation, left)]
 
 
 def _waits_for_cards(world: World, workload: Workload) -> bool:
@@ -58,14 +66,30 @@ def _give(world: World, workload: Workload) -> Decision:
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
     if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
         return _reserved(workload, admission.reservation, proposed.placements)
+    # Of a slice that goes on where another was, living pods keep the cards that they have.
+    kept = () if proposed is None else _of_living_pods(world, workload, proposed.placements)
     with world.trial():
         world.cards.withdraw(workload.key, admission.reservation)
-        placed = cards_where_placed(world, workload)
+        if kept:
+            world.cards.propose(workload.key, admission.reservation, kept)
+            placed = place(world.cards, world.nodes, gangs_of(world, workload, kept), world.trail)
+        else:
+            placed = cards_where_placed(world, workload)
     if placed.reason:
         return DevicesRefused(
             workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message
         )
-    return _reserved(workload, admission.reservation, placed.placements)
+    fresh = numbered(placed.placements, kept) if kept else placed.placements
+    return _reserved(workload, admission.reservation, (*kept, *fresh))
+
+
+def _of_living_pods(world: World, workload: Workload, placements: tuple[PodPlacement, ...]) -> tuple[PodPlacement, ...]:
+    alive = {
+        (one.pod_set, one.index)
+        for one in world.pod_cards.get(workload.key, ())
+        if workload.continues and f"{workload.namespace}/{one.pod}" in world.pods
+    }
+    return tuple(one for one in placements if (one.pod_set, one.index) in alive)
 
 
 def _reserved(workload: Workload, reservation: int, placements: tuple[PodPlacement, ...]) -> DevicesReserved:

@@ -11,6 +11,7 @@ from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate, Variant, holder_of_quota
 from projections.preemption.classic import discharge, fits_now
 from projections.preemption.requested import still_holds
+from projections.quota.charge_quota import difference, usage_of
 from projections.quota.columns import Usage
 from projections.world import World
 from services.admitter.entry import Entry
@@ -34,6 +35,8 @@ def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
             if flavor is not None:
                 column = world.quota.columns.of(flavor, resource)
                 usage[column] = usage.get(column, 0) + amount
+    if entry.replaces is not None:
+        usage = difference(usage, usage_of(entry.replaces, world.quota.columns))
     victims = _leaving(world, request.victims)
     if not victims or fits_now(node, usage, borrowing=True):
         return False

@@ -5,8 +5,12 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
+from projections.devices.requests import asks_for_cards
+from projections.devices.state import config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import replaced_slice
+from projections.world import World
 
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
 
@@ -24,4 +28,23 @@ def barrier_of(
     if not selects(queue.namespaces, namespace.labels if namespace is not None else {}):
         message = "Workload namespace doesn't match ClusterQueue selector"
         return "Misconfigured", message, RequeueReason.NAMESPACE_MISMATCH
+    return None
+
+
+def slice_barrier(world: World, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
+    """Why a slice can't take the place of the one before yet: that stops, is in another queue, or waits for its own cards.
+
+    Rule: docs/rules/elastic.md#waits
+    """
+    old = replaced_slice(world, workload)
+    if old is None or old.admission is None:
+        return None
+    if old.evicted:
+        return "PendingEvaluation", f"Workload slice {old.key} is being stopped", RequeueReason.GENERIC
+    if old.admission.cluster_queue != queue.name:
+        where = old.admission.cluster_queue
+        return "PendingEvaluation", f"Workload slice {old.key} runs in ClusterQueue {where}", RequeueReason.GENERIC
+    asks = any(asks_for_cards(one.shape, config_of(world)) for one in old.spec.pod_sets)
+    if asks and old.devices is None and world.settings.devices and world.cards.nodes:
+        return "PendingEvaluation", f"Workload slice {old.key} has no cards yet", RequeueReason.GENERIC
     return None

@@ -6,10 +6,12 @@ Rule: docs/rules/devices.md#gang, docs/rules/preemption.md#card-victims
 import msgspec
 
 from events.admission import Mode
+from events.device import PodPlacement
 from events.event import Millis
 from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.offer import any_cap, cap
 from projections.devices.requests import asks_for_cards
+from projections.devices.slice_cards import kept_placements, numbered, staying
 from projections.devices.state import config_of
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
@@ -135,18 +137,38 @@ def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
     """
     if not world.settings.devices or not world.cards.nodes:
         return []
-    config = config_of(world)
+    config, stay = config_of(world), _staying(entry, plan)
     return [
         Gang(
             pod_set=one.pod_set,
-            count=one.count,
+            count=one.count - stay.get(one.pod_set.name, 0),
             flavor=world.flavors.get(card_flavor(world, entry, one.pod_set.name)),
             namespace=entry.workload.namespace,
             config=config,
         )
         for one, by_topology in zip(plan.asked, plan.by_topology, strict=True)
         if not (by_topology and one.count) and asks_for_cards(one.pod_set.shape, config)
+        if one.count > stay.get(one.pod_set.name, 0)
     ]
+
+
+def _staying(entry: Entry, plan: Plan) -> dict[str, int]:
+    """How many pods of each set run on from the slice before, with the cards that they have."""
+    old = entry.replaces
+    if old is None or old.admission is None:
+        return {}
+    return staying(old.admission.assignments, {one.pod_set.name: one.count for one in plan.asked})
+
+
+def cards_kept(world: World, entry: Entry, plan: Plan) -> tuple[PodPlacement, ...]:
+    """The cards that those pods keep."""
+    return () if entry.replaces is None else kept_placements(world, entry.replaces, _staying(entry, plan))
+
+
+def behind(entry: Entry, placements: tuple[PodPlacement, ...]) -> tuple[PodPlacement, ...]:
+    """The placements of pods that come, numbered behind all of the slice before."""
+    old = entry.replaces
+    return placements if old is None or old.devices is None else numbered(placements, old.devices.placements)
 
 
 def _card_columns(world: World, entry: Entry) -> tuple[int, ...]:

@@ -26,11 +26,13 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.quota import PreemptionPolicy
 from events.setting_aside import SetAside
+from events.slices import WorkloadSliceReplaced
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
 from projections.preemption.candidates import Candidate
 from projections.preemption.claims import Claimed, claimed_room
 from projections.preemption.classic import charge, discharge, fits_now, free
+from projections.preemption.message import replacement_message
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from projections.set_aside.records import ADMITTER
@@ -43,7 +45,7 @@ from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
 from services.admitter.outcome_events import refusal_event, request_event
-from services.admitter.topology import held_domains
+from services.admitter.topology import held_domains, leave_domains
 from services.runtime.guard import guarded
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
@@ -89,6 +91,7 @@ class Cycle:
             event = self._process_with_claim(entry, preempted)
             owners_go_on = owners_go_on or owner_goes_on(world.lines, entry, event)
             if event is not None:
+                self.events.extend(beside(entry, event))
                 self.events.append(event)
                 if most is not None and len(self.events) >= most:
                     return
@@ -190,6 +193,7 @@ class Cycle:
             return False
         with self.world.trial():
             self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
+            leave_domains(self.world, entry)
             if not fits_now(entry.node, entry.usage, borrowing=True):
                 return False
             return not found.fit() or not self._cards_fit(entry)
@@ -207,6 +211,7 @@ class Cycle:
             return False
         with world.trial():
             self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
+            leave_domains(world, entry)
             fits = fits_now(entry.node, entry.usage, borrowing=True) and held_domains(world, entry).fit()
         return fits and self._cards_fit(entry)
 
@@ -226,6 +231,7 @@ class Cycle:
     def _assume_usage(self, entry: Entry, node: Node) -> None:
         """Count the entry's usage for the rest of the cycle, whether it gets quota now or waits for its victims."""
         charge(self.world.trail, node, entry.usage)
+        leave_domains(self.world, entry)
         held_domains(self.world, entry).occupy()
         entry.placed = True
 
@@ -243,7 +249,7 @@ class Cycle:
             considered=tuple(
                 attempt for attempt in entry.assignment.attempts if attempt.mode is not Mode.FIT or attempt.borrow_level
             ),
-            placements=entry.placements,
+            placements=(*entry.kept, *entry.placements),
         )
 
     def _request_preemption(self, entry: Entry, preempted: Preempted) -> Decision | None:
@@ -270,12 +276,22 @@ class Cycle:
             # What is claimed for others is not this entry's to hold.
             kept = {column: max(min(amount, entry.node.available(column)), 0) for column, amount in kept.items()}
         charge(self.world.trail, entry.node, kept)
+        leave_domains(self.world, entry)
         held_domains(self.world, entry).occupy()
 
     def _requeue(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
         """Step 5, requeue: the refusal with where the workload waits from now on; None when it is on record already."""
         entry.requeue = requeue
         return refusal_event(self.world, entry, reason=reason, message=message)
+
+
+def beside(entry: Entry, event: Decision) -> list[Decision]:
+    """What is decided in the same commit: the slice whose place the entry takes is over when it gets quota."""
+    old = entry.replaces
+    if old is None or not isinstance(event, QuotaReserved):
+        return []
+    message = replacement_message(entry.workload)
+    return [WorkloadSliceReplaced(workload=old.key, by=entry.workload.key, message=message)]
 
 
 def room_to_keep(entry: Entry) -> Usage:

@@ -46,10 +46,14 @@ class Entry(msgspec.Struct, kw_only=True):
     """Its ClusterQueue in the quota tree; None when there is no such queue."""
     assignment: Assignment | None = None
     """A flavor for each pod set and resource; None when it could not even be tried."""
+    replaces: Workload | None = None
+    """The slice of the same job that holds quota here, and ends when this one gets its own."""
     victims: list[Candidate] = []
     """The workloads to preempt for it, in order."""
     placements: tuple[PodPlacement, ...] = ()
-    """The devices of its pods, where they ask for any."""
+    """The devices of its pods, where they ask for any; those that pods of the slice before keep are not among them."""
+    kept: tuple[PodPlacement, ...] = ()
+    """The devices that pods of the slice before keep."""
     requeue: RequeueReason = RequeueReason.GENERIC
     reason: str = ""
     message: str = ""

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from events.settings import QuotaCheckStrategy
 from projections.devices.state import config_of
 from projections.feature_gates import enabled
-from projections.flavors.plan import Plan, PodSetRequest, plan_of
+from projections.flavors.plan import HeldBefore, Plan, PodSetRequest, plan_of
 from projections.flavors.suitability import PlanRules
 from projections.quota.adjusted_pods import adjusted, misfit
+from projections.quota.charge_quota import remaining_usage
 from projections.quota.effective_requests import PODS, pod_set_requests
+from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import replaced_in
 from projections.world import World
 from services.admitter.entry import Head
 
@@ -17,18 +20,20 @@ def plan_for(world: World, head: Head) -> Plan:
     """The cached plan for the pods that a workload still needs (its reclaimable ones left out)."""
     key = (head.queue.name, head.workload.equivalence)
     known = world.plan_cache.plans.get(key) if world.shortcuts else None
-    if known is not None and known.queue is head.queue:
+    if known is not None and known.queue is head.queue and not head.workload.spec.replaces:
         return known
     done = head.workload.reclaimable
     counts = {one.name: max(one.count - done.get(one.name, 0), 0) for one in head.workload.spec.pod_sets}
     plan = plan_with(world, head, counts)
-    world.plan_cache.keep(key, plan)
+    if not head.workload.spec.replaces:  # What the other slice holds may change at any time.
+        world.plan_cache.keep(key, plan)
     return plan
 
 
 def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
     """The plan for other counts of pods, given by the name of the pod set (partial admission); it is not cached."""
     covers_pods = any(PODS in group.resources for group in head.queue.groups)
+    held = _held_before(replaced_in(world, head.workload, head.queue.name))
     asked = [
         PodSetRequest(
             pod_set=pod_set,
@@ -40,8 +45,9 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
                 covers_pods=covers_pods,
                 config=config_of(world),
             ),
+            held=held[index] if index < len(held) else None,
         )
-        for pod_set in head.workload.spec.pod_sets
+        for index, pod_set in enumerate(head.workload.spec.pod_sets)
     ]
     settings = world.settings
     rules = PlanRules(
@@ -53,3 +59,13 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
     )
     problem = misfit(world.limit_ranges, world.runtime_classes, head.workload.namespace, head.workload.spec.pod_sets)
     return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)
+
+
+def _held_before(old: Workload | None) -> list[HeldBefore]:
+    """What the pod sets hold of the slice that is replaced, in its order."""
+    if old is None or old.admission is None:
+        return []
+    return [
+        HeldBefore(usage=remaining_usage(one, old.reclaimable.get(one.name, 0)), flavors=one.flavors)
+        for one in old.admission.assignments
+    ]

@@ -27,13 +27,16 @@ from projections.preemption.victims import find_victims
 from projections.queues.order import queue_timestamp
 from projections.quota.columns import Column
 from projections.topology.workload_placement import first_failure
+from projections.workloads.slices import replaced_in
 from projections.world import World
 from services.admitter.awaiting_victims import still_waiting
-from services.admitter.barriers import barrier_of
+from services.admitter.barriers import barrier_of, slice_barrier
 from services.admitter.cards import (
     CardRefusals,
+    behind,
     card_caps,
     card_flavor,
+    cards_kept,
     enough_for_cards,
     placed_on_cards,
     preempts_for_cards,
@@ -48,7 +51,7 @@ from services.admitter.concurrency_limits import (
 )
 from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
-from services.admitter.topology import demand_of, domains, find_domains, settle_domains
+from services.admitter.topology import demand_of, domains, find_domains, leave_domains, settle_domains
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
@@ -62,9 +65,10 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
-    barrier = barrier_of(world.namespaces, workload, queue)
+    barrier = barrier_of(world.namespaces, workload, queue) or slice_barrier(world, workload, queue)
     if barrier is not None:
         return entry.refused(*barrier)
+    entry.replaces = replaced_in(world, workload, queue.name)
     if not head.parked_as:
         entry.progress = progress_of(world, workload, queue.name)
     plan = plan_for(world, head)
@@ -134,7 +138,8 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
             return
         placed = placed_on_cards(world, entry, plan)
         if not placed.reason:
-            entry.placements = placed.placements
+            entry.kept = cards_kept(world, entry, plan)
+            entry.placements = behind(entry, placed.placements)
             return
         flavor = card_flavor(world, entry, placed.pod_set)
         if not flavor:
@@ -183,7 +188,9 @@ def victims_for(world: World, entry: Entry, plan: Plan, at: Millis) -> list[Cand
             return found  # The search for flavors asked the very same.
 
     def placed() -> bool:
-        return first_failure(domains(world, demand).pod_sets) is None
+        with world.trial():
+            leave_domains(world, entry)
+            return first_failure(domains(world, demand).pod_sets) is None
 
     needed = needed_by(world.quota, entry.assignment)
     context = preemption_context_of(

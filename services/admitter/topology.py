@@ -30,10 +30,16 @@ from projections.topology.usage import HeldDomains
 from projections.topology.workload_cards import ledger_of
 from projections.topology.workload_placement import PlacesWithCards, first_failure, place_pod_sets, place_with_cards
 from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import replaced_in
 from projections.world import World
 from services.admitter.entry import Entry
 
 COMING_BACK = "Its cards are on their way back"
+
+ELASTIC_WITH_CARDS = "more pods of an elastic job that ask for cards and are placed by topology find no places yet"
+ELASTIC_OFF = (
+    "more pods of an elastic job are placed by topology only with the gate ElasticJobsViaWorkloadSlicesWithTAS"
+)
 
 
 class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +72,9 @@ def find_domains(world: World, entry: Entry, plan: Plan) -> None:
     if demand.problems or not demand.requests:
         return
     if entry.mode is Mode.FIT:
-        found = domains(world, demand)
+        with world.trial():
+            leave_domains(world, entry)
+            found = domains(world, demand)
         failed = first_failure(found.pod_sets)
         if failed is None:
             _settle_with_cards(entry, demand, found)
@@ -96,6 +104,7 @@ def settle_domains(world: World, entry: Entry, plan: Plan) -> None:
     with world.trial():
         for victim in entry.victims:
             discharge(world.trail, victim)
+        leave_domains(world, entry)
         _settle(demand.requests, domains(world, demand, empty=not entry.victims).pod_sets, choices)
 
 
@@ -147,6 +156,13 @@ def held_domains(world: World, entry: Entry) -> HeldDomains:
     return HeldDomains(world.domains, tuple(one.topology for one in pod_sets if one.topology is not None))
 
 
+def leave_domains(world: World, entry: Entry) -> None:
+    """Take away the domains of the slice whose place the entry takes, for the trial: those that stay are among its own."""
+    held = world.domains.held_by(entry.replaces.key) if entry.replaces is not None else None
+    if held is not None:
+        held.vacate()
+
+
 def demand_of(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
     """What the entry asks of topologies with the flavors that it has now."""
     if entry.assignment is None or not any(plan.by_topology):
@@ -160,20 +176,35 @@ def topology_demand(world: World, workload: Workload, plan: Plan, assignment: As
     gangs: list[Gang] = []
     problems: dict[str, str] = {}
     delayed: list[str] = []
+    replaces = replaced_in(world, workload, plan.queue.name)
     for by_topology, asked, choice in zip(plan.by_topology, plan.asked, assignment.pod_sets, strict=True):
         if not by_topology or not choice.count:
             continue
         flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
-        if len(flavors) != 1:
+        if replaces is not None and not topology_gates(world.settings).elastic:
+            problems[choice.name] = ELASTIC_OFF
+        elif replaces is not None and gets_cards(world, asked.pod_set):
+            problems[choice.name] = ELASTIC_WITH_CARDS
+        elif len(flavors) != 1:
             problems[choice.name] = _which_flavor(flavors)
         elif _is_delayed(world, plan.queue, flavors[0], reserved=workload.reserved):
             delayed.append(choice.name)
         else:
-            requests.append(request_of(world, workload, asked.pod_set, choice.count, flavors[0]))
+            request = request_of(world, workload, asked.pod_set, choice.count, flavors[0])
+            requests.append(
+                msgspec.structs.replace(request, previous=_places_before(replaces, choice.name, flavors[0]))
+            )
             if gets_cards(world, asked.pod_set):
                 assigned = {resource: one.flavor for resource, one in choice.flavors.items()}
                 gangs.append(gang_of(world, workload.namespace, asked.pod_set, choice.count, assigned))
     return TopologyDemand(requests=tuple(requests), gangs=tuple(gangs), problems=problems, delayed=tuple(delayed))
+
+
+def _places_before(old: Workload | None, pod_set: str, flavor: str) -> TopologyAssignment | None:
+    """Where the pods are of the slice that is replaced."""
+    given = old.admission.assignments if old is not None and old.admission is not None else ()
+    found = next((one.topology for one in given if one.name == pod_set), None)
+    return found.assignment if found is not None and found.flavor == flavor else None
 
 
 def _which_flavor(flavors: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from events.api.labels import (
     PODSET_UNCONSTRAINED_TOPOLOGY,
     RESOURCE_IN_USE,
     WORKLOAD,
+    WORKLOAD_SLICE_NAME,
 )
 from events.json_object import JsonObject
 from events.pod_set import PodSet
@@ -106,6 +107,7 @@ def originals(workload: Workload) -> tuple[Original, ...]:
             node_selector=one.shape.node_selector,
             tolerations=tuple(toleration(found) for found in one.shape.tolerations),
             annotations=one.shape.device_annotations,
+            elastic=workload.spec.elastic,
             unconstrained=one.topology is not None and one.topology.unconstrained is not None,
         )
         for one in workload.spec.pod_sets
@@ -127,16 +129,25 @@ def _injection(
         original=original,
         labels={POD_SET: original.name, CLUSTER_QUEUE_NAME: cluster_queue, LOCAL_QUEUE_NAME: workload.spec.queue},
         annotations={
-            WORKLOAD: workload.name,
+            **_named(workload),
             **card_pins(workload, original.name),
             **(_said_to_be_placed(workload, original.name) if placed else {}),
         },
         placed=placed,
+        sliced=workload.spec.elastic,
         gated=needs_pins(workload, original.name),
         node_selector=selector,
         tolerations=tuple(tolerations),
         updates=_updates(workload, original.name),
     )
+
+
+def _named(workload: Workload) -> dict[str, str]:
+    """To which workload pods belong; those of an elastic job outlive its slices, and name the first of them."""
+    if not workload.spec.elastic:
+        return {WORKLOAD: workload.name}
+    first = workload.spec.slice_name or workload.name
+    return {WORKLOAD: first, WORKLOAD_SLICE_NAME: first}
 
 
 def _said_to_be_placed(workload: Workload, pod_set: str) -> dict[str, str]:

@@ -129,14 +129,16 @@ def mark_patch(found: JsonObject, application: Application) -> JsonObject | None
 def spec_differs(found: JsonObject, workload: Workload) -> bool:
     """Whether an object asks for something else than its job does by now.
 
-    While it holds quota what it asks for is what it was given for, but for the priority. Pod sets that somebody else has
+    While it holds quota what it asks for is what it was given for, but for the priority, and fewer pods of an elastic job. Pod sets that somebody else has
     written are known by their names and counts alone.
     """
     spec, meta = object_at(found, "spec"), found["metadata"]
     if spec.get("priority", 0) != workload.spec.priority:
         return True
-    if workload.reserved or workload.finished:
+    if workload.finished:
         return False
+    if workload.reserved:
+        return bool(_smaller(found, workload))
     digest = object_at(meta, "annotations").get(POD_SETS, pod_sets_digest(workload))
     asked = [(one.name, one.count) for one in workload.spec.pod_sets]
     shown = [(one.get("name", "main"), one.get("count", 1)) for one in objects_at(spec, "podSets")]
@@ -147,12 +149,22 @@ def spec_differs(found: JsonObject, workload: Workload) -> bool:
     )
 
 
+def _smaller(found: JsonObject, workload: Workload) -> list[JsonObject]:
+    """The pod sets of an object whose elastic job has become smaller, with their counts of now; none where it has not."""
+    counts = {one.name: one.count for one in workload.spec.pod_sets}
+    shown = objects_at(found, "spec", "podSets")
+    wanted = [{**one, "count": min(one.get("count", 1), counts.get(one.get("name", "main"), 1))} for one in shown]
+    return wanted if workload.spec.elastic and wanted != shown else []
+
+
 def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonObject]) -> JsonObject:
     """The patch that brings what an object asks for to what its job does."""
     wanted = workload_spec(workload, templates)
     meta: JsonObject = {"resourceVersion": found["metadata"]["resourceVersion"]}
     if workload.reserved or workload.finished:
-        return {"metadata": meta, "spec": {"priority": wanted["priority"]}}
+        smaller = _smaller(found, workload) if not workload.finished else []
+        pod_sets = {"podSets": smaller} if smaller else {}
+        return {"metadata": meta, "spec": {"priority": wanted["priority"], **pod_sets}}
     meta["annotations"] = {POD_SETS: pod_sets_digest(workload)}
     kept = {"priorityClassRef": None, "maximumExecutionTimeSeconds": None, **wanted}
     kept.pop("active")

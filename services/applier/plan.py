@@ -14,6 +14,7 @@ from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.pod_cards import assigned, needs_pins, pins_by_pod
 from projections.devices.state import config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
+from projections.workloads.slices import steers_job
 from projections.world import World
 from services.applier.manifests import injections, job_should_run, originals, workload_status
 from services.jobs.job_status import is_suspended
@@ -228,7 +229,7 @@ def _application(world: World, partition: str, workload: Workload) -> Applicatio
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,
-        job=_job(world.settings, workload),
+        job=_job(world.settings, workload) if steers_job(world, workload) else "",
         job_version=_job_version(world, workload),
         run=run,
         members=workload.spec.members,

@@ -17,6 +17,7 @@ import structlog
 
 from events.event import Millis
 from events.json_object import JsonObject
+from projections.devices.elastic_pods import pods_with_room
 from projections.devices.pod_cards import assigned, pins_by_pod
 from projections.topology.placed_pods import placed_pod_sets
 from projections.topology.ungating import node_selectors
@@ -26,6 +27,7 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS
 from services.applier.retried_writes import RetriedWrites
 from services.jobs.card_gate import waits_for_cards, with_own_cards
+from services.jobs.elastic import let_through
 from services.jobs.paths import difference
 from services.jobs.topology_gate import selects, sent_to_domain, waits_for_domain
 from services.runtime.clock_port import Clock
@@ -48,6 +50,8 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """The annotations that keep it to its own cards; None where it waits for none, or none are its own yet."""
     domain: dict[str, str] | None = None
     """What its node selector gets; None where it waits for no domain, empty where it goes on waiting for one."""
+    fits_slice: bool = False
+    """The slice of its elastic job that is admitted has room for it."""
 
 
 def openings(world: World, workload: Workload) -> tuple[Opening, ...]:
@@ -55,7 +59,10 @@ def openings(world: World, workload: Workload) -> tuple[Opening, ...]:
     found = {one.uid: one for one in _of_cards(world, workload)}
     for one in _of_domains(world, workload):
         found[one.uid] = msgspec.structs.replace(found.get(one.uid, one), domain=one.domain)
-    if not any(one.pins is not None or one.domain for one in found.values()):
+    for one in pods_with_room(world, workload):
+        known = found.get(one.uid, Opening(namespace=one.namespace, pod=one.name, uid=one.uid))
+        found[one.uid] = msgspec.structs.replace(known, fits_slice=True)
+    if not any(one.pins is not None or one.domain or one.fits_slice for one in found.values()):
         return ()
     return tuple(found[uid] for uid in sorted(found))
 
@@ -161,6 +168,8 @@ class PodGates:
 
 def opened(one: Opening, pod: JsonObject) -> JsonObject:
     """The pod without the gates that can be opened, and with what it waited for there."""
+    if one.fits_slice:
+        pod = let_through(pod)
     if one.pins is not None and waits_for_cards(pod):
         pod = with_own_cards(pod, one.pins)
     return sent_to_domain(pod, one.domain) if one.domain and waits_for_domain(pod) else pod

@@ -7,12 +7,15 @@ import msgspec
 
 from events.api.labels import (
     COMPONENT_WORKLOAD_INDEX,
+    ELASTIC_JOB,
     IS_GROUP_WORKLOAD,
     JOB_OWNER_GVK,
     JOB_OWNER_NAME,
     JOB_UID,
     POD_SETS,
     RESOURCE_IN_USE,
+    WORKLOAD_SLICE_NAME,
+    WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
@@ -29,6 +32,8 @@ def workload_object(workload: Workload, templates: Mapping[str, JsonObject] | No
     owner = workload.owner
     meta: JsonObject = {"name": workload.name, "namespace": workload.namespace}
     annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
+    if workload.spec.elastic:
+        annotations |= _slice(workload)
     if owner is not None:
         meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
         meta["ownerReferences"] = _members(workload) or [_owner(owner)]
@@ -89,6 +94,12 @@ def _about(workload: Workload, owner: Owner) -> dict[str, str]:
     if owner.part:
         found[COMPONENT_WORKLOAD_INDEX] = owner.part
     return found
+
+
+def _slice(workload: Workload) -> dict[str, str]:
+    """Which slice of its elastic job it is."""
+    found = {ELASTIC_JOB: "true", WORKLOAD_SLICE_NAME: workload.spec.slice_name or workload.name}
+    return {**found, WORKLOAD_SLICE_REPLACEMENT_FOR: workload.spec.replaces} if workload.spec.replaces else found
 
 
 def _pod_set(pod_set: PodSet, template: JsonObject | None) -> JsonObject:

@@ -5,11 +5,13 @@ from typing import Any
 
 from events.api.labels import (
     CLUSTER_QUEUE_NAME,
+    ELASTIC_JOB,
     LOCAL_QUEUE_NAME,
     POD_SET,
     PODSET_UNCONSTRAINED_TOPOLOGY,
     TOPOLOGY_GATE,
     WORKLOAD,
+    WORKLOAD_SLICE_NAME,
 )
 from events.json_object import JsonObject, object_at
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
@@ -22,7 +24,7 @@ from services.jobs.pod_set import Form, Injection, Original, Pods
 from services.jobs.updates import PodFields, added_to, noted, with_updates
 
 _LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME)
-_ANNOTATIONS = (WORKLOAD, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS if one.use_uuid}))
+_ANNOTATIONS = (WORKLOAD, WORKLOAD_SLICE_NAME, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS if one.use_uuid}))
 """What is injected by name, so that it can be taken out again."""
 
 
@@ -50,7 +52,8 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     # Spark describes its executors without gates: all of them are kept to the cards that they have together.
     job = gate_closed(job, lower) if injection.gated and pods.form is not Form.FLAT else gate_open(job, lower)
     topology = _topology_at(pods)
-    return gate_closed(job, topology, TOPOLOGY_GATE) if injection.placed else gate_open(job, topology, TOPOLOGY_GATE)
+    job = gate_closed(job, topology, TOPOLOGY_GATE) if injection.placed else gate_open(job, topology, TOPOLOGY_GATE)
+    return gate_closed(job, lower, ELASTIC_JOB) if injection.sliced else job
 
 
 def _topology_at(pods: Pods) -> Location:
@@ -108,6 +111,7 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
             )
             job = gate_open(_placed(job, pods, asked), lower_of(pods))
             job = gate_open(job, _topology_at(pods), TOPOLOGY_GATE)
+            job = gate_open(job, lower_of(pods), ELASTIC_JOB)
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
 
 

@@ -55,6 +55,8 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[JsonObject, ...] = ()
     annotations: dict[str, str] = {}
     """The annotations that steer which cards the pods get."""
+    elastic: bool = False
+    """How many pods there are is for the job to say, also while it runs."""
     unconstrained: bool = False
     """Its own annotation says whether its pods may lie anywhere in a topology."""
 
@@ -75,3 +77,5 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """Each pod waits at the gate of `services.jobs.card_gate`, because they have different cards."""
     placed: bool = False
     """Each pod waits at Kueue's gate for topologies, because they go to different domains."""
+    sliced: bool = False
+    """Each pod waits at Kueue's gate for elastic jobs until a slice has room for it."""

@@ -35,7 +35,7 @@ def injected(kind: JobKind, job: JsonObject, injections: Sequence[Injection]) ->
         if injection is None:
             continue
         job = inject(job, pods, injection)
-        if kind.reader == "job" and injection.count < injection.original.count:
+        if kind.reader == "job" and injection.count < injection.original.count and not injection.original.elastic:
             job = _with_parallelism(job, injection.count)
     return job
 
@@ -49,7 +49,7 @@ def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> J
         original = by_name.get(pods.name)
         if original is not None:
             job = restore(job, pods, original)
-        if original is not None and kind.reader == "job" and pods.count < original.count:
+        if original is not None and kind.reader == "job" and pods.count < original.count and not original.elastic:
             job = _with_parallelism(job, original.count)
     return without_notes(job)
 

@@ -3,6 +3,7 @@
 Rule: docs/rules/preemption.md#ordered, docs/rules/preemption.md#preemption-claims
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from events.admission import PreemptionRequested
@@ -15,8 +16,10 @@ from projections.log_position import LogPosition
 from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
+from projections.quota.charge_quota import usage_of
 from projections.set_aside.records import Scope, is_aside
 from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import replaced_slice
 from projections.world import World
 from services.runtime.guard import guarded
 
@@ -70,7 +73,7 @@ class Preemptor:
                 ]
             ordered.append(self._order(world, request, preemptor, workload, victim.reason))
         if ordered and self._claims(world, request) and request.workload not in world.claims:
-            ordered.append(_claim(request, at))
+            ordered.append(_claim(request, at, _held_already(world, preemptor)))
         return ordered
 
     def _order(
@@ -89,7 +92,13 @@ class Preemptor:
         return queue is not None and queue.preemption.claims
 
 
-def _claim(request: PreemptionRequested, at: Millis) -> RoomClaimed:
+def _held_already(world: World, preemptor: Workload) -> dict[tuple[str, str], int]:
+    """What the slice holds, by flavor and resource, whose place the preemptor takes: it needs no room of its own."""
+    old = replaced_slice(world, preemptor)
+    return {} if old is None else world.quota.columns.by_name(usage_of(old, world.quota.columns))
+
+
+def _claim(request: PreemptionRequested, at: Millis, held: Mapping[tuple[str, str], int]) -> RoomClaimed:
     rooms: dict[tuple[str, str], int] = {}
     for assignment in request.assignments:
         for resource, amount in assignment.usage.items():
@@ -100,7 +109,7 @@ def _claim(request: PreemptionRequested, at: Millis) -> RoomClaimed:
         preemptor=request.workload,
         cluster_queue=request.cluster_queue,
         rooms=tuple(
-            Room(flavor=flavor, resource=resource, amount=amount)
+            Room(flavor=flavor, resource=resource, amount=max(amount - held.get((flavor, resource), 0), 0))
             for (flavor, resource), amount in sorted(rooms.items())
         ),
         until=at + CLAIM_FOR,

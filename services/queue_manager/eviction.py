@@ -66,7 +66,8 @@ def _taken_over(workload: Workload, evicted: Condition) -> list[Decision]:
 
 def _release(workload: Workload, evicted: Condition) -> list[Decision]:
     """Release the quota of an evicted workload once its pods are gone; at once if it was never admitted or has no job."""
-    if workload.owner is not None and workload.admitted and not stands_still(workload):
+    runs = workload.admitted or workload.continues
+    if workload.owner is not None and runs and not stands_still(workload):
         return []
     return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
 
@@ -104,7 +105,7 @@ def _backoff(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 def _gated(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
-    if workload.admitted:
+    if workload.admitted or workload.continues:
         return []
     if workload.spec.gated_by:
         return [_withdrawn(workload, "AdmissionGated", gate_message(workload))]
@@ -139,7 +140,7 @@ def _stopped(workload: Workload, kind: str, name: str, stop: StopPolicy, *, gone
 
     Rule: docs/rules/queues.md#stop-policy
     """
-    if workload.admitted:
+    if workload.admitted or workload.continues:
         if stop is not StopPolicy.HOLD_AND_DRAIN:
             return []
         return [EvictionOrdered(workload=workload.key, reason=f"{kind}Stopped", message=f"The {kind} is stopped")]
@@ -159,7 +160,7 @@ def _budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
     queue = workload.admission.cluster_queue
     spent = used_up(world, workload, queue, at)
     if spent is not None:
-        return [_withdrawn(workload, EXHAUSTED, spent.message)]
+        return [] if workload.continues else [_withdrawn(workload, EXHAUSTED, spent.message)]
     pending = [
         name
         for name in own_checks(world.cluster_queues, world.checks, queue)

@@ -7,6 +7,7 @@ from projections.world import World
 from services.queue_manager.enqueue import decide_waiting
 from services.queue_manager.eviction import decide_holding
 from services.queue_manager.retention import decide_end
+from services.queue_manager.slices import decide_slices
 
 
 def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:
@@ -14,6 +15,9 @@ def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:
     ended = decide_end(world.settings, workload, at)
     if ended or workload.finished or workload.discarded:
         return ended
+    resized = decide_slices(world, workload, at)
+    if resized:
+        return resized
     if workload.reserved:
         return decide_holding(world, workload, at)
     return decide_waiting(world, workload, at)

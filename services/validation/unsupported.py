@@ -4,16 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
+from events.api.labels import ELASTIC_JOB
 from events.json_object import JsonObject, is_array, is_object, object_at
 from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, Unsupported
 from services.validation.problem import Problem
 
 Path = tuple[str | int, ...]
 
-_KUEUE = "kueue.x-k8s.io/"
-_ELASTIC_ANNOTATIONS = tuple(
-    f"{_KUEUE}{word}" for word in ("elastic-job", "workload-slice-name", "workload-slice-replacement-for")
-)
+_ELASTIC_KINDS = ("Job", "RayCluster", "Workload")
+"""Kinds that may be elastic; others wait with a reason (docs/rules/elastic.md#kinds)."""
 
 
 class RequestedFeature(msgspec.Struct, frozen=True):
@@ -43,10 +42,9 @@ def problems_in(value: JsonObject) -> list[Problem]:
 
 
 def _found(value: JsonObject) -> Iterator[RequestedFeature]:
-    annotations = object_at(value, "metadata", "annotations")
-    for name in _ELASTIC_ANNOTATIONS:
-        if annotations.get(name) not in (None, "false"):
-            yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{name}]"))
+    asked = object_at(value, "metadata", "annotations").get(ELASTIC_JOB) == "true"
+    if asked and value.get("kind") not in _ELASTIC_KINDS:
+        yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{ELASTIC_JOB}]"))
     match value.get("kind"):
         case "Configuration" if object_at(value, "resources").get("deviceClassMappings"):
             yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))

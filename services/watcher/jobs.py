@@ -9,6 +9,7 @@ import msgspec
 from events.api.labels import (
     ADMISSION_GATED_BY,
     DECISION,
+    ELASTIC_JOB,
     MAX_EXEC_TIME_SECONDS,
     NEVER_PREEMPT,
     PRIORITY_CLASS,
@@ -23,6 +24,7 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
+from services.jobs.elastic import may_be_elastic
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds import Kinds
 from services.jobs.paths import FieldBroken, dotted, look
@@ -160,6 +162,7 @@ def _state(
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
             not_done=asked_in(value),
+            elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
         ),
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),

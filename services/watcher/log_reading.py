@@ -208,7 +208,8 @@ class ReportedByAll:
         if place_of(fact):
             return known(self.view.facts, fact)
         workload = getattr(fact, "workload", "")
-        return bool(workload) and says_so(self.view.workloads.get(workload), fact)
+        reported = self.view.workloads.get(workload) or self.view.slices.get(workload)
+        return bool(workload) and says_so(reported, fact)
 
 
 @contextmanager

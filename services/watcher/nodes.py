@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.api.jobs import ApiResourceQuota
-from events.api.labels import CARD_CORDON, POD_SET, WORKLOAD
+from events.api.labels import CARD_CORDON, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
@@ -23,6 +23,7 @@ from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
 from services.jobs.card_gate import waits_for_cards
+from services.jobs.elastic import waits_for_slice
 from services.jobs.table import COMPLETION_INDEX
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
@@ -70,7 +71,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
 
 
 def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
-    """A Pod that holds cards or asks for some, or is placed by topology; None for any other."""
+    """A Pod that holds cards or asks for some, is placed by topology or is of an elastic job; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
@@ -80,9 +81,11 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
     cardless = not shares and not asks_for_cards(shape, config)
     topology = pod_topology(found)
-    if cardless and topology is None:
+    elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
+    if cardless and topology is None and not elastic:
         return None
-    workload, bound = annotations.get(WORKLOAD, ""), bool(found.spec.node_name)
+    workload = annotations.get(WORKLOAD_SLICE_NAME) or annotations.get(WORKLOAD, "")
+    bound = bool(found.spec.node_name)
     gated = waits_for_cards(value)
     return PodObserved(
         namespace=meta.namespace,
@@ -104,6 +107,8 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         completion_index=whole_number(annotations.get(COMPLETION_INDEX, "")) if gated else None,
         topology=topology,
         cardless=cardless,
+        elastic=elastic,
+        waits_for_slice=waits_for_slice(value),
     )
 
 

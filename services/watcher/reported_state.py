@@ -1,5 +1,7 @@
 """What was reported of one workload, and the facts in which its job or its own object differs from that."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from events.catalogue import Fact
@@ -150,10 +152,18 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     kept = state.started or reported.injected or (state.marked and same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
-        return msgspec.structs.replace(spec, pod_sets=reported.spec.pod_sets)
+        counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic else {}
+        return msgspec.structs.replace(spec, pod_sets=_with_counts(reported.spec.pod_sets, counts))
     if spec.pod_sets == reported.spec.pod_sets:
         return spec
     return msgspec.structs.replace(spec, pod_sets=_as_reported(spec.pod_sets, reported.spec.pod_sets))
+
+
+def _with_counts(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
+    """The pod sets with other counts, where there are any: an elastic job says while it runs how many pods it wants."""
+    if all(counts.get(one.name, one.count) == one.count for one in pod_sets):
+        return pod_sets
+    return tuple(msgspec.structs.replace(one, count=counts.get(one.name, one.count)) for one in pod_sets)
 
 
 def _as_reported(pod_sets: tuple[PodSet, ...], before: tuple[PodSet, ...]) -> tuple[PodSet, ...]:

@@ -51,6 +51,7 @@ class SavedView(Seal, frozen=True, kw_only=True):
     facts: dict[str, Fact]
     workloads: dict[str, ReportedState]
     by_source: dict[str, str]
+    slices: dict[str, ReportedState] = {}
 
 
 class ViewSaver:
@@ -134,6 +135,7 @@ def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved
         facts=view.facts,
         workloads=view.workloads,
         by_source=view.by_source,
+        slices=view.slices,
     )
 
 
@@ -144,6 +146,7 @@ def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
     reported.view.facts.update(saved.facts)
     reported.view.workloads.update(saved.workloads)
     reported.view.by_source.update(saved.by_source)
+    reported.view.slices.update(saved.slices)
     for place, fact in saved.facts.items():
         reported.view.node_usage.note(fact)
         if isinstance(fact, PriorityClassObserved):

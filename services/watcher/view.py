@@ -23,6 +23,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadSpec,
     WorkloadSubmitted,
     WorkloadSwitched,
 )
@@ -45,7 +46,14 @@ from services.watcher.provisioning import provisioning_request
 from services.watcher.reported_state import ReportedState, changes, note
 from services.watcher.seen_versions import place_in
 from services.watcher.simple_kinds import SIMPLE
-from services.watcher.workload_object_diff import as_found, companion_facts, decided_elsewhere, marks_of, terminating
+from services.watcher.workload_object_diff import (
+    as_found,
+    companion_facts,
+    decided_elsewhere,
+    first_slice,
+    marks_of,
+    terminating,
+)
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
 
@@ -60,6 +68,8 @@ class View:
         self.left: dict[str, str] = {}
         """From where workloads were read that were deleted just now."""
         self.workloads: dict[str, ReportedState] = {}
+        self.slices: dict[str, ReportedState] = {}
+        """What was reported of the objects of later slices of elastic jobs: checks, and whether they are active."""
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.settings = settings = settings or SettingsObserved()
@@ -153,6 +163,8 @@ class View:
             self.fold(fact)
         fresh += self._pods.lose(kind, namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
+        if kind == "Workload":
+            self.slices.pop(f"{namespace}/{name}", None)
         self._families.lose(place)
         left = self._orphans.pop(workload or "", None)
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
@@ -200,6 +212,9 @@ class View:
                 | CheckReported()
             ):
                 reported = self.workloads.get(fact.workload)
+                if reported is None and isinstance(fact, CheckReported | WorkloadSwitched):
+                    blank = ReportedState(uid="", source="", spec=WorkloadSpec(queue="", pod_sets=()))
+                    reported = self.slices.setdefault(fact.workload, blank)
                 if reported is not None:
                     note(reported, fact)
                 if isinstance(fact, CheckReported | WorkloadSwitched):
@@ -285,6 +300,10 @@ class View:
 
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
+        if key not in self.workloads and first_slice(value) in self.workloads:
+            known = self.slices.get(key)
+            active, checks = (True, {}) if known is None else (known.active, known.checks)
+            return [*terminating(value), *companion_facts(key, value, active=active, checks=checks)]
         reported = self.workloads.get(key)
         beside_job = reported is not None and reported.source != place
         self._orphans.pop(key, None)
@@ -301,7 +320,7 @@ class View:
         if reported is None or not beside_job:
             return facts
         facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
-        if self._compares:
+        if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported)
         return [*facts, *self._pods.owned(reported, key, value)]
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from events.api.labels import DECISION, RESOURCE_IN_USE
+from events.api.labels import DECISION, RESOURCE_IN_USE, WORKLOAD_SLICE_NAME
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.json_object import JsonMapping, object_at
@@ -53,6 +53,13 @@ def decided_elsewhere(workload: str, value: JsonMapping, reported: ReportedState
     if not state.adopted.cluster_queue or same_pods(state.spec, reported.spec):
         return [told]
     return [WorkloadChanged(workload=workload, spec=replace(reported.spec, pod_sets=state.spec.pod_sets)), told]
+
+
+def first_slice(value: JsonMapping) -> str:
+    """The key of the first slice of the elastic job that an object belongs to; empty where it belongs to none."""
+    meta = object_at(value, "metadata")
+    name = object_at(meta, "annotations").get(WORKLOAD_SLICE_NAME)
+    return f"{meta.get('namespace', '')}/{name}" if name else ""
 
 
 def terminating(value: JsonMapping) -> list[Fact]:

@@ -3,10 +3,13 @@
 from events.api.labels import (
     ADMISSION_GATED_BY,
     DECISION,
+    ELASTIC_JOB,
     JOB_UID,
     NEVER_PREEMPT,
     PRIORITY_BOOST,
     WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
+    WORKLOAD_SLICE_NAME,
+    WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
 from events.api.meta import ObjectMeta
 from events.api.workload import ApiAssignment, ApiPodSet, ApiTopologyRequest, ApiWorkload, ApiWorkloadStatus
@@ -81,6 +84,9 @@ def workload_state(value: JsonMapping) -> JobState:
             in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
             not_done=asked_in({**value, "kind": "Workload"}),
+            elastic=(meta.annotations or {}).get(ELASTIC_JOB) == "true",
+            slice_name=_slice_name(meta),
+            replaces=(meta.annotations or {}).get(WORKLOAD_SLICE_REPLACEMENT_FOR, ""),
         ),
         started=True,
         finished=next(
@@ -103,6 +109,12 @@ def _boost(meta: ObjectMeta) -> int:
         return int((meta.annotations or {}).get(PRIORITY_BOOST, "0"))
     except ValueError:
         return 0
+
+
+def _slice_name(meta: ObjectMeta) -> str:
+    """The name of the first slice of its elastic job; empty for that itself."""
+    name = (meta.annotations or {}).get(WORKLOAD_SLICE_NAME, "")
+    return "" if name == meta.name else name
 
 
 def _topology(pod_set: ApiPodSet) -> TopologyRequest | None:

@@ -101,7 +101,7 @@ KUEUE = (
     _kueue(_H, "kueue_pods_ready_to_evicted_time_seconds", (_CQ, *_CAUSE), "How long the pods of evicted workloads had been ready: work that may be lost"),
     _kueue(_G, "kueue_admission_cycle_preemption_skips", (_CQ,), "Workloads whose candidates others took in the same cycle", _IN_CYCLE),
     _kueue(_C, "kueue_preemption_target_recomputations_total", (_CQ, "result"), "Searches for victims that were repeated in a cycle", _IN_CYCLE),
-    _kueue(_C, "kueue_replaced_workload_slices_total", (_CQ,), "Slices of elastic jobs that were replaced", "elastic jobs are not offered, and Kueue does not register it either"),
+    _kueue(_C, "kueue_replaced_workload_slices_total", (_CQ,), "Slices of elastic jobs that were replaced", "Kueue does not register it either"),
     _kueue(_G, "kueue_cluster_queue_status", (_CQ, "status"), "1 for the one of pending, active and terminating that holds, else 0"),
     _kueue(_G, "kueue_cluster_queue_info", (_CQ, "parent_cohort", "root_cohort"), "1, with the cohorts that the queue is in"),
     _kueue(_G, "kueue_cluster_queue_resource_reservation", _AMOUNT, "What workloads hold that have quota"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from events.admission import Mode, RequeueReason
 from events.control import ObjectRemoved
-from events.quantity import to_units
+from events.quantity import from_units, to_units
 from events.quota import Fungibility
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import ConsideredFlavor, considered_flavors
@@ -202,7 +202,7 @@ def priority(case: Case) -> str | None:
 def _searched(at: CaseWorld, queue: str, value: Case, inputs: Case) -> Assignment:
     """The assignment, with an oracle that answers as recorded. The straight way has to give the same."""
     node = at.world.quota.queues[queue]
-    head = Head(workload=at.submitted(value), queue=at.world.cluster_queues[queue])
+    head = Head(workload=at.submitted(_replacing(at, queue, value, inputs)), queue=at.world.cluster_queues[queue])
     plan = plan_for(at.world, head)
     names = at.world.quota.columns.names
     space = FlavorSearchSpace(
@@ -222,6 +222,31 @@ def _searched(at: CaseWorld, queue: str, value: Case, inputs: Case) -> Assignmen
     ):
         raise AssertionError(f"the straight way differs: {straight} {assignment}")
     return assignment
+
+
+def _replacing(at: CaseWorld, queue: str, value: Case, inputs: Case) -> Case:
+    """The workload, as one that replaces the slice that was recorded with it: that holds its quota in the queue."""
+    old = inputs.get("preempt_workload_slice") or inputs.get("replace_wl")
+    if not old:
+        return value
+    meta = value["metadata"]
+    names = {one["name"]: one for one in old["total_requests"]}
+    shown = old.get("obj") or {"spec": {"podSets": [{**one, "count": 1} for one in value["spec"]["podSets"]]}}
+    given = [
+        {
+            "name": name,
+            "count": one["count"],
+            "flavors": one["flavors"],
+            "resourceUsage": {
+                resource: from_units(resource, amount) for resource, amount in (one["requests"] or {}).items()
+            },
+        }
+        for name, one in names.items()
+    ]
+    status = {"admission": {"clusterQueue": queue, "podSetAssignments": given}}
+    at.submit({"metadata": {"name": "old", "namespace": meta["namespace"]}, "spec": shown["spec"], "status": status})
+    replaces = {"kueue.x-k8s.io/workload-slice-replacement-for": f"{meta['namespace']}/old"}
+    return {**value, "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), **replaces}}}
 
 
 def _oracle(at: CaseWorld, results: Case) -> Oracle:

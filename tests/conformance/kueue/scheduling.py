@@ -7,7 +7,8 @@ from events.quantity import to_units
 from events.quota import PreemptionPolicy
 from projections.preemption.policy import satisfies_policy
 from projections.quota.columns import Usage
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import FINISHED, Workload
+from projections.workloads.slices import REPLACED
 from services.applier.manifests import workload_status
 from services.queue_manager.reconcile import reconcile
 from services.watcher.workload_objects import workload_state
@@ -98,11 +99,14 @@ def placed(at: CaseWorld, wanted: Case) -> str | None:
 
 
 def held(at: CaseWorld, wanted: Case, without: Collection[str] = ()) -> str | None:
-    """Who holds quota, and of what."""
+    """Who holds quota, and of what.
+
+    Kueue's cache holds a slice that was replaced in the cycle until its end is seen; here it ends with the replacement.
+    """
     holders = {
         key: one
         for key, one in at.world.workloads.items()
-        if one.admission is not None and not one.finished and key not in without
+        if one.admission is not None and (not one.finished or _replaced(one)) and key not in without
     }
     if set(holders) != set(wanted):
         return f"holding quota: {sorted(holders)}, recorded {sorted(wanted)}"
@@ -123,6 +127,10 @@ def held(at: CaseWorld, wanted: Case, without: Collection[str] = ()) -> str | No
         if found != told:
             return f"{key}: {found}, recorded {told}"
     return None
+
+
+def _replaced(workload: Workload) -> bool:
+    return (over := workload.condition(FINISHED)) is not None and over.reason == REPLACED
 
 
 def _waiting(at: CaseWorld, want: Case) -> str | None:

@@ -31,20 +31,26 @@ def job(*, annotations: JsonObject | None = None, of_pods: JsonObject | None = N
     }
 
 
+def job_set(**fields: Any) -> JsonObject:
+    alone = job(**fields)
+    replicated = [{"name": "main", "replicas": 1, "template": {"spec": {"template": alone["spec"]["template"]}}}]
+    spec = {"suspend": True, "replicatedJobs": replicated}
+    return {**alone, "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": spec}
+
+
 def shares(name: str) -> JsonObject:
     return {"containers": [{"name": "c", "image": "i", "resources": {"limits": {name: "1"}}}]}
 
 
 ASKED = [
-    (job(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
-    (job(annotations={f"{K}workload-slice-name": "s"}), "ElasticJobNotSupported"),
+    (job_set(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
     (job(resourceClaims=[{"name": "gpu"}]), "ResourceClaimsNotSupported"),
 ]
 
 
 @pytest.mark.parametrize(("value", "code"), ASKED, ids=[f"{code}-{index}" for index, (_, code) in enumerate(ASKED)])
 def test_a_job_that_asks_for_it_is_submitted_with_it_and_waits_with_that_reason(value: JsonObject, code: str) -> None:
-    (fact,) = View().see("Job", value)
+    (fact,) = View().see(str(value["kind"]), value)
     room = Room(fact)
     spec = room.world.workloads[fact.workload].spec  # pyright: ignore[reportAttributeAccessIssue]
     assert spec.not_done == (code,)

@@ -1,0 +1,172 @@
+"""Folding slices of elastic jobs: what a job asks for by now, a new slice, a smaller one, one that takes another's place.
+
+Rule: docs/rules/elastic.md
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
+from events.workload import (
+    JobUnsuspended,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
+from projections.devices.elastic_pods import note_elastic_pod
+from projections.devices.pod_cards import hold_at_gate
+from projections.folds.workloads import WorkloadFact, change, evolve_workloads, leave, reclassify, submit
+from projections.log_position import LogPosition
+from projections.preemption.state import PreemptionState
+from projections.quota.charge_quota import recharge
+from projections.topology.placed_pods import note_placed_pod
+from projections.workloads.lifecycle import FINISHED, Workload, true_condition, with_condition, with_news
+from projections.workloads.slices import REPLACED, holder_of, slices_of, with_fewer
+
+SliceEvent: TypeAlias = WorkloadSliceSubmitted | WorkloadSliceResized | WorkloadSliceReplaced | WorkloadSliceDropped
+
+
+def evolve_slices(world: PreemptionState, event: SliceEvent, position: LogPosition) -> None:
+    """Fold one decision about slices; one about a slice that is gone changes nothing."""
+    match event:
+        case WorkloadSliceSubmitted():
+            _submit(world, event, position)
+        case WorkloadSliceResized():
+            _resize(world, event, position)
+        case WorkloadSliceReplaced() | WorkloadSliceDropped():
+            _replace(world, event, position)
+        case _:
+            assert_never(event)
+
+
+def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:
+    """Fold what is observed of a workload or its job; of an elastic job it concerns the slice that it is true of."""
+    live = slices_of(world, event.workload) if event.workload in world.chains else []
+    match event:
+        case WorkloadChanged() if live:
+            _ask_for_other_size(world, live, event, position)
+        case WorkloadDeleted() if event.workload in world.chains:
+            for key in sorted(world.chains[event.workload]):
+                evolve_workloads(world, replace(event, workload=key), position)
+        case WorkloadFinished() | PodsReclaimed() if live:
+            for one in live:
+                evolve_workloads(world, replace(event, workload=one.key), position)
+        case PodsReady(ready=False) if len(live) > 1 or any(one.wanted for one in live):
+            pass  # The pods that it waits for are those that no slice has been admitted for yet.
+        case PodsReady() | PodsGone() | JobUnsuspended() if live:
+            evolve_workloads(world, replace(event, workload=holder_of(world, event.workload)), position)
+        case _:
+            evolve_workloads(world, event, position)
+
+
+def _ask_for_other_size(
+    world: PreemptionState, live: Sequence[Workload], event: WorkloadChanged, position: LogPosition
+) -> None:
+    """What pods a job asks for is left to the queue manager to decide about; all else holds for all of its slices."""
+    for one in live:
+        own = one.spec
+        spec = replace(event.spec, pod_sets=own.pod_sets, slice_name=own.slice_name, replaces=own.replaces)
+        if spec != own:
+            change(world, one, replace(event, workload=one.key, spec=spec), position)
+    newest = world.workloads[live[-1].key]
+    wanted = event.spec.pod_sets if event.spec.pod_sets != newest.spec.pod_sets else ()
+    if wanted != newest.wanted:
+        world.put_workload(replace(newest, wanted=wanted))
+
+
+def _submit(world: PreemptionState, event: WorkloadSliceSubmitted, position: LogPosition) -> None:
+    old = world.workloads.get(event.replaces)
+    if old is not None:
+        world.put_workload(replace(old, wanted=()))
+    fact = WorkloadSubmitted(
+        workload=event.workload, uid=event.uid, owner=event.owner, created_at=event.created_at, spec=event.spec
+    )
+    submit(world, fact, position)
+    if old is not None and old.reclaimable:
+        world.put_workload(reclassify(world, replace(world.workloads[event.workload], reclaimable=old.reclaimable)))
+
+
+def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPosition) -> None:
+    workload = world.workloads.get(event.workload)
+    if workload is None:
+        return
+    admission = workload.admission
+    if admission is None:
+        fact = WorkloadChanged(
+            workload=workload.key,
+            generation=workload.generation,
+            spec=replace(workload.spec, pod_sets=event.pod_sets),
+        )
+        change(world, replace(workload, wanted=(), decided=position.sequence), fact, position)
+        return
+    counts = {one.name: one.count for one in event.pod_sets}
+    assignments = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in admission.assignments)
+    smaller = replace(
+        workload,
+        spec=replace(workload.spec, pod_sets=event.pod_sets),
+        admission=replace(admission, assignments=assignments),
+        reclaimable={name: min(count, counts.get(name, count)) for name, count in workload.reclaimable.items()},
+        wanted=(),
+        decided=position.sequence,
+    )
+    smaller = reclassify(world, smaller)
+    world.put_workload(smaller)
+    recharge(world.holding, world.quota, world.trail, smaller)
+    if world.domains.held_by(smaller.key) is not None:
+        world.domains.charge(smaller.key, assignments)
+
+
+def _replace(
+    world: PreemptionState, event: WorkloadSliceReplaced | WorkloadSliceDropped, position: LogPosition
+) -> None:
+    old = world.workloads.get(event.workload)
+    if old is None or old.finished:
+        return
+    ran = old.admitted or old.continues
+    leave(world, old)
+    over = with_condition(world.workloads[old.key], true_condition(FINISHED, REPLACED, event.message, old, position))
+    over = with_news(over, position, REPLACED, event.message)
+    world.put_workload(replace(over, decided=position.sequence, wanted=()))
+    by = world.workloads.get(event.by)
+    if by is not None:
+        if old.reserved:
+            _hand_over(world, old, by.key, position)
+        world.put_workload(replace(world.workloads[by.key], continues=ran and old.reserved and not old.evicted))
+
+
+def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosition) -> None:
+    """The pods of a slice are another's from now on, with their cards; what was reserved for the old one is not held twice."""
+    assigned = world.pod_cards.get(old.key, ())
+    if assigned:
+        world.trail.drop(world.pod_cards, old.key)
+        moved = tuple(replace(one, workload=by, reservation=position.sequence) for one in assigned)
+        world.trail.put(world.pod_cards, by, moved)
+    for holding in world.cards.attempts_of(old.key):
+        world.cards.release(old.key, holding.reservation)
+    gated = world.cards.care.gated.get(old.key, {})
+    keys = {
+        *world.cards.living.get(old.key, ()),
+        *gated,
+        *world.placed_pods.get(old.key, ()),
+        *world.elastic_pods.get(old.key, ()),
+    }
+    for key in sorted(keys):
+        pod = replace(world.pods[key], workload=by)
+        world.trail.drop(gated, key)
+        hold_at_gate(world, pod)
+        note_placed_pod(world, pod)
+        note_elastic_pod(world, pod)
+        world.trail.put(world.pods, key, pod)
+        if not pod.cardless:
+            world.cards.observe_pod(pod, position.at)

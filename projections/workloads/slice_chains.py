@@ -1,0 +1,39 @@
+"""Which slice goes on for one that was replaced, for those who follow events without a world.
+
+The facts of an elastic job name the first slice of its chain, whichever of them runs by now.
+
+Rule: docs/rules/elastic.md#replacement
+"""
+
+from projections.trail import Trail
+
+
+class SliceChains:
+    """By slice that was replaced, the one that took its place."""
+
+    def __init__(self, trail: Trail | None = None) -> None:
+        self._trail = trail
+        self.next: dict[str, str] = {}
+
+    def replace(self, old: str, by: str) -> None:
+        """A slice has taken another one's place."""
+        if self._trail is None:
+            self.next[old] = by
+        else:
+            self._trail.put(self.next, old, by)
+
+    def last(self, key: str) -> str:
+        """The slice that goes on; a workload that was never replaced itself."""
+        while key in self.next:
+            key = self.next[key]
+        return key
+
+    def forget(self, key: str) -> None:
+        """The job of a slice is gone."""
+        while key in self.next:
+            after = self.next[key]
+            if self._trail is None:
+                del self.next[key]
+            else:
+                self._trail.drop(self.next, key)
+            key = after

@@ -1,0 +1,54 @@
+"""What becomes of an elastic job that asks for another size: fewer pods in place, more by a new slice.
+
+Rule: docs/rules/elastic.md
+"""
+
+from msgspec.structs import replace
+
+from events.catalogue import Decision
+from events.event import Millis
+from events.slices import WorkloadSliceDropped, WorkloadSliceResized, WorkloadSliceSubmitted
+from projections.workloads.lifecycle import Workload, chain_of
+from projections.workloads.slices import next_slice, shrinks, slices_of
+from projections.world import World
+
+MESSAGE = "Replaced to accommodate a new workload slice"
+
+
+def decide_slices(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """The next decision about the size of an elastic job; nothing where its slices are as it asks."""
+    if not workload.spec.elastic:
+        return []
+    newest = slices_of(world, chain_of(workload))[-1]
+    if newest.key != workload.key:
+        return _stopped(workload, newest)
+    if not workload.wanted or (workload.reserved and workload.evicted):
+        return []
+    if not workload.reserved or shrinks(workload.spec.pod_sets, workload.wanted):
+        return [WorkloadSliceResized(workload=workload.key, pod_sets=workload.wanted)]
+    return [_larger(world, workload, at)]
+
+
+def _stopped(workload: Workload, newest: Workload) -> list[Decision]:
+    """A slice that has lost its quota does not queue again beside the one that was to replace it."""
+    if workload.reserved:
+        return []
+    return [WorkloadSliceDropped(workload=workload.key, by=newest.key, message=MESSAGE)]
+
+
+def _larger(world: World, workload: Workload, at: Millis) -> Decision:
+    spec = replace(
+        workload.spec,
+        pod_sets=workload.wanted,
+        active=True,
+        slice_name=chain_of(workload).partition("/")[2],
+        replaces=workload.key,
+    )
+    return WorkloadSliceSubmitted(
+        workload=next_slice(world, workload),
+        replaces=workload.key,
+        uid=workload.uid,
+        owner=workload.owner,
+        created_at=at,
+        spec=spec,
+    )

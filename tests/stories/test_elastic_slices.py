@@ -1,0 +1,236 @@
+"""Elastic jobs decided about without bus or cluster: only the difference, the old slice ends with the start of the new."""
+
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.preemption import PreemptionOrdered
+from events.slices import (
+    WorkloadSliceDropped,
+    WorkloadSliceReplaced,
+    WorkloadSliceResized,
+    WorkloadSliceSubmitted,
+)
+from events.workload import (
+    EvictionOrdered,
+    PodsGone,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from projections.workloads.lifecycle import FINISHED
+from projections.workloads.slices import holder_of
+from tests.stories.small_world import Story, job, platform
+
+ROOM = {"nominal": 8, "cards": 8}
+WIDE = 30000
+"""MiB: one pod a card."""
+
+
+def elastic(name: str, count: int, *, priority: int = 0, memory: int = 16000, at: int = 0) -> WorkloadSubmitted:
+    found = job(name, count=count, priority=priority, memory=memory, at=at)
+    return replace(found, spec=replace(found.spec, elastic=True))
+
+
+def sized(asked: WorkloadSubmitted, count: int) -> WorkloadChanged:
+    spec: WorkloadSpec = replace(asked.spec, pod_sets=tuple(replace(one, count=count) for one in asked.spec.pod_sets))
+    return WorkloadChanged(workload=asked.workload, spec=spec)
+
+
+def pod(name: str, *, owner: str = "team/e", held: bool = False, **fields: object) -> PodObserved:
+    told = PodObserved(
+        namespace="team", name=name, uid=f"uid-{name}", workload=owner, pod_set="main", elastic=True, gated=True
+    )
+    return replace(told, waits_for_slice=held, **fields)
+
+
+def cards(told: Story, key: str) -> dict[int, str]:
+    devices = told.world.workloads[key].devices
+    assert devices is not None
+    return {one.index: one.containers[0][0].uuid for one in devices.placements}
+
+
+def names(said: list[object]) -> list[str]:
+    return [type(one).__name__ for one in said]
+
+
+def used(told: Story) -> int:
+    node = told.world.quota.queues["cq"]
+    return told.world.quota.usage_by_name(node).get(("v100", "nvidia.com/gpu"), 0)
+
+
+def test_a_job_that_grows_gets_a_new_slice_for_the_difference_and_the_old_one_ends_in_the_same_commit() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(**ROOM), asked)
+    told.decided()
+    before = told.commits
+    said = told.told(sized(asked, 5)).decided()
+    (slice_,) = [one for one in said if isinstance(one, WorkloadSliceSubmitted)]
+    assert slice_.replaces == "team/e" and slice_.spec.slice_name == "e" and slice_.spec.pod_sets[0].count == 5
+    assert names(said) == [
+        "WorkloadSliceSubmitted",
+        "WorkloadQueued",
+        "WorkloadSliceReplaced",
+        "QuotaReserved",
+        "DevicesReserved",
+        "WorkloadAdmitted",
+    ]
+    (over,) = [one for one in said if isinstance(one, WorkloadSliceReplaced)]
+    assert (over.workload, over.by) == ("team/e", slice_.workload)
+    old, new = told.world.workloads["team/e"], told.world.workloads[slice_.workload]
+    ended = old.condition(FINISHED)
+    assert ended is not None and ended.reason == "WorkloadSliceReplaced"
+    assert ended.message.startswith("Replaced to accommodate a workload (UID: uid-e, JobUID: uid-e) due to")
+    assert new.admission is not None and new.admission.assignments[0].count == 5
+    assert new.admission.assignments[0].usage["nvidia.com/gpu"] == 5
+    assert used(told) == 5 and told.commits == before + 4
+
+
+def test_what_a_job_has_already_counts_towards_a_quota_that_is_full_otherwise() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(nominal=8, cards=8), asked, job("other", count=2))
+    told.decided()
+    said = told.told(sized(asked, 6)).decided()
+    assert any(isinstance(one, WorkloadAdmitted) for one in said) and used(told) == 8
+
+
+def test_a_job_that_wants_more_than_there_is_waits_and_runs_on_meanwhile() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(nominal=6, cards=8), asked, job("other", count=2))
+    told.decided()
+    said = told.told(sized(asked, 5)).decided()
+    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert refused.reason == "WaitingForQuota" and "1 more needed" in refused.message
+    assert told.world.workloads["team/e"].admitted and holder_of(told.world, "team/e") == "team/e"
+    said = told.told(WorkloadFinished(workload="team/other", reason="Succeeded")).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [refused.workload]
+
+
+def test_a_job_that_changes_its_mind_while_it_waits_changes_the_slice_that_waits() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(nominal=6, cards=8), asked, job("other", count=2))
+    told.decided()
+    told.told(sized(asked, 5)).decided()
+    said = told.told(sized(asked, 3)).decided()
+    assert "WorkloadSliceResized" in names(said) and "WorkloadSliceReplaced" in names(said)
+    assert used(told) == 5
+    assert sum(not one.finished for one in told.world.workloads.values()) == 2
+
+
+def test_a_job_that_shrinks_gives_quota_back_at_once_and_cards_when_its_pods_are_gone() -> None:
+    asked = elastic("e", 4, memory=WIDE)
+    told = Story().told(*platform(nominal=16, cards=4), asked)
+    told.decided()
+    assert len(set(cards(told, "team/e").values())) == 4
+    told.told(*(pod(f"e-{i}") for i in range(4))).decided()
+    said = told.told(sized(asked, 1)).decided()
+    assert [one.pod_sets[0].count for one in said if isinstance(one, WorkloadSliceResized)] == [1]
+    assert used(told) == 1 and len(cards(told, "team/e")) == 4, "which pods end is not known yet"
+    gone = [pod(f"e-{i}", phase="Succeeded") for i in (0, 2, 3)]
+    said = told.told(*gone).decided()
+    assert [len(one.placements) for one in said if isinstance(one, DevicesReserved)][-1] == 1
+    kept = {one.pod: one.index for one in told.world.pod_cards["team/e"]}
+    assert list(cards(told, "team/e")) == [kept["e-1"]]
+
+
+def test_pods_that_stay_keep_their_cards_and_only_new_ones_are_given_some() -> None:
+    asked = elastic("e", 2, memory=WIDE)
+    told = Story().told(*platform(nominal=16, cards=4), asked)
+    told.decided()
+    told.told(pod("e-0"), pod("e-1"))
+    assigned = {one.pod: one.index for one in told.decided() if isinstance(one, PodCardsAssigned)}
+    before = cards(told, "team/e")
+    said = told.told(sized(asked, 4)).decided()
+    (new,) = [one.workload for one in said if isinstance(one, WorkloadAdmitted)]
+    after = cards(told, new)
+    assert {after[index] for index in assigned.values()} == set(before.values())
+    assert len(set(after.values())) == 4
+    said = told.told(pod("e-2"), pod("e-3")).decided()
+    fresh = {one.pod: after[one.index] for one in said if isinstance(one, PodCardsAssigned)}
+    assert set(fresh) == {"e-2", "e-3"} and not set(fresh.values()) & set(before.values())
+    assert not told.world.cards.attempts_of("team/e"), "what was reserved for the old slice is held once"
+
+
+def test_the_slice_before_is_no_victim_and_others_make_room_for_the_difference_alone() -> None:
+    asked = elastic("e", 2, priority=10)
+    told = Story().told(*platform(nominal=4, cards=8), asked, job("low"), job("low-2"))
+    told.decided()
+    said = told.told(sized(asked, 3)).decided()
+    assert [one.workload for one in said if isinstance(one, PreemptionOrdered)] == ["team/low"]
+    (request,) = [one for one in said if isinstance(one, PreemptionRequested)]
+    assert [one.workload for one in request.victims] == ["team/low"]
+    stopped = told.world.workloads["team/low"].stopped_by
+    said = told.told(PodsGone(workload="team/low", decision=f"LOG_0/{stopped}")).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [request.workload]
+    assert used(told) == 4
+
+
+def test_a_job_that_was_evicted_while_it_wanted_more_queues_again_as_the_slice_that_waited() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=2, cards=8), asked)
+    told.decided()
+    told.told(sized(asked, 3)).decided()
+    told.told(job("high", count=2, priority=10)).decided()
+    assert told.world.workloads["team/e"].evicted
+    stopped = told.world.workloads["team/e"].stopped_by
+    said = told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
+    assert [one.message for one in said if isinstance(one, WorkloadSliceDropped)] == [
+        "Replaced to accommodate a new workload slice"
+    ]
+    (waiting,) = [key for key, one in told.world.workloads.items() if one.spec.elastic and not one.finished]
+    told.told(sized(asked, 2), WorkloadFinished(workload="team/high", reason="Succeeded")).decided()
+    assert told.world.workloads[waiting].admitted and used(told) == 2
+
+
+def test_an_evicted_slice_that_runs_on_gives_its_quota_back_only_when_its_pods_are_gone() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=4, cards=8), asked)
+    told.decided()
+    told.told(sized(asked, 4)).decided()
+    new = holder_of(told.world, "team/e")
+    said = told.told(job("high", count=2, priority=10)).decided()
+    assert [one.workload for one in said if isinstance(one, PreemptionOrdered | EvictionOrdered)] == [new]
+    assert not any(isinstance(one, QuotaReleased) for one in said)
+    gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads[new].stopped_by}")
+    assert any(isinstance(one, QuotaReleased) for one in told.told(gone).decided())
+
+
+def test_the_end_of_the_job_ends_all_slices_and_its_deletion_forgets_them() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=3, cards=8), asked)
+    told.decided()
+    told.told(sized(asked, 3)).decided()
+    told.told(sized(asked, 4)).decided()
+    told.told(WorkloadFinished(workload="team/e", reason="Succeeded")).decided()
+    assert all(one.finished for one in told.world.workloads.values()) and used(told) == 0
+    told.told(WorkloadDeleted(workload="team/e")).decided()
+    assert not told.world.workloads and not told.world.chains
+
+
+def test_a_saved_world_has_the_same_slices() -> None:
+    asked = elastic("e", 2, memory=WIDE)
+    told = Story().told(*platform(nominal=16, cards=4), asked)
+    told.decided()
+    told.told(pod("e-0"), pod("e-1")).decided()
+    told.told(sized(asked, 3)).decided()
+    told.told(pod("e-2", held=True)).decided()
+    again = world_of(tables_of(told.world))
+    assert state_hash(again) == state_hash(told.world)
+    assert {key: list(found) for key, found in again.elastic_pods.items() if found} == {
+        key: list(found) for key, found in told.world.elastic_pods.items() if found
+    }
+
+
+def test_reserving_and_admitting_of_a_slice_names_the_one_before() -> None:
+    asked = elastic("e", 1)
+    told = Story().told(*platform(**ROOM), asked)
+    told.decided()
+    said = told.told(sized(asked, 2)).decided()
+    index = next(i for i, one in enumerate(said) if isinstance(one, QuotaReserved))
+    before = said[index - 1]
+    assert isinstance(before, WorkloadSliceReplaced) and before.workload == "team/e"
