@@ -25,6 +25,7 @@ from projections.trail import Trail
 
 _WHOLE = 100
 _NONE = Fill()
+_MOST_COUNTS = 16
 _NEVER = -1
 """The version of a node that was never looked at."""
 
@@ -63,19 +64,39 @@ class Filling:
 
         Of homes that were asked for before only nodes that have changed are looked at again.
         """
+        return self._column(homes, leaves).pods
+
+    def opened(self, homes: Mapping[str, int], leaves: int, count: int) -> Sequence[int]:
+        """Of how many cards so many pods would take the first part on each leaf; not to be changed."""
+        column = self._column(homes, leaves)
+        found = column.opened.get(count)
+        if found is None:
+            if len(column.opened) >= _MOST_COUNTS:
+                column.opened.clear()
+            found = column.opened[count] = [0] * leaves
+            for node, fill in column.fills.items():
+                found[homes[node]] += fill.opened_by(count)
+        return found
+
+    def _column(self, homes: Mapping[str, int], leaves: int) -> FillColumn:
         column = self._known.column
         if column is None or column.homes is not homes:
             column = self._known.column = FillColumn(homes=homes, nodes=[*homes], pods=[0] * leaves)
         versions = self._cards.versions_of(column.nodes)
         if versions != column.versions:
-            seen, pods = column.versions or [_NEVER] * len(versions), list(column.pods)
+            seen, column.pods = column.versions or [_NEVER] * len(versions), list(column.pods)
             for node, now, before in zip(column.nodes, versions, seen, strict=True):
                 if now != before:
-                    count = len(self.of(node).fill.pods) if node in self._cards.nodes else 0
-                    pods[homes[node]] += count - column.counts.get(node, 0)
-                    column.counts[node] = count
-            column.pods, column.versions = pods, versions
-        return column.pods
+                    self._refill(column, node, homes[node])
+            column.versions = versions
+        return column
+
+    def _refill(self, column: FillColumn, node: str, leaf: int) -> None:
+        before = column.fills.get(node, _NONE)
+        fill = column.fills[node] = self.of(node).fill if node in self._cards.nodes else _NONE
+        column.pods[leaf] += len(fill.pods) - len(before.pods)
+        for count, opened in column.opened.items():
+            opened[leaf] += fill.opened_by(count) - before.opened_by(count)
 
     def _filled(self, node: str) -> Fill:
         with self._trail.trial():

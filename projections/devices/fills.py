@@ -46,6 +46,10 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     opened: tuple[int, ...] = (0,)
     """By the number of pods, of how many cards they take the first part."""
 
+    def opened_by(self, count: int) -> int:
+        """Of how many cards the first so many pods take the first part, as far as the node takes them."""
+        return self.opened[min(count, len(self.pods))]
+
 
 class NodeFill(msgspec.Struct, frozen=True):
     """The fill of a node as it was at some version of its cards."""
@@ -73,8 +77,10 @@ class FillColumn(msgspec.Struct, kw_only=True):
     nodes: list[str]
     pods: list[int]
     versions: list[int] = []
-    counts: dict[str, int] = {}
+    fills: dict[str, Fill] = {}
     """By node."""
+    opened: dict[int, list[int]] = {}
+    """By a number of pods and leaf, of how many cards they take the first part there, as many of them as it takes."""
 
 
 class ShapeFills(msgspec.Struct):

@@ -124,6 +124,11 @@ def _largest_request(requests: Containers) -> tuple[int, int, int]:
     )
 
 
+def largest_request(gang: Gang) -> tuple[int, int, int]:
+    """The largest that a container of the gang asks for: cards, memory, cores."""
+    return _largest_request(_asked(gang).requests)
+
+
 def suits(node: NodeObserved, gang: Gang) -> bool:
     """Whether pods of the gang may go to a node: ready, labels of the flavor, selector, affinity, taints."""
     return Suitability(gang.pod_set.shape, gang.flavor).allows(node)

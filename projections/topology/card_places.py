@@ -24,7 +24,7 @@ from projections.devices.steering import SPREAD
 from projections.devices.suitability import Suitability
 from projections.topology.gates import TopologyGates
 from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
-from projections.topology.request import FlavorRoom, LeafLimit, PlacementRequest
+from projections.topology.request import Breaking, FlavorRoom, LeafLimit, PlacementRequest
 from projections.topology.tree import TopologyTree
 from projections.trail import Trail
 
@@ -112,12 +112,11 @@ class CardPlaces:
         pods = self._column(tree, request, asked, filling)
         led = None if leader is None else self._asked.get(leader.pod_set)
         beside = None if led is None or leader is None else self._beside(tree, request, asked, leader, led)
-        opened = partial(self._opened, tree, filling, asked) if asked.shape.in_parts else None
         limit = LeafLimit(
             resource=asked.resource,
             pods=self._below(request.pod_set, pods),
             beside=beside,
-            opened=opened,
+            breaking=self._breaking(tree, request, asked, filling) if asked.shape.in_parts else None,
         )
         return replace(request, limit=limit)
 
@@ -161,6 +160,14 @@ class CardPlaces:
                 )
             )
         return found
+
+    def _breaking(self, tree: TopologyTree, request: PlacementRequest, asked: _Asked, filling: Filling) -> Breaking:
+        by = partial(self._opened, tree, filling, asked)
+        if _each_leaf_is_one_host(tree) and _same_flavor(request, asked):
+            at_most = filling.opened(tree.leaf_by_node, len(tree.leaves), request.count)
+        else:
+            at_most = [by(leaf, request.count) for leaf in range(len(tree.leaves))]
+        return Breaking(at_most=at_most, by=by)
 
     def _opened(self, tree: TopologyTree, filling: Filling, asked: _Asked, leaf: int, count: int) -> int:
         total = 0

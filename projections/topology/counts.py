@@ -30,7 +30,7 @@ class LevelCounts(msgspec.Struct, kw_only=True):
     affinity: list[int]
     """How much the nodes are preferred, all together."""
     opened: Sequence[int] | None = None
-    """Of leaves, how many whole cards the pods break if it takes all that it can; None where it does not matter, and above."""
+    """Of leaves, how many whole cards the pods break if it takes all that its cards do; None where it does not matter, and above."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,9 +95,8 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
     level = LevelCounts(
         pods=pods, slices=pods, pods_with_leader=beside, slices_with_leader=beside, leaders=leaders, affinity=affinity
     )
-    if asked.limit is not None and asked.limit.opened is not None:
-        broken = asked.limit.opened
-        level.opened = [broken(leaf, min(fit, shape.count)) if fit else 0 for leaf, fit in enumerate(pods)]
+    if asked.limit is not None and asked.limit.breaking is not None:
+        level.opened = asked.limit.breaking.at_most
     if shape.slice_level == tree.lowest:
         fill_slices(level, shape.slice_size)
     else:

@@ -3,7 +3,7 @@
 Rule: docs/rules/topology.md#placement
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from projections.topology.failure_text import exclusions, shortage
 from projections.topology.gates import TopologyGates
 from projections.topology.node_filters import UpdateConflict, node_filters
 from projections.topology.parameters import BadRequest, SearchShape, search_shape
-from projections.topology.request import FlavorRoom, LeafLimit, PlacementRequest
+from projections.topology.request import Breaking, FlavorRoom, LeafLimit, PlacementRequest
 from projections.topology.room import LeafRoom
 from projections.topology.search import FoundDomains, NoDomains, NoFit, as_good, search
 from projections.topology.tree import TopologyTree
@@ -94,21 +94,21 @@ def _with_fewest_broken(
     Rule: docs/rules/topology.md#whole-cards
     """
     portions = distribute(tree, levels, shape, found)
-    if limit is None or limit.opened is None or len(found.domains) > 1 or found.level == tree.lowest:
+    if limit is None or limit.breaking is None or len(found.domains) > 1 or found.level == tree.lowest:
         return portions
-    best, fewest = portions, _broken(limit.opened, portions)
+    best, fewest = portions, _broken(limit.breaking, portions)
     for one in as_good(levels[found.level], found.domains[0], shape):
         if not fewest:
             break
         other = distribute(tree, levels, shape, FoundDomains(level=found.level, domains=[one]))
-        broken = _broken(limit.opened, other)
+        broken = _broken(limit.breaking, other)
         if broken < fewest and _are_all(other, shape):
             best, fewest = other, broken
     return best
 
 
-def _broken(opened: Callable[[int, int], int], portions: Sequence[Portion]) -> int:
-    return sum(opened(one.domain, one.pods) for one in portions)
+def _broken(breaking: Breaking, portions: Sequence[Portion]) -> int:
+    return sum(breaking.by(one.domain, one.pods) for one in portions)
 
 
 def _are_all(portions: Sequence[Portion], shape: SearchShape) -> bool:

@@ -10,6 +10,18 @@ from events.workload import PodSetUpdate
 from projections.topology.room import LeafRoom
 
 
+class Breaking(msgspec.Struct, frozen=True, kw_only=True):
+    """How many whole cards pods break; of domains that take as many the one with fewest is taken.
+
+    Rule: docs/rules/topology.md#whole-cards
+    """
+
+    at_most: Sequence[int]
+    """By leaf, if it takes as many of the pods as its cards do."""
+    by: Callable[[int, int], int]
+    """By leaf and number of pods."""
+
+
 class LeafLimit(msgspec.Struct, frozen=True, kw_only=True):
     """How many pods a leaf takes at most, whatever else is free there: what no sum of amounts says, such as whole cards."""
 
@@ -19,11 +31,8 @@ class LeafLimit(msgspec.Struct, frozen=True, kw_only=True):
     """By leaf, in the order of the tree."""
     beside: Sequence[int] | None = None
     """By leaf, how many pods it takes at most where the leader of their group lies there too; None where that is no less."""
-    opened: Callable[[int, int], int] | None = None
-    """By leaf and number of pods, how many whole cards are broken there; None where pods leave nothing of a card to others.
-
-    Of domains that take as many the one with fewest is taken.
-    """
+    breaking: Breaking | None = None
+    """None where pods leave nothing of a card to others."""
 
 
 class PlacementRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,14 +3,14 @@
 Rule: docs/rules/topology.md#placement
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from events.amount import Requests
 from events.device import PodPlacement
 from projections.devices.filling import other_policy
-from projections.devices.gang import Gang
+from projections.devices.gang import Gang, largest_request
 from projections.topology.assigned_leaves import assignment_of
 from projections.topology.card_places import CardLedger, CardPlaces, in_order, place_group_with_cards
 from projections.topology.gates import TopologyGates
@@ -72,16 +72,17 @@ def place_with_cards(
 ) -> PlacesWithCards:
     """Places and cards as things stand, or as they would be if nobody had any cards; the ledger is as it was afterwards.
 
-    Pod sets that take cards from one another are tried under another card policy, too; the first failure is told.
+    Pod sets that take cards from one another are tried in another order and under another card policy, too; the first failure is told.
     """
     failed: PlacesWithCards | None = None
-    for policies in _policies(gangs):
+    for line, policies in _tries(requests, gangs):
         with ledger.trail.trial():
             if empty:
                 ledger.cards.empty()
             cards = CardPlaces(ledger, gangs, policies, empty=empty)
+            placed = {one.pod_set: one for one in place_pod_sets(flavors, line, gates, cards)}
             found = PlacesWithCards(
-                pod_sets=place_pod_sets(flavors, requests, gates, cards),
+                pod_sets=tuple(placed[one.pod_set] for one in requests if one.pod_set in placed),
                 cards=in_order(cards.placements, [one.pod_set for one in requests]),
             )
         if first_failure(found.pod_sets) is None:
@@ -90,9 +91,16 @@ def place_with_cards(
     return failed or PlacesWithCards(pod_sets=())
 
 
-def _policies(gangs: Sequence[Gang]) -> list[tuple[str, ...]]:
-    """The card policies to try: those of each pod set, and where there are several the other one for all of them first."""
-    return [()] if len(gangs) <= 1 else [(), (other_policy(gangs[0]), "")]
+def _tries(
+    requests: Sequence[PlacementRequest], gangs: Sequence[Gang]
+) -> Iterator[tuple[Sequence[PlacementRequest], tuple[str, ...]]]:
+    """In which order to place the pod sets, and under which card policies: as they are, then those with most to ask first."""
+    yield requests, ()
+    if len(gangs) > 1:
+        size = {one.pod_set.name: largest_request(one) for one in gangs}
+        by_size = sorted(requests, key=lambda one: size.get(one.pod_set, (0, 0, 0)), reverse=True)
+        other = (other_policy(gangs[0]), "")
+        yield from ((by_size, ()), (requests, other), (by_size, other))
 
 
 def replace_node(

@@ -38,6 +38,12 @@ def set_node_ready(store: Store, node: str, *, ready: bool) -> None:
     store.put(NODES, ("", node), {**found, "status": {**found["status"], "conditions": [*conditions, told]}})
 
 
+def remove_node(store: Store, node: str) -> None:
+    """Delete a node. Raises `ApiFailure`."""
+    _node(store, node)
+    store.remove(NODES, ("", node))
+
+
 def node_is_heard_of(store: Store, node: str) -> bool:
     """Whether the kubelet of a node reports anything; a pod on no node is nobody's business."""
     found = store.get(NODES, ("", node))

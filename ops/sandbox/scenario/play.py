@@ -11,7 +11,7 @@ from events.api.labels import RUN_SECONDS
 from events.event import Millis
 from ops.files.manifests import Document, read_manifests
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
+from ops.sandbox.embedded_cluster.fault_injection import remove_node, set_card_health, set_node_ready
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.scenario.agreement import agreement
 from ops.sandbox.scenario.needs import Needs
@@ -98,7 +98,10 @@ def befall(store: Store, step: Step) -> None:
         for card in step.cards:
             set_card_health(store, card.node, card.card, healthy=card.healthy)
         for node in step.nodes:
-            set_node_ready(store, node.node, ready=node.ready)
+            if node.ready is None:
+                remove_node(store, node.node)
+            else:
+                set_node_ready(store, node.node, ready=node.ready)
     except ApiFailure as failure:
         raise ScenarioBroken(Path("scenario.yaml"), f"at {step.at} s: {failure}") from failure
 

@@ -25,12 +25,19 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether anything is heard of a node from then on."""
+    """What becomes of a node: whether anything is heard of it from then on, or that its object is deleted."""
 
     node: str
     """Its name."""
-    ready: bool
+    ready: bool | None = None
     """Whether its kubelet answers."""
+    gone: bool = False
+    """The node is deleted; what runs there ends with it."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` where neither is said, or both."""
+        if (self.ready is None) is not self.gone:
+            raise ValueError(f"node {self.node}: say ready: true, ready: false or gone: true")
 
 
 class JobState(StrEnum):
