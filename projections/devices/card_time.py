@@ -40,14 +40,19 @@ class CardTime:
         """Open intervals at a reservation, close them at its release."""
         match event:
             case DevicesReserved():
+                # Whoever is given others, because a node has failed, had the first until then.
+                self._close(event.workload, event.reservation, position.at)
                 self._open[f"{event.workload}@{event.reservation}"] = _intervals(
                     event.workload, event.placements, position.at
                 )
             case DevicesReleased():
-                for interval in self._open.pop(f"{event.workload}@{event.reservation}", ()):
-                    self.closed.append(msgspec.structs.replace(interval, until=position.at))
+                self._close(event.workload, event.reservation, position.at)
             case _:
                 pass
+
+    def _close(self, workload: str, reservation: int, at: Millis) -> None:
+        for interval in self._open.pop(f"{workload}@{reservation}", ()):
+            self.closed.append(msgspec.structs.replace(interval, until=at))
 
     def intervals(self) -> list[Interval]:
         """All intervals, by card and time; open ones last."""
