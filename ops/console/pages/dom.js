@@ -27,11 +27,25 @@ export function s(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** A table that tells readers what it is of. @param {string} caption @param {string[]} heads @param {unknown[][]} rows @param {string} empty */
+/** Rows that a table shows at first, and more of each time that somebody asks. */
+const AT_ONCE = 500;
+/** By caption, how many rows somebody wanted to see. @type {Map<string, number>} */
+const wanted = new Map();
+
+/** A table that tells readers what it is of; of many rows it shows the first, and more when it is asked to. @param {string} caption @param {string[]} heads @param {unknown[][]} rows @param {string} empty */
 export function table(caption, heads, rows, empty) {
   if (!rows.length) return h("p", { class: "empty" }, empty);
+  const body = h("tbody");
+  const more = h("p", { class: "counts", role: "status" });
+  const show = () => {
+    const most = wanted.get(caption) ?? AT_ONCE;
+    body.append(...rows.slice(body.childElementCount, most).map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))));
+    more.replaceChildren(...(rows.length > most
+      ? [`${most} of ${rows.length} rows `, h("button", { type: "button", click: () => { wanted.set(caption, most + AT_ONCE); show(); (more.querySelector("button") ?? body.querySelector("a"))?.focus(); } }, `Show ${Math.min(AT_ONCE, rows.length - most)} more`)]
+      : []));
+  };
+  show();
   return h("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": caption },
     h("table", {}, h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), body), more);
 }

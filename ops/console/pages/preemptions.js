@@ -25,13 +25,13 @@ function parts(data) {
   return [
     h("p", { class: "lead" }, `${data.preemptions.length} preemption(s); ${data.cut_short.length} attempt(s) were cut short and had held cards for ${hours(lost)} card-hours`),
     h("section", {}, h("h2", {}, "Who, and for whom"),
-      table("Preemptions in the order of their time", ["At", "Place", "Preempted", "For", "Of queue", "Why", "Rule", "Victims together"],
-        data.preemptions.map((/** @type {any} */ one) => [
+      table("Preemptions, the latest first", ["At", "Place", "Preempted", "For", "Of queue", "Why", "Rule", "Victims together"],
+        [...data.preemptions].reverse().map((/** @type {any} */ one) => [
           h("a", { href: moved({ at: moment(one.at) }), title: "Show this page as of then" }, moment(one.at)), `${one.partition}/${one.sequence}`,
           workloadLink(one.workload), workloadLink(one.by), queueLink(one.preemptor_queue), one.reason, one.rule, workloadLinks(one.victims)]), "Nobody was preempted.")),
     h("section", {}, h("h2", {}, "What was lost"),
-      table("Attempts that were cut short, and what they had held of cards", ["At", "Place", "Workload", "Queue", "Why", "For", "Cards held for", "Card-hours"],
-        data.cut_short.map((/** @type {any} */ one) => [
+      table("Attempts that were cut short, and what they had held of cards; the latest first", ["At", "Place", "Workload", "Queue", "Why", "For", "Cards held for", "Card-hours"],
+        [...data.cut_short].reverse().map((/** @type {any} */ one) => [
           moment(one.at), one.place, workloadLink(one.workload), queueLink(one.queue), one.reason, workloadLink(one.preemptor), duration(one.card_ms), hours(one.card_ms)]), "No attempt that held cards was cut short.")),
   ];
 }

@@ -61,7 +61,8 @@ class Browser:
         """Show a page, and wait until it is drawn as of its moment."""
         await self.do(lambda one: one.get(f"http://127.0.0.1:{self.console.port}/#/{page}"))
         await self.until(lambda: f"document.querySelector('h1')?.textContent === {PAGES[page.partition('?')[0]]!r}")
-        await self.until(lambda: "document.getElementById('as-of').textContent.includes('As of')")
+        shown = "The past. As of" if "?at=" in page else "As of"
+        await self.until(lambda: f"document.getElementById('as-of').textContent.includes({shown!r})")
 
     async def until(self, condition: Callable[[], str]) -> None:
         """Wait until a condition of the page holds."""
@@ -211,6 +212,25 @@ async def test_all_can_be_done_with_the_keyboard(browser: Browser) -> None:
     await browser.until(lambda: "!location.hash.includes('at=')")
     await browser.press("?")
     await browser.until(lambda: "document.getElementById('help').open")
+    assert await browser.errors() == []
+
+
+async def test_a_table_of_ten_thousand_rows_shows_some_and_more_by_key(browser: Browser) -> None:
+    await browser.open("preemptions")
+    await browser.do(
+        lambda one: one.execute_async_script(
+            "const done = arguments[0]; import('/pages/dom.js').then(({table}) => {"
+            "const rows = Array.from({length: 10000}, (_, index) => [index, `row ${index}`]);"
+            "document.getElementById('main').replaceChildren(table('Many', ['Number', 'Name'], rows, '')); done(); })"
+        )
+    )
+    assert await browser.ask("document.querySelectorAll('tbody tr').length") == 500
+    assert await browser.ask("document.querySelector('.counts').textContent") == "500 of 10000 rows Show 500 more"
+    await browser.do(lambda one: one.execute_script("document.querySelector('.counts button').focus()"))
+    for count in (1000, 1500):
+        await browser.press(keys.ENTER)
+        assert await browser.ask("document.querySelectorAll('tbody tr').length") == count
+        assert await browser.ask("document.activeElement.textContent") == "Show 500 more"
     assert await browser.errors() == []
 
 
