@@ -18,10 +18,16 @@ from tests.services.queue_manager.waiting_room import SPEC, Room, submitted
 K = "kueue.x-k8s.io/"
 
 
-def job(*, annotations: JsonObject | None = None, of_pods: JsonObject | None = None, **spec: Any) -> JsonObject:
+def job(
+    *,
+    annotations: JsonObject | None = None,
+    labels: JsonObject | None = None,
+    of_pods: JsonObject | None = None,
+    **spec: Any,
+) -> JsonObject:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     template = {"metadata": {"annotations": of_pods or {}}, "spec": {"containers": [container], **spec}}
-    meta = {"name": "j", "namespace": "team", "uid": "u", "labels": {f"{K}queue-name": "lq"}}
+    meta = {"name": "j", "namespace": "team", "uid": "u", "labels": {f"{K}queue-name": "lq", **(labels or {})}}
     meta["creationTimestamp"] = "2026-01-01T00:00:00Z"
     return {
         "apiVersion": "batch/v1",
@@ -45,6 +51,7 @@ def shares(name: str) -> JsonObject:
 ASKED = [
     (job_set(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
     (job(resourceClaims=[{"name": "gpu"}]), "ResourceClaimsNotSupported"),
+    (job(labels={f"{K}prebuilt-workload-name": "w"}), "PrebuiltWorkloadNotSupported"),
 ]
 
 
@@ -69,6 +76,8 @@ def test_lint_finds_it_at_its_field(value: JsonObject, code: str, tmp_path: Path
 def test_who_asks_for_none_of_it_is_let_through() -> None:
     assert asked_in(job(of_pods={f"{K}podset-unconstrained-topology": "false"})) == ()
     assert asked_in(job(**shares("metax-tech.com/gpu"))) == (), "whole cards are counted by quota alone"
+    grouped = job(labels={f"{K}prebuilt-workload-name": "w"})
+    assert asked_in({**grouped, "kind": "Pod"}) == () == asked_in({**grouped, "kind": ""}), "pods of a group bear it"
     waiting = Room(submitted(SPEC))
     waiting.steps()
     assert waiting.workload.line == "cq" and waiting.world.lines.of("cq").waiting
