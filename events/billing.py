@@ -91,3 +91,36 @@ class CorrectionEntered(Event, frozen=True, kw_only=True, tag="CorrectionEntered
     approved_by: tuple[str, ...] = ()
     allow_negative: bool = False
     """Whether it may give back more than is charged by then: an entry that a credit covers already, or a larger amount."""
+
+
+class Approval(Value, frozen=True, kw_only=True):
+    """One person's signature under the statement of a month."""
+
+    name: str
+    key: str
+    """The fingerprint of the key."""
+    signature: str
+    """Ed25519 over the statement, in hex."""
+
+
+class MonthClosed(Event, frozen=True, kw_only=True, tag="MonthClosed.v1"):
+    """A month is invoiced: its bill is what the log up to these places comes to, for ever.
+
+    What is learnt of it later is in the bill of the month after it, as corrections.
+    """
+
+    month: str
+    """As 2026-11, in UTC."""
+    number: int
+    """Of the invoice; every month that is closed has the next one."""
+    upto: dict[str, int]
+    """The last sequence of each stream that the bill rests on."""
+    rows: int
+    """Rows of the FOCUS data set."""
+    totals: dict[str, str]
+    """Plain decimals by currency."""
+    sha256: str
+    """Of the FOCUS data set as CSV, with its invoice ids."""
+    reason: str = ""
+    author: str
+    approvals: tuple[Approval, ...] = ()

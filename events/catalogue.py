@@ -12,7 +12,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
-from events.billing import CorrectionEntered, PriceListSet
+from events.billing import CorrectionEntered, MonthClosed, PriceListSet
 from events.control import (
     ClockScaled,
     EpochStarted,
@@ -201,7 +201,7 @@ DeviceDecision: TypeAlias = (
 )
 """What the accountant decides, on the partition of a pool of nodes."""
 
-ControlEvent: TypeAlias = EpochStarted | Quarantined | ClockScaled | PriceListSet | CorrectionEntered
+ControlEvent: TypeAlias = EpochStarted | Quarantined | ClockScaled | PriceListSet | CorrectionEntered | MonthClosed
 
 Decision: TypeAlias = AdmissionDecision | DeviceDecision | ControlEvent
 

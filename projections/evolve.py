@@ -12,7 +12,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
-from events.billing import CorrectionEntered, PriceListSet
+from events.billing import CorrectionEntered, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.control import (
@@ -234,7 +234,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             set_aside(world, event, position)
         case ResourceVersionsRestarted():
             world.versions.restart(event.epoch)
-        case Quarantined() | ClockScaled() | PriceListSet() | CorrectionEntered():
+        case Quarantined() | ClockScaled() | PriceListSet() | CorrectionEntered() | MonthClosed():
             pass
         case _:
             assert_never(event)

@@ -20,7 +20,8 @@ from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus, tables
-from ops.queries.billing.answer import bill_answer, corrected_entries, groups_of, period_ledger
+from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
+from ops.queries.billing.closed_months import check_closed, corrected_entries
 from ops.queries.billing.entering import check_correction, check_tenant, enter
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
@@ -53,6 +54,7 @@ def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Pa
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
         found = bill(ledger, window, groups, (asked.tenant,) if asked.tenant else None)
+        check_closed(ledger, window)
         _write(ledger, found, read, asked, output=output, out=out, console=console)
         warnings = warn(ledger, found, read, window)
         outcome.code = 1 if warnings else 0

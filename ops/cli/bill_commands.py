@@ -137,6 +137,95 @@ def correct(
     raise typer.Exit(run_correct(asked, event, since, until, console=console))
 
 
+Witness = Annotated[str, typer.Option(help="Where keys, checkpoints and leaves are; else in the folder.")]
+
+
+@bill_app.command()
+def close(
+    month: Annotated[str, typer.Argument(help="The month, as 2026-11, in UTC.")],
+    data: Data = None,
+    nats: Bus = "",
+    witness: Witness = "",
+    statement: Annotated[
+        Path | None, typer.Option(help="Where its statement is written; else close-MONTH.json.")
+    ] = None,
+    approved: Annotated[
+        Path | None, typer.Option(help="Enter this statement, which two approvers have signed.")
+    ] = None,
+    author: Author = "",
+    reason: Annotated[str, typer.Option(help="What is to be recorded with it.")] = "",
+) -> None:
+    """Close a month: first its statement, then, once two people have approved of it, for good.
+
+    Example: kuelog bill close 2026-11
+
+    Example: kuelog bill close 2026-11 --approved close-2026-11.json
+    """
+    from ops.cli.audit import Source  # noqa: PLC0415
+    from ops.cli.bill_close import run_close, run_draft  # noqa: PLC0415
+
+    source = Source(data=data, nats=nats, witness=witness)
+    if approved is not None:
+        raise typer.Exit(run_close(source, approved, month=month, console=console))
+    file = statement or Path(f"close-{month}.json")
+    raise typer.Exit(run_draft(source, month, file, author=author or getpass.getuser(), reason=reason, console=console))
+
+
+@bill_app.command()
+def approve(
+    file: Annotated[Path, typer.Argument(help="The statement that `kuelog bill close` has written.")],
+    name: Annotated[str, typer.Option(help="Who approves.")],
+    key: Annotated[Path, typer.Option(help="The file of that person's private key.")],
+) -> None:
+    """Sign the statement of a month.
+
+    Example: kuelog bill approve close-2026-11.json --name ann --key ann.key
+    """
+    from ops.cli.bill_close import run_approve  # noqa: PLC0415
+
+    raise typer.Exit(run_approve(file, name, key, console=console))
+
+
+@bill_app.command()
+def closed(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = Form.TEXT) -> None:
+    """The months that are closed: invoice, totals, hash of the data set, and who has approved of it.
+
+    Example: kuelog bill closed -o json
+    """
+    from ops.cli.audit import Source  # noqa: PLC0415
+    from ops.cli.bill_close import run_closed  # noqa: PLC0415
+
+    raise typer.Exit(run_closed(Source(data=data, nats=nats, archive=archive), output=output, console=console))
+
+
+@bill_app.command()
+def key(file: Annotated[Path, typer.Argument(help="Where the private key is put; it must not be there yet.")]) -> None:
+    """Make a key to approve with, and print its public half.
+
+    Example: kuelog bill key ann.key
+    """
+    from ops.cli.bill_close import run_key  # noqa: PLC0415
+
+    raise typer.Exit(run_key(file, console=console))
+
+
+@bill_app.command()
+def approver(
+    name: Annotated[str, typer.Argument(help="Who may approve of months.")],
+    public: Annotated[str, typer.Argument(help="The public key that `kuelog bill key` has printed.")],
+    data: Data = None,
+    witness: Witness = "",
+) -> None:
+    """Let somebody approve of months: the witness's key vouches for the person's.
+
+    Example: kuelog bill approver ann 5f0c...
+    """
+    from ops.cli.audit import Source  # noqa: PLC0415
+    from ops.cli.bill_close import run_approver  # noqa: PLC0415
+
+    raise typer.Exit(run_approver(Source(data=data, witness=witness), name, public, console=console))
+
+
 @price_app.command(name="set")
 def set_prices(
     file: Annotated[Path, typer.Option("-f", "--file", help="A price list in YAML (docs/billing.md).")],

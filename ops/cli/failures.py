@@ -8,6 +8,7 @@ from ops.console.guard import ConsoleUnserved
 from ops.files.manifests import ManifestBroken
 from ops.files.reading import Unreadable
 from ops.files.run_folder import FolderHeld, FolderUnusable, HoldsNoLog, NotADemosFolder
+from ops.production.archive.approvers import ApproverRefused
 from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -47,6 +48,7 @@ KNOWN: tuple[type[Exception], ...] = (
     BackupRefused,
     BadChange,
     BadTime,
+    ApproverRefused,
     BillRefused,
     MessageHalts,
     QuarantineRefused,

@@ -3,7 +3,7 @@
 What has no price has no cost, which is something else than a cost of zero; what a price list does not charge is free.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from events.billing import LineKind, Meter
 from events.event import Millis
 from projections.billing.entry import Entry, Waste, Window
-from projections.billing.ledger import Ledger
+from projections.billing.ledger import Carried, Ledger
 from projections.billing.money import parse_money, times, to_minor
 from projections.billing.prices import Correction, PriceList, Rate, rates_of
 from projections.billing.standing import Standings
@@ -96,6 +96,8 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
                 found = _corrected(ledger, change, standings)
         if window.since <= change.at < window.until:
             yield from found
+    if ledger.carried is not None and window.since <= ledger.carried.booked < window.until:
+        yield from _learnt_since(ledger.carried)
 
 
 def changes(ledger: Ledger) -> list[Waste | Correction]:
@@ -235,6 +237,38 @@ def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Am
                 about=month,
                 text=f"Rounded to {prices.event.decimals} places",
             )
+
+
+def _learnt_since(carried: Carried) -> Iterator[Piece]:
+    """What is different about closed months: lines that are wrong now taken back, and the right ones entered.
+
+    Rule: docs/rules/billing.md#closing
+    """
+    for window in carried.windows:
+        before = {key: piece for key, piece in _numbered(pieces(carried.before, window))}
+        now = {key: piece for key, piece in _numbered(pieces(carried.now, window))}
+        for found, other, sign in ((before, now, -1), (now, before, 1)):
+            for key, piece in found.items():
+                if key not in other:
+                    kind = piece.kind if piece.kind is LineKind.CREDIT else LineKind.CORRECTION
+                    sign_now = piece.sign * sign
+                    yield msgspec.structs.replace(
+                        piece, kind=kind, sign=sign_now, booked=carried.booked, place=carried.place
+                    )
+
+
+def _numbered(found: Iterable[Piece]) -> Iterator[tuple[tuple[object, ...], Piece]]:
+    """Each piece under what it says; the second of two that say the same is told from the first by its number."""
+    seen: dict[tuple[object, ...], int] = {}
+    for piece in found:
+        entry, prices = piece.entry, piece.prices
+        held, card = entry.slice, entry.slice.card
+        of_card = (card.uuid, card.model, card.memory, card.cores, card.slots, held.node, held.flavor)
+        share = (held.memory, held.cores, held.slots, held.pod_set, held.index)
+        said = (entry.id, entry.kind, entry.holder, piece.kind, piece.since, piece.until, piece.sign, piece.place)
+        key = (*said, *of_card, *share, prices.place if prices is not None else "")
+        seen[key] = seen.get(key, 0) + 1
+        yield (*key, seen[key]), piece
 
 
 def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piece]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
-from events.billing import CorrectionEntered, LineKind, PriceListSet
+from events.billing import CorrectionEntered, LineKind, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
@@ -37,18 +37,31 @@ from projections.billing.attempts import About, Attempt, SliceKey, about, attemp
 from projections.billing.card_side import CardSide, Open
 from projections.billing.entry import Cause, Entry, Waste, Window
 from projections.billing.prices import Correction, PriceBook
-from projections.billing.quota_book import FlavorResource, QuotaBook
+from projections.billing.quota_book import QuotaBook, held_amounts
 from projections.billing.strays import Strays
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
-from projections.quota.charge_quota import remaining_usage
 from projections.workloads.lifecycle import SECOND, decided_at
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.slices import with_fewer
 
 ALWAYS = Window(0, 2**62)
+
+
+class Carried(msgspec.Struct, frozen=True, kw_only=True):
+    """Closed months as they were when the last of them was closed, and as the log has them now."""
+
+    before: "Ledger"
+    now: "Ledger"
+    windows: tuple[Window, ...]
+    booked: Millis
+    """In which month the difference stands."""
+    place: str
+    """Where on the log the last of them was closed."""
+
+
 _MOMENTS = 7
 
 
@@ -66,6 +79,11 @@ class Ledger:
         self.foregone: list[Waste] = []
         """Those before or after it that had entries which were asked for."""
         self.tenants: set[str] = set()
+        self.carried: Carried | None = None
+        """What was learnt since of months that were closed before this one."""
+        self.closed: MonthClosed | None = None
+        self.invoice = ""
+        """What the ids of this month's invoices begin with, where it is closed."""
         self.at: Millis = 0
         """The time up to which the ledger is folded; prices and corrections that operators enter do not advance it."""
         self._settings = SettingsObserved()
@@ -98,7 +116,7 @@ class Ledger:
 
     def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
         """Enter what an event means for time and money; most events mean nothing for it."""
-        if not isinstance(event, PriceListSet | CorrectionEntered):
+        if not isinstance(event, PriceListSet | CorrectionEntered | MonthClosed):
             self.at = max(self.at, position.at)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
@@ -249,7 +267,7 @@ class Ledger:
         holder = attempt.holder
         self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
         self._assignments[holder.workload] = (holder.cluster_queue, assignments)
-        self.quota.hold(holder.workload, holder.cluster_queue, _amounts(assignments, {}), at)
+        self.quota.hold(holder.workload, holder.cluster_queue, held_amounts(assignments, {}), at)
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
@@ -273,7 +291,7 @@ class Ledger:
         known = self._assignments.get(workload)
         if known is not None and enabled(self._settings, "ReclaimablePods"):
             queue, assignments = known
-            self.quota.hold(workload, queue, _amounts(assignments, event.counts), at)
+            self.quota.hold(workload, queue, held_amounts(assignments, event.counts), at)
 
     def _slice(
         self,
@@ -290,7 +308,7 @@ class Ledger:
                     queue, given = known
                     fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in given)
                     self._assignments[event.workload] = (queue, fewer)
-                    self.quota.hold(event.workload, queue, _amounts(fewer, {}), position.at)
+                    self.quota.hold(event.workload, queue, held_amounts(fewer, {}), position.at)
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 held = event.workload in self._assignments
                 self._let_quota_go(event.workload, position)
@@ -356,8 +374,6 @@ class Ledger:
 
     def _waste(self, attempt: Attempt, position: LogPosition) -> None:
         inside = self.window.since <= position.at < self.window.until
-        if not inside and not any(entry.id in self.cards.wanted for entry in attempt.entries):
-            return
         waste = Waste(
             at=position.at,
             place=f"{position.partition}/{position.sequence}",
@@ -367,7 +383,8 @@ class Ledger:
             preemptor_queue=self._asking.get(attempt.preemptor, ""),
             entries=tuple(attempt.entries),
         )
-        (self.wastes if inside else self.foregone).append(waste)
+        if inside or any(entry.id in self.cards.wanted for entry in attempt.entries):
+            (self.wastes if inside else self.foregone).append(waste)
 
     def _forget(self, workload: str, at: Millis) -> None:
         """A workload is long gone: nothing of it is needed any more, unless it still holds cards."""
@@ -377,16 +394,6 @@ class Ledger:
         for known in (self._about, self._attempts, self._current, self._asking, self._decided):
             known.pop(workload, None)
         self.strays.forget(workload)
-
-
-def _amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) -> dict[FlavorResource, int]:
-    amounts: dict[FlavorResource, int] = {}
-    for one in assignments:
-        for resource, amount in remaining_usage(one, done.get(one.name, 0)).items():
-            flavor = one.flavors.get(resource)
-            if flavor is not None:
-                amounts[flavor, resource] = amounts.get((flavor, resource), 0) + amount
-    return amounts
 
 
 def _cause(why: str, position: LogPosition) -> Cause:

@@ -8,7 +8,9 @@ import msgspec
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, ResourceGroup
+from events.workload import PodSetAssignment
 from projections.billing.entry import Window
+from projections.quota.charge_quota import remaining_usage
 
 FlavorResource = tuple[str, str]
 NOBODY = ""
@@ -195,6 +197,17 @@ class QuotaBook:
                 break
             cohort = parent
         return COHORT + cohort if cohort else ""
+
+
+def held_amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) -> dict[FlavorResource, int]:
+    """What pod sets hold of each flavor, without the pods that are done."""
+    amounts: dict[FlavorResource, int] = {}
+    for one in assignments:
+        for resource, amount in remaining_usage(one, done.get(one.name, 0)).items():
+            flavor = one.flavors.get(resource)
+            if flavor is not None:
+                amounts[flavor, resource] = amounts.get((flavor, resource), 0) + amount
+    return amounts
 
 
 def share_out(amount: int, spare: list[tuple[str, int]]) -> list[tuple[str, int]]:

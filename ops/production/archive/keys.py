@@ -63,6 +63,12 @@ def ring_in(folder: Path) -> tuple[RingKey, ...]:
     return json_of(path.read_bytes(), tuple[RingKey, ...], path) if path.exists() else ()
 
 
+def trusted_publics(ring: Sequence[RingKey], pinned: Iterable[str] = ()) -> dict[str, str]:
+    """The public keys of a ring that count, by fingerprint."""
+    problems = Trust(ring, pinned).problems
+    return {key.id: key.public for key in ring if key.id not in problems}
+
+
 class Trust:
     """Which keys count, and how far."""
 
@@ -149,6 +155,10 @@ class Signer:
         """The checkpoint under the key in use."""
         signature = self._key.sign(signed_text(stream, checkpoint)).hex()
         return msgspec.structs.replace(checkpoint, key=self.id, signature=signature)
+
+    def vouch(self, text: bytes) -> str:
+        """The signature of the key in use under another text."""
+        return self._key.sign(text).hex()
 
     def rotate(self, upto: Mapping[str, int]) -> None:
         """A new key from now on, endorsed by the one before, which is removed."""

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from events.billing import CorrectionEntered
 from events.event import Millis
-from events.subjects import CONTROL
 from ops.queries.billing import flat
 from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
+from ops.queries.billing.closed_months import month_ledger
 from ops.queries.billing.period import period
 from ops.queries.billing.problems import BillRefused
-from ops.queries.billing.reading import Read, ledger_of, seen
-from ops.queries.stored import opened
+from ops.queries.billing.reading import Read, seen
 from ops.queries.time_travel import span
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import GROUPS, Bill
-from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 
 DEFAULT_GROUPS = ("tenant", "queue")
@@ -39,19 +36,7 @@ def period_ledger(
         raise BillRefused("the log is empty: there is nothing to bill")
     # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
     window = period(since, until, first, end if end is not None else max(last, span(entries)[1] + 1))
-    wanted = corrected_entries(entries)
-    return (*ledger_of(entries, window, grain=grain, wanted=wanted, on_progress=on_progress), window)
-
-
-def corrected_entries(entries: Mapping[str, Sequence[Entry]]) -> list[str]:
-    """The ids of all entries that corrections name."""
-    control = Control(entries[CONTROL])
-    return [
-        one.event.entry
-        for entry in entries[CONTROL]
-        for one in opened(entry, control)
-        if isinstance(one.event, CorrectionEntered) and one.event.entry
-    ]
+    return (*month_ledger(entries, window, grain=grain, on_progress=on_progress), window)
 
 
 def groups_of(names: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from events.billing import CorrectionEntered, PriceListSet
+from events.billing import CorrectionEntered, MonthClosed, PriceListSet
 from events.commit import GENESIS, bytes_hash
 from events.control import Quarantined
 from events.event import Millis
@@ -20,7 +20,7 @@ from services.runtime.log_port import Bus, Entry
 
 
 async def enter(
-    bus: Bus, event: PriceListSet | CorrectionEntered | Quarantined, at: Millis, entered: Sequence[Entry]
+    bus: Bus, event: PriceListSet | CorrectionEntered | MonthClosed | Quarantined, at: Millis, entered: Sequence[Entry]
 ) -> int:
     """Store an entry on CONTROL, if nothing came there since it was checked; its sequence. Raises `BillRefused`."""
     control = await bus.stream(CONTROL)

@@ -65,7 +65,8 @@ def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None
         found = charges(piece)
         if not found:
             continue
-        bearing, month = {**common, **_of_piece(piece)}, month_of(piece.booked)
+        invoice = {"InvoiceId": f"{ledger.invoice}-{who}"} if ledger.invoice else {}
+        bearing, month = {**common, **invoice, **_of_piece(piece)}, month_of(piece.booked)
         for charge in found:
             due[who, month] = due.get((who, month), 0) + charge.cost
             yield _row({**bearing, **_of_charge(piece, charge)})
@@ -73,9 +74,9 @@ def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None
         if not tenant or amount.tenant == tenant:
             month = month_of(amount.booked)
             due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
-            yield _row({**common, **_of_amount(amount)})
+            yield _row({**common, **_of_amount(amount, ledger.invoice)})
     for amount in roundings(due, ledger):
-        yield _row({**common, **_of_amount(amount)})
+        yield _row({**common, **_of_amount(amount, ledger.invoice)})
 
 
 def _row(found: dict[str, str]) -> Row:
@@ -189,11 +190,12 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
     }
 
 
-def _of_amount(amount: Amount) -> dict[str, str]:
+def _of_amount(amount: Amount, invoice: str) -> dict[str, str]:
     month = month_of(amount.about)
     cost = decimal(amount.cost)
     return {
         **_account(amount.tenant, amount.booked),
+        "InvoiceId": f"{invoice}-{amount.tenant}" if invoice else "",
         "BilledCost": cost,
         "EffectiveCost": cost,
         "ContractedCost": cost,

@@ -36,7 +36,7 @@ async def stored(folder: Path, entries: dict[str, list[Entry]]) -> None:
     for name in STREAMS:
         stream = await bus.stream(name)
         for entry in entries.get(name, ()):
-            where, message_id = subject_of(entry), f"{name}{entry.sequence}"
+            where, message_id = subject_of(entry), str(json.loads(entry.data)["id"])
             if name == FACTS:
                 await stream.publish([Message(where, entry.data, message_id)])
             else:

@@ -1,0 +1,184 @@
+"""Months that are closed: their bill is that of the log as it was then, and what is learnt later is in the month after them.
+
+Rule: docs/rules/billing.md#closing
+"""
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from events.billing import CorrectionEntered, MonthClosed
+from events.event import Millis
+from events.subjects import CONTROL
+from events.timestamp import format_timestamp, parse_timestamp
+from ops.queries.billing.focus import rows
+from ops.queries.billing.focus_columns import NAMES
+from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.reading import Read, ledger_of
+from ops.queries.stored import opened
+from ops.queries.time_travel import first
+from projections.billing.entry import Window
+from projections.billing.ledger import Carried, Ledger
+from projections.billing.money import decimal
+from projections.billing.totals import bill
+from projections.calendar import month_after
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
+
+Entries = Mapping[str, Sequence[Entry]]
+
+
+class Closing(msgspec.Struct, frozen=True):
+    """A month that was closed, and where on the log that stands."""
+
+    event: MonthClosed
+    sequence: int
+
+    @property
+    def window(self) -> Window:
+        """The month."""
+        return window_of(self.event.month)
+
+
+def window_of(month: str) -> Window:
+    """A month as people write it. Raises `BillRefused`."""
+    try:
+        begin = parse_timestamp(f"{month}-01T00:00:00Z")
+    except ValueError as bad:
+        raise BillRefused(f"{month!r} is no month: write 2026-11") from bad
+    if format_timestamp(begin)[:7] != month:
+        raise BillRefused(f"{month!r} is no month: write 2026-11")
+    return Window(begin, month_after(begin))
+
+
+def closings(entries: Entries) -> list[Closing]:
+    """All months that were closed, in their order."""
+    control = Control(entries.get(CONTROL, ()))
+    return [
+        Closing(one.event, entry.sequence)
+        for entry in entries.get(CONTROL, ())
+        for one in opened(entry, control)
+        if isinstance(one.event, MonthClosed)
+    ]
+
+
+def corrected_entries(entries: Entries) -> list[str]:
+    """The ids of all entries that corrections name."""
+    control = Control(entries[CONTROL])
+    return [
+        one.event.entry
+        for entry in entries[CONTROL]
+        for one in opened(entry, control)
+        if isinstance(one.event, CorrectionEntered) and one.event.entry
+    ]
+
+
+def month_ledger(
+    entries: Entries,
+    window: Window,
+    *,
+    grain: Millis | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> tuple[Ledger, Read]:
+    """The ledger of a period; of a closed month as it was closed, of the one after it with what was learnt since."""
+    known = closings(entries)
+    this = next((one for one in known if one.window == window), None)
+    if this is not None:
+        entries = upto(entries, this.event.upto)
+        known = [one for one in known if one.window.until <= window.since]
+    ledger, read = ledger_of(entries, window, grain=grain, wanted=corrected_entries(entries), on_progress=on_progress)
+    ledger.closed = this.event if this is not None else None
+    ledger.invoice = invoice_of(this.event.month, this.event.number) if this is not None else ""
+    if known and window == Window(known[-1].window.until, month_after(known[-1].window.until)):
+        windows = tuple(one.window for one in known)
+        span = Window(windows[0].since, windows[-1].until)
+        then = upto(entries, known[-1].event.upto)
+        ledger.carried = Carried(
+            before=ledger_of(then, span, wanted=corrected_entries(then))[0],
+            now=ledger_of(entries, span, wanted=corrected_entries(entries))[0],
+            windows=windows,
+            booked=window.since,
+            place=f"{CONTROL}/{known[-1].sequence}",
+        )
+    return ledger, read
+
+
+def invoice_of(month: str, number: int) -> str:
+    """What the ids of a month's invoices begin with; the tenant follows."""
+    return f"{month}-{number:04d}"
+
+
+def upto(entries: Entries, ends: Mapping[str, int]) -> dict[str, Sequence[Entry]]:
+    """The log as it was when its streams ended there. Raises `BillRefused` where it does not reach that far."""
+    kept = {name: first(found, ends.get(name, 0)) for name, found in entries.items()}
+    for name, end in sorted(ends.items()):
+        if end and (not kept.get(name) or kept[name][-1].sequence < end):
+            raise BillRefused(f"a closed month rests on {name} up to {end}, and this log does not reach that far")
+    return kept
+
+
+def statement(entries: Entries, month: str, *, author: str, reason: str = "") -> MonthClosed:
+    """What would be closed: the month as the log has it now. Raises `BillRefused` where it can't be closed."""
+    window, known = window_of(month), closings(entries)
+    if any(one.event.month == month for one in known):
+        raise BillRefused(f"{month} is closed already: what is learnt of it now is in the bill of the month after it")
+    if known and window.since != known[-1].window.until:
+        due = format_timestamp(known[-1].window.until)[:7]
+        raise BillRefused(f"{known[-1].event.month} was closed last: close {due} before {month}")
+    ledger, read = month_ledger(entries, window)
+    if read.last < window.until:
+        raise BillRefused(f"the log ends at {format_timestamp(read.last)}, and {month} goes on until {_end(window)}")
+    number = len(known) + 1
+    ledger.invoice = invoice_of(month, number)
+    count, sha256 = digest(ledger, window)
+    found = bill(ledger, window, ("tenant",))
+    if found.unpriced:
+        flavor, model = next(iter(found.unpriced))
+        raise BillRefused(f"cards of flavor {flavor or '?'} (model {model}) have no price in {month}: enter one first")
+    if found.unknown_entries:
+        raise BillRefused(f"a correction names entry {found.unknown_entries[0]}, which the ledger has not or not yet")
+    return MonthClosed(
+        month=month,
+        number=number,
+        upto={name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())},
+        rows=count,
+        totals={currency: decimal(amount, least=2) for currency, amount in found.total.items()},
+        sha256=sha256,
+        author=author,
+        reason=reason,
+    )
+
+
+def check_closed(ledger: Ledger, window: Window) -> None:
+    """Whether a closed month still comes to what was closed. Raises `BillRefused`."""
+    if ledger.closed is None:
+        return
+    _, sha256 = digest(ledger, window)
+    if sha256 != ledger.closed.sha256:
+        raise BillRefused(
+            f"{ledger.closed.month} was closed with the data set {ledger.closed.sha256}, and the log now comes to {sha256}: "
+            "`kuelog audit verify` says what was changed; a version that bills otherwise says so in its change log"
+        )
+
+
+def digest(ledger: Ledger, window: Window) -> tuple[int, str]:
+    """How many rows the FOCUS data set of a period has, and the hash of it as CSV."""
+    sha, count = hashlib.sha256(), -1
+    for text in _lines(ledger, window):
+        sha.update(text.encode())
+        count += 1
+    return count, sha.hexdigest()
+
+
+def _lines(ledger: Ledger, window: Window) -> Iterator[str]:
+    for row in (NAMES, *rows(ledger, window)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(row)
+        yield text.getvalue()
+
+
+def _end(window: Window) -> str:
+    return format_timestamp(window.until)
