@@ -66,6 +66,7 @@ def node(vendor: Vendor) -> dict[str, Any]:
             annotations[vendor.register] = encode_legacy(cards)
         case Encoding.JSON:
             annotations[vendor.register] = encode_json(cards)
+    status["conditions"] = [{"type": "Ready", "status": "True"}]
     return {"metadata": {"name": "n1", "labels": {"card": "x"}, "annotations": annotations}, "status": status}
 
 

@@ -1,6 +1,7 @@
 """Data sets against the specification: its own list of columns.
 
-`focus_1_2.csv` lists what FOCUS 1.2 says of each of its 57 columns in its chapter Columns. The validator on PyPI
+`focus_1_2.csv` lists the 57 columns of FOCUS 1.2: their names as data sets of that version bear them, whether they are mandatory
+and may be null as far as that is known here without the text of the specification. The validator on PyPI
 (focus-validator 1.0.0) is no judge of it: it knows FOCUS 1.0 alone, and asks for Provider and ResourceID, which are names
 of no version.
 """
