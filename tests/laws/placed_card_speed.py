@@ -10,6 +10,7 @@ from events.card import Card
 from events.device import DevicesRegistered, NodeObserved
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
+from ops.production.process.gc_tuning import collect_seldom
 from projections.devices.gang import Gang
 from projections.evolve import evolve
 from projections.log_position import LogPosition
@@ -60,6 +61,7 @@ def placed(world: World, one: Gang, level: str) -> PlacesWithCards:
 
 
 def main() -> None:
+    collect_seldom()
     world = filled()
     gc.collect()
     gc.freeze()
