@@ -18,3 +18,6 @@ def test_the_example_of_racks_plays_as_it_says(tmp_path: Path) -> None:
     assert len(moved.placements) == 4 and {one.node[0] for one in moved.placements} == {"a"}
     assert "a-1" not in {one.node for one in moved.placements}
     assert not [one for one in events if isinstance(one, EvictionOrdered)]
+    shown = done.stdout.partition("Cards over time")[2]
+    (whole,) = [line.split()[0] for line in shown.splitlines() if line.endswith(" a-2-0, a-2-1")]
+    assert set(whole[:-1]) == {"0"}, "what training holds from its first to its last second is drawn over all of the time"

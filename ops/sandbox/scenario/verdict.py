@@ -37,7 +37,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     """Fold the log from zero, twice, decide everything again, and compare with what was expected."""
     timeline, cards = Timeline(), CardTime()
     listen(entries, timeline.fold)
-    listen({DEVICE_PARTITION: entries[DEVICE_PARTITION]}, cards.fold)
+    listen(entries, cards.fold)
     findings: list[CardVerdict] = []
     for expectation in script.expect:
         findings.extend(_judge(expectation, timeline))
