@@ -39,10 +39,8 @@ from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.devices.card_care import ReportedDrift, Suspect
 from projections.devices.card_holdings import Holding
-from projections.devices.elastic_pods import note_elastic_pod
 from projections.devices.health import CardHealth
 from projections.devices.namespace_quota import Limit
-from projections.devices.pod_cards import hold_at_gate
 from projections.fair_sharing.ledger import Entered, Ledger
 from projections.object_versions import Known
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -51,7 +49,7 @@ from projections.queues.pending_queues import Scan
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
-from projections.topology.placed_pods import note_placed_pod
+from projections.topology.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Workload
 from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World
@@ -247,9 +245,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for key in sorted(world.pods):
         if not world.pods[key].cardless:
             world.cards.observe_pod(world.pods[key])
-        hold_at_gate(world, world.pods[key])
-        note_placed_pod(world, world.pods[key])
-        note_elastic_pod(world, world.pods[key])
+        note_pod(world, world.pods[key])
     for name in CareTables.__struct_fields__:
         table = getattr(world.cards.care, name)
         table.clear()

@@ -27,14 +27,13 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from projections.devices.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.card_holdings import holding_key
-from projections.devices.elastic_pods import note_elastic_pod
-from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate, keep_assignments
+from projections.devices.pod_cards import assign, forget_assignments, keep_assignments
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused
 from projections.topology.flavor_nodes import placing_flavors
 from projections.topology.node_failures import review_places
-from projections.topology.placed_pods import note_placed_pod
+from projections.topology.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Devices
 from projections.workloads.slices import holder_of
 from projections.world import World
@@ -155,9 +154,7 @@ def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
     if event.elastic:
         # The pods of an elastic job outlive its slices: they belong to whichever holds the quota.
         event = replace(event, workload=holder_of(world, event.workload))
-    hold_at_gate(world, event)
-    note_placed_pod(world, event)
-    note_elastic_pod(world, event)
+    note_pod(world, event)
     world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
     world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
     if not event.cardless and world.cards.observe_pod(event, position.at):

@@ -26,8 +26,6 @@ from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.configuration import accept
-from projections.devices.elastic_pods import forget_elastic_pod
-from projections.devices.pod_cards import leave_gate
 from projections.folds.changed_configuration import flavor_changed, forget_plans, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import (
@@ -39,7 +37,7 @@ from projections.queues.retry import (
 )
 from projections.topology.flavor_nodes import placing_flavors
 from projections.topology.node_failures import review_owner, review_places
-from projections.topology.placed_pods import forget_placed_pod
+from projections.topology.pods_of_workloads import forget_pod
 from projections.trail import Trail
 from projections.workloads.terminating import terminating
 from projections.world import World
@@ -236,9 +234,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             review_owner(world, spaced)
             if world.cards.remove_pod(spaced):
                 retry_all_refused(world)
-            leave_gate(world, spaced)
-            forget_placed_pod(world, spaced)
-            forget_elastic_pod(world, spaced)
+            forget_pod(world, spaced)
             drop(world.pods, spaced)
             drop(world.accounted, spaced)
             world.pod_work.forget(spaced)

@@ -24,13 +24,11 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
-from projections.devices.elastic_pods import note_elastic_pod
-from projections.devices.pod_cards import hold_at_gate
 from projections.folds.workloads import WorkloadFact, change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import recharge
-from projections.topology.placed_pods import note_placed_pod
+from projections.topology.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import FINISHED, Workload, true_condition, with_condition, with_news
 from projections.workloads.slices import REPLACED, holder_of, slices_of, with_fewer
 
@@ -164,9 +162,7 @@ def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosi
     for key in sorted(keys):
         pod = replace(world.pods[key], workload=by)
         world.trail.drop(gated, key)
-        hold_at_gate(world, pod)
-        note_placed_pod(world, pod)
-        note_elastic_pod(world, pod)
+        note_pod(world, pod)
         world.trail.put(world.pods, key, pod)
         if not pod.cardless:
             world.cards.observe_pod(pod, position.at)

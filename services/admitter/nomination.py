@@ -51,7 +51,7 @@ from services.admitter.concurrency_limits import (
 )
 from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
-from services.admitter.topology import demand_of, domains, find_domains, leave_domains, settle_domains
+from services.admitter.topology import TopologyDemand, domains, find_domains, leave_domains, settle_domains
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
@@ -123,7 +123,7 @@ def _fits_or_preempts(entry: Entry) -> bool:
 
 def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
     """Assign flavors; where quota fits but devices do not, try the next flavor, then preemption for devices."""
-    refused, caps = CardRefusals(), card_caps(world, plan)
+    refused, caps, demand = CardRefusals(), card_caps(world, plan), TopologyDemand()
     while entry.node is not None:
         entry.searched = {}
         first_fit = world.shortcuts and not (pinned or refused.why or entry.progress or caps)
@@ -131,7 +131,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         assignment = assignment or _search(world, entry, plan, at, pinned, refused.why)
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason, entry.message, entry.deferred = "", "", False
-        find_domains(world, entry, plan)
+        demand = find_domains(world, entry, plan)
         if assignment.representative is not Mode.FIT:
             break
         if entry.deferred:
@@ -149,8 +149,8 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
             return
         refused.note(placed, flavor)
     if entry.mode is Mode.PREEMPT:
-        entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, plan, at), at)
-        settle_domains(world, entry, plan)
+        entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, demand, at), at)
+        settle_domains(world, entry, demand)
     elif refused.why and entry.assignment is not None and refusal_reason(entry.assignment) != WAITING_FOR_QUOTA:
         _without_cards(world, entry, plan, at, pinned, refused)
 
@@ -174,14 +174,14 @@ def _without_cards(
     entry.message = (assignment.message if assignment is not None else "") or "; ".join(refused.why.values())
 
 
-def victims_for(world: World, entry: Entry, plan: Plan, at: Millis) -> list[Candidate]:
+def victims_for(world: World, entry: Entry, demand: TopologyDemand, at: Millis) -> list[Candidate]:
     """The workloads to preempt for the entry's assignment, in order; empty when no candidates would do.
 
     The two borrowing modes and the three kinds of candidates are in `projections.preemption` (docs/rules/preemption.md#search).
     """
     if entry.node is None or entry.assignment is None:
         return []
-    usage, demand = entry.assignment.usage, demand_of(world, entry, plan)
+    usage = entry.assignment.usage
     if len(usage) == 1 and world.shortcuts and not demand.requests:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:

@@ -54,15 +54,20 @@ class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
     """Pod sets that are placed once their checks are ready."""
 
 
-def find_domains(world: World, entry: Entry, plan: Plan) -> None:
+def find_domains(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
     """Give the entry's pod sets their domains as things stand; without them its mode says that room has to be made.
 
-    Where not even a cluster without others would have them, nothing fits.
+    Where not even a cluster without others would have them, nothing fits. Gives what was asked, for those who make room.
     """
     assignment = entry.assignment
     if assignment is None or entry.mode is Mode.NO_FIT or not any(plan.by_topology):
-        return
+        return TopologyDemand()
     demand = topology_demand(world, entry.workload, plan, assignment)
+    _give_domains(world, entry, assignment, demand)
+    return demand
+
+
+def _give_domains(world: World, entry: Entry, assignment: Assignment, demand: TopologyDemand) -> None:
     choices = {one.name: one for one in assignment.pod_sets}
     for name, why in demand.problems.items():
         choices[name].reasons.append(why)
@@ -92,12 +97,11 @@ def find_domains(world: World, entry: Entry, plan: Plan) -> None:
         _lacks_room(choices[request.pod_set])
 
 
-def settle_domains(world: World, entry: Entry, plan: Plan) -> None:
+def settle_domains(world: World, entry: Entry, demand: TopologyDemand) -> None:
     """Give an entry that preempts the domains that it gets once its victims are gone.
 
     Without victims those of a cluster without others: they only keep room for the rest of the cycle.
     """
-    demand = demand_of(world, entry, plan)
     if entry.assignment is None or not demand.requests:
         return
     choices = {one.name: one for one in entry.assignment.pod_sets}
@@ -161,13 +165,6 @@ def leave_domains(world: World, entry: Entry) -> None:
     held = world.domains.held_by(entry.replaces.key) if entry.replaces is not None else None
     if held is not None:
         held.vacate()
-
-
-def demand_of(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
-    """What the entry asks of topologies with the flavors that it has now."""
-    if entry.assignment is None or not any(plan.by_topology):
-        return TopologyDemand()
-    return topology_demand(world, entry.workload, plan, entry.assignment)
 
 
 def topology_demand(world: World, workload: Workload, plan: Plan, assignment: Assignment) -> TopologyDemand:

@@ -15,6 +15,7 @@ from services.admitter.entry import Entry, Head
 from services.admitter.flavor_plans import plan_with
 from services.admitter.nomination import victims_for
 from services.admitter.outcome_events import request_event
+from services.admitter.topology import topology_demand
 from services.preemptor.decide import Preemptor
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.shown import all_shown
@@ -85,7 +86,7 @@ def _victims(case: Case, chosen: Chosen) -> tuple[CaseWorld, Entry, list[Candida
     admission = Admission(cluster_queue=queue.name, assignments=assignment.assignments(), reservation=0, reserved_at=0)
     assignment.usage = usage_of(replace(head.workload, admission=admission), at.world.quota.columns)
     entry = Entry(head=head, assignment=assignment, node=at.world.quota.queues[queue.name], at=at.now)
-    found = victims_for(at.world, entry, plan, at.now)
+    found = victims_for(at.world, entry, topology_demand(at.world, head.workload, plan, assignment), at.now)
     if at.world.quota.usage_by_name(at.world.quota.queues[queue.name].root) != before:
         raise AssertionError("the search has left the tree changed")
     return at, entry, found
