@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -43,6 +43,7 @@ PAGES = {
     "whatif": "What if",
     "log": "Log",
 }
+THEMES = ("light", "dark")
 AXE = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 
 
@@ -302,7 +303,7 @@ async def test_what_is_borrowed_is_drawn_as_flows_and_said_in_words(racked_brows
     assert "left borrows 4" in said and "right lends 4" in said
     assert await browser.ask("document.querySelectorAll('.flow path').length") == 2
     await browser.screenshot("queues-borrowing")
-    for theme in ("light", "dark") if find_spec("axe_playwright_python") else ():
+    for theme in THEMES:
         for page in (f"queues?at={format_timestamp(BEGINS + 1000)}", "topology?workload=team/wide"):
             await browser.open(page)
             assert await violations(browser, theme) == [], page
@@ -311,9 +312,7 @@ async def test_what_is_borrowed_is_drawn_as_flows_and_said_in_words(racked_brows
 
 async def violations(browser: Browser, theme: str) -> list[Any]:
     """What axe finds on the page as it stands."""
-    found = find_spec("axe_playwright_python")
-    assert found is not None and found.submodule_search_locations is not None
-    script = next(Path(found.submodule_search_locations[0]).rglob("axe.min.js")).read_text()
+    script = files("axe_playwright_python").joinpath("axe.min.js").read_text()
     await browser.do(lambda one: one.execute_script(f"document.documentElement.dataset.theme = {theme!r};\n{script}"))
     return await browser.do(
         lambda one: one.execute_async_script(
@@ -324,13 +323,14 @@ async def violations(browser: Browser, theme: str) -> list[Any]:
     )
 
 
-@pytest.mark.skipif(
-    find_spec("axe_playwright_python") is None,
-    reason="axe is not installed (pip install axe-playwright-python): nothing looks for what keeps people from reading",
-)
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 async def test_axe_finds_nothing_that_keeps_people_from_reading_a_page(browser: Browser, theme: str) -> None:
     for page in PAGES:
+        await browser.open(page)
+        assert await violations(browser, theme) == [], page
         await browser.open(f"{page}?at=LOG_0/40&with=LOG_0/20")
         await browser.until(lambda: "document.querySelector('#differences h2') !== null")
         assert await violations(browser, theme) == [], page
+    await browser.press("?")
+    await browser.until(lambda: "document.getElementById('help').open")
+    assert await violations(browser, theme) == []
