@@ -3,9 +3,8 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 import msgspec
 import psutil
@@ -23,6 +22,7 @@ from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
+from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.embedded_cluster.nodes import plain_node
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.platform import Platform, platform
@@ -103,7 +103,7 @@ async def _measure_log(bus: JetStreamBus, figures: Figures) -> None:
         times.append((time.perf_counter() - before) * 1000)
     took = time.perf_counter() - begun
     figures.commits_per_s, figures.events_per_s = _COMMITS / took, _COMMITS * _PER_COMMIT / took
-    figures.append_p50_ms, figures.append_p99_ms = median(times), _p99(times)
+    figures.append_p50_ms, figures.append_p99_ms = median(times), p99(times)
     facts = await bus.stream(FACTS)
     count = 50_000
     await facts.publish([Message("kuelog.facts.bench.x", event, f"f{i}") for i in range(count)])
@@ -141,7 +141,7 @@ async def _measure_jobs(on: Platform, jobs: int, figures: Figures) -> None:
     figures.submitted_per_s = (jobs - 1) / (max(created.values()) - min(created.values()))
     waits = [(running[name] - created[name]) * 1000 for name in running]
     figures.jobs_per_s = jobs / (max(running.values()) - begun)
-    figures.job_p50_ms, figures.job_p99_ms = median(waits), _p99(waits)
+    figures.job_p50_ms, figures.job_p99_ms = median(waits), p99(waits)
 
 
 async def _submit(on: Platform, resource: Resource, jobs: int, created: dict[str, float]) -> None:
@@ -177,11 +177,7 @@ def _measure_latency(entries: dict[str, list[Entry]], figures: Figures) -> None:
         waits.extend(
             commit.at - submitted[event.workload] for event in commit.events if isinstance(event, WorkloadAdmitted)
         )
-    figures.decision_p50_ms, figures.decision_p99_ms = median(waits), _p99(waits)
-
-
-def _p99(values: Sequence[float]) -> float:
-    return quantiles(values, n=100)[98] if len(values) > 1 else values[0]
+    figures.decision_p50_ms, figures.decision_p99_ms = median(waits), p99(waits)
 
 
 def _show(figures: Figures, console: Console) -> None:

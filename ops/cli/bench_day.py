@@ -14,8 +14,8 @@ from ops.cli.failures import known_failures
 from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
-from ops.queries.whatif.compare import compare
-from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, compared
+from ops.queries.whatif.fork import Fork
 from ops.sandbox.bench.day import large_day, played
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.terminal.console import terminal
@@ -88,10 +88,8 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
         return
     begun = time.perf_counter()
     fork = Fork(entries, "", Changes([CHANGE]))
-    tasks = {name: progress.add_task(name, total=None) for name in ("as it was", "changed")}
-    plans = [Plan(name="as it was"), Plan(name="changed", changed=True)]
-    results = play_all(fork, plans, lambda name, done, total: progress.update(tasks[name], completed=done, total=total))
-    found = compare(results["as it was"], results["changed"], fork.course)
+    tasks = {name: progress.add_task(name, total=None) for name in (AS_IT_WAS, CHANGED)}
+    found = compared(fork, lambda name, done, total: progress.update(tasks[name], completed=done, total=total))
     figures.moved = found.gain + found.lose
     figures.whatif_s = time.perf_counter() - begun
 

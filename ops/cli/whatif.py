@@ -1,7 +1,8 @@
 """`kuelog whatif`: the log forked, changed and run on in virtual time; or when a job would run."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,8 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import Changes, submissions
-from ops.queries.whatif.compare import Comparison, Estimate, Moved, compare, estimate
+from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, Comparison, Estimate, Moved, compared, estimate
 from ops.queries.whatif.fork import Fork, Plan, play_all
-from ops.queries.whatif.outcome import RunResults
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, print_answer
 from ops.terminal.table import Column, FittingTable, number
@@ -58,9 +58,8 @@ def run_whatif(source: LogSource, asked: Asked, *, output: Form, console: Consol
 
 
 def _compared(fork: Fork, console: Console | None) -> dict[str, Any]:
-    plans = [Plan(name="as it was"), Plan(name="changed", changed=True)]
-    results = _play(fork, plans)
-    found = compare(results["as it was"], results["changed"], fork.course)
+    with _shown((AS_IT_WAS, CHANGED)) as on_progress:
+        found = compared(fork, on_progress)
     if console is not None:
         show_comparison(found, fork, console)
     return msgspec.to_builtins(found)
@@ -76,7 +75,8 @@ def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, A
         Plan(name="late", changed=changed, quantile=90, again=fork.point.ended, submitted=True),
         Plan(name="without", changed=changed, again=fork.point.ended),
     ]
-    results = _play(fork, plans)
+    with _shown([plan.name for plan in plans]) as on_progress:
+        results = play_all(fork, plans, on_progress)
     runs = {name: results[name] for name in ("early", "likely", "late")}
     found = [estimate(str(getattr(job, "workload", "")), runs, results["without"], results["likely"]) for job in jobs]
     if console is not None:
@@ -85,14 +85,14 @@ def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, A
     return {"at": fork.point.at, "sequences": fork.point.upto, "estimates": msgspec.to_builtins(found)}
 
 
-def _play(fork: Fork, plans: Sequence[Plan]) -> dict[str, RunResults]:
+@contextmanager
+def _shown(runs: Sequence[str]) -> Generator[Callable[[str, int, int], None]]:
+    """How far each run has come, where somebody looks on."""
     shown = terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
-        tasks = {plan.name: progress.add_task(plan.name, total=None) for plan in plans}
-        return play_all(
-            fork, plans, lambda name, done, total: progress.update(tasks[name], completed=done, total=total)
-        )
+        tasks = {name: progress.add_task(name, total=None) for name in runs}
+        yield lambda name, done, total: progress.update(tasks[name], completed=done, total=total)
 
 
 def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:

@@ -9,13 +9,7 @@ from aiohttp import web
 from ops.console.live import NotFolded
 from ops.console.rights import Forbidden
 from ops.console.whatif_words import NotRunHere, TooManyRuns
-from ops.production.archive.errors import (
-    ArchiveDamaged,
-    ArchiveGoesFurther,
-    ArchiveOfAnotherLog,
-    FolderUnreadable,
-    HistoryIncomplete,
-)
+from ops.production.archive.errors import LOG_UNREADABLE
 from ops.production.listeners.endpoint import is_loopback
 from ops.production.listeners.front_proxy import Unproven
 from ops.production.listeners.token_review import TooManyTokens
@@ -29,8 +23,6 @@ from services.runtime.cluster_port import (
     ObjectInvalid,
     ObjectMissing,
 )
-from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
-from services.runtime.partition_errors import MessageHalts
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -67,19 +59,6 @@ class NoReview(Exception):
     """The API server does not say who asks, or what they may read."""
 
 
-UNREADABLE = (
-    NotFolded,
-    LogUnavailable,
-    LogGap,
-    LogRegressed,
-    MessageHalts,
-    ArchiveDamaged,
-    ArchiveGoesFurther,
-    ArchiveOfAnotherLog,
-    FolderUnreadable,
-    HistoryIncomplete,
-)
-"""Why a log can't be read as it is; each says what to do."""
 UNREVIEWED = (ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing)
 """Why an API server gives no review."""
 _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
@@ -87,7 +66,7 @@ _CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     ((Unproven,), _UNAUTHORIZED),
     ((Forbidden, FromElsewhere), _FORBIDDEN),
     ((NotOnTheLog,), _NOT_FOUND),
-    ((*UNREADABLE, NoReview, NotRunHere, TooManyRuns, TooManyTokens), _UNAVAILABLE),
+    ((NotFolded, *LOG_UNREADABLE, NoReview, NotRunHere, TooManyRuns, TooManyTokens), _UNAVAILABLE),
 )
 REFUSED = tuple(kind for kinds, _ in _CODES for kind in kinds)
 

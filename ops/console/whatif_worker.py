@@ -13,41 +13,19 @@ import msgspec
 from events.json_object import JsonObject
 from ops.console.whatif_words import AskedWhatIf, Errand, Told
 from ops.files.manifests import ManifestBroken
-from ops.production.archive.errors import (
-    ArchiveDamaged,
-    ArchiveGoesFurther,
-    ArchiveOfAnotherLog,
-    FolderUnreadable,
-    HistoryIncomplete,
-)
+from ops.production.archive.errors import LOG_UNREADABLE
 from ops.production.archive.history import History, read_everything
 from ops.production.log.jetstream import connect
 from ops.queries.point import NotOnTheLog
 from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime
 from ops.queries.whatif.change import Changes
-from ops.queries.whatif.compare import compare
-from ops.queries.whatif.fork import Fork, Plan, play_all
-from services.runtime.log_errors import LogGap, LogUnavailable
-from services.runtime.partition_errors import MessageHalts
+from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, compared
+from ops.queries.whatif.fork import Fork
 
-AS_IT_WAS, CHANGED = "as it was", "changed"
 _NICE = 10
 _EVERY_S = 0.2
-_TOLD = (
-    BadChange,
-    BadTime,
-    NotOnTheLog,
-    ManifestBroken,
-    LogUnavailable,
-    LogGap,
-    MessageHalts,
-    ArchiveDamaged,
-    ArchiveGoesFurther,
-    ArchiveOfAnotherLog,
-    FolderUnreadable,
-    HistoryIncomplete,
-)
+_TOLD = (BadChange, BadTime, NotOnTheLog, ManifestBroken, *LOG_UNREADABLE)
 
 
 def answered(log: History, asked: AskedWhatIf) -> JsonObject:
@@ -64,8 +42,7 @@ def answered(log: History, asked: AskedWhatIf) -> JsonObject:
             tell(Told(progress=progress))
 
     tell(Told(progress=progress))
-    results = play_all(fork, [Plan(name=AS_IT_WAS), Plan(name=CHANGED, changed=True)], on_progress)
-    found = compare(results[AS_IT_WAS], results[CHANGED], fork.course)
+    found = compared(fork, on_progress)
     return {
         "at": fork.point.at,
         "sequences": fork.point.upto,

@@ -4,18 +4,17 @@ Rule: docs/rules/billing.md#closing
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from events.billing import Approval, MonthClosed
 from ops.files.reading import json_of
 from ops.files.whole_file import write_whole
 from ops.production.archive.checkpoint import signed_by
-from ops.production.archive.keys import Signer, ring_in, trusted_publics
+from ops.production.archive.keys import Signer, ring_in, trusted_publics, write_private
 
 APPROVERS = "approvers.json"
 NEEDED = 2
@@ -44,13 +43,11 @@ def make_key(path: Path) -> str:
     """A new private key in a file of its own, for its owner alone; the public key in hex. Raises `ApproverRefused`."""
     key = Ed25519PrivateKey.generate()
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_private(path, key)
     except OSError as problem:
         raise ApproverRefused(
             f"{path} can't be made: {problem.strerror}; name a file that is not there yet"
         ) from problem
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
     return _public(key)
 
 

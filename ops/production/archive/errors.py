@@ -1,6 +1,8 @@
 """What an audit can't go on with: each named for what was found, and saying what to do."""
 
 from ops.production.archive.finding import AuditFinding
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
+from services.runtime.partition_errors import MessageHalts
 
 
 class FolderUnreadable(Exception):
@@ -95,3 +97,17 @@ class QueryRefused(Exception):
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"{problem}\n(there are the views messages, commits, facts and events)")
+
+
+LOG_UNREADABLE: tuple[type[Exception], ...] = (
+    LogUnavailable,
+    LogGap,
+    LogRegressed,
+    MessageHalts,
+    ArchiveDamaged,
+    ArchiveGoesFurther,
+    ArchiveOfAnotherLog,
+    FolderUnreadable,
+    HistoryIncomplete,
+)
+"""Why a log and its archive can't be read as they are; each says what to do."""

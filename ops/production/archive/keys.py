@@ -194,18 +194,19 @@ def _put(folder: Path, key: Ed25519PrivateKey, ring: tuple[RingKey, ...]) -> Non
     """The private key first, under another name: a crash between the two leaves the old pair or the new one to finish."""
     path = folder / KEY
     fresh = folder / f"{KEY}.{ring[-1].id}"
-    _write_private(fresh, key)
+    write_private(fresh, key)
     write_whole(folder / RING, msgspec.json.encode(ring, order="deterministic"))
     fresh.replace(path)
 
 
 def _fresh(path: Path) -> Ed25519PrivateKey:
     key = Ed25519PrivateKey.generate()
-    _write_private(path, key)
+    write_private(path, key)
     return key
 
 
-def _write_private(path: Path, key: Ed25519PrivateKey) -> None:
+def write_private(path: Path, key: Ed25519PrivateKey) -> None:
+    """Write a key into a file of its own, for its owner alone. Raises `FileExistsError` and other `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         out.write(key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))

@@ -1,14 +1,17 @@
 """Two runs from one fork beside each other: waiting times, preemptions and use of quota."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from events.event import Millis
 from ops.queries.whatif.course import Course
+from ops.queries.whatif.fork import Fork, Plan, play_all
 from ops.queries.whatif.outcome import Outcome, RunResults, percentile, still_waiting, waits
 
 _SHOWN = 10
+AS_IT_WAS, CHANGED = "as it was", "changed"
+"""The names of the two runs, by which progress is told."""
 
 
 class WaitRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +71,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     use: list[UseRow]
     gainers: list[Moved]
     losers: list[Moved]
+
+
+def compared(fork: Fork, on_progress: Callable[[str, int, int], None]) -> Comparison:
+    """Play a fork as it was and changed, both at once, and compare; `on_progress` gets run, moments played and how many there are."""
+    results = play_all(fork, [Plan(name=AS_IT_WAS), Plan(name=CHANGED, changed=True)], on_progress)
+    return compare(results[AS_IT_WAS], results[CHANGED], fork.course)
 
 
 def compare(before: RunResults, after: RunResults, course: Course) -> Comparison:

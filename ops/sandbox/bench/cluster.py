@@ -6,7 +6,7 @@ This is what Kueue's own benchmark does: no job, no pod, so that what is measure
 import asyncio
 import time
 from collections.abc import Callable
-from statistics import mean, median, quantiles
+from statistics import mean, median
 
 import msgspec
 import psutil
@@ -18,6 +18,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.sandbox.bench.bench_platform import BenchPlatform
 from ops.sandbox.bench.cluster_objects import SPACE, WORKLOADS, name_of, platform_objects, workload_object
 from ops.sandbox.bench.load import Arrival, Load, arrivals_of, capacity_of, queues_of
+from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.bench.readiness import condition
 from services.runtime.cluster_port import Changed, Listed, ObjectConflict, Vanished
 
@@ -196,5 +197,4 @@ _AGAIN_S = 0.02
 
 
 def _waits(found: list[float]) -> Waits:
-    p99 = quantiles(found, n=100)[98] if len(found) > 1 else found[0]
-    return Waits(mean_s=mean(found), p50_s=median(found), p99_s=p99)
+    return Waits(mean_s=mean(found), p50_s=median(found), p99_s=p99(found))

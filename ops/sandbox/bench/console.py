@@ -8,7 +8,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 import aiohttp
 import msgspec
@@ -20,6 +20,7 @@ from events.subjects import FACTS, fact_subject
 from ops.production.log.jetstream import JetStreamBus
 from ops.sandbox.bench.console_load import arrival
 from ops.sandbox.bench.day import BEGINS
+from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.bench.problems import NotMeasured
 from ops.sandbox.bench.webdriver import Browser, NoBrowser, browser
 from services.runtime.log_port import Entry, Message
@@ -271,6 +272,4 @@ start();""",
 
 def _spread(found: Sequence[float]) -> tuple[float, float]:
     """The median, and what 99 of 100 stay below."""
-    if len(found) < 2:  # noqa: PLR2004 - quantiles need two
-        return (found[0], found[0]) if found else (0.0, 0.0)
-    return median(found), quantiles(found, n=100)[98]
+    return (median(found), p99(found)) if found else (0.0, 0.0)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from statistics import median, quantiles
+from statistics import median
 
 import msgspec
 import psutil
@@ -14,6 +14,7 @@ from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
 from ops.sandbox.bench.bench_platform import BenchPlatform
 from ops.sandbox.bench.cluster_objects import API, CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, NAMESPACES, SPACE
+from ops.sandbox.bench.percentiles import p99
 from services.runtime.cluster_port import Listed, Resource, Vanished
 
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
@@ -74,7 +75,7 @@ class JobsRun:
             figures.per_s = self._count / (time.monotonic() - began)
             watching.cancel()
         figures.p50_s, figures.longest_s = median(self._waited), max(self._waited)
-        figures.p99_s = quantiles(self._waited, n=100)[98] if self._count > 1 else figures.longest_s
+        figures.p99_s = p99(self._waited)
         figures.load_after = psutil.getloadavg()[0]
         return figures
 

@@ -8,7 +8,7 @@ import heapq
 import resource
 import time
 from collections.abc import Callable
-from statistics import mean, median, quantiles
+from statistics import mean, median
 
 import msgspec
 import psutil
@@ -20,6 +20,7 @@ from events.workload import QuotaReleased, WorkloadFinished
 from ops.production.deciders import quota_deciders
 from ops.production.process.gc_tuning import collect_seldom
 from ops.sandbox.bench.load import Load, arrivals_of, capacity_of, platform_of
+from ops.sandbox.bench.percentiles import p99
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
@@ -118,7 +119,7 @@ class SchedulerRun:
         figures.wall_s = sum(self._turns) / 1000
         figures.admissions_per_s = figures.admissions / figures.wall_s
         figures.turn_p50_ms, figures.turn_max_ms = median(self._turns), max(self._turns)
-        figures.turn_p99_ms = quantiles(self._turns, n=100)[98]
+        figures.turn_p99_ms = p99(self._turns)
         figures.time_to_admission_s = {kind: mean(times) / 1000 for kind, times in sorted(self._waited.items())}
         figures.average_use = self._used / (self._capacity * self.now)
         figures.peak_memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
