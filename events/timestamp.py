@@ -42,6 +42,12 @@ def format_timestamp(at: Millis) -> str:
     return f"{year:04d}-{month:02d}-{day:02d}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z"
 
 
+def format_exactly(at: Millis) -> str:
+    """The time with its milliseconds, where it is no whole second: as RFC 3339, in UTC."""
+    text, rest = format_timestamp(at), at % 1000
+    return f"{text.removesuffix('Z')}.{rest:03d}Z" if rest else text
+
+
 def days_from_civil(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 of a date of the Gregorian calendar."""
     year -= month <= 2  # noqa: PLR2004 - the reckoning's year begins in March

@@ -48,3 +48,10 @@ class Configuration(Protocol):
 def accept(refused: dict[str, ObjectRefused], trail: Trail, kind: str, namespace: str, name: str) -> None:
     """Forget the refusal of an object (`ObjectRefused`): it is understood now, or gone."""
     trail.drop(refused, f"{kind}/{namespace}/{name}")
+
+
+def refused_because(refused: ObjectRefused) -> str:
+    """Why an object was refused, and what to write instead, in words."""
+    return "; ".join(
+        f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
+    )

@@ -12,10 +12,12 @@ from rich.console import Console
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
+from ops.cli.log_form import LogForm
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.production.archive.history import end_of, read_everything
 from ops.production.log.streams import STREAMS
+from ops.queries.cloud_events import cloud_event
 from ops.queries.point import Entries, NotOnTheLog, point_at
 from ops.queries.shown import Showing, Shown, shown_in_order
 from ops.queries.time_travel import moment, span
@@ -50,7 +52,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         return not self.object or any(fnmatchcase(each, canonical(self.object)) for each in _objects(one))
 
 
-def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: Form, console: Console) -> int:
+def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: LogForm, console: Console) -> int:
     """Print what passes; 1 when nothing does. With `follow` go on until Ctrl-C."""
     with known_failures() as outcome:
         unknown = [name for name in wanted.streams if name not in STREAMS]
@@ -63,7 +65,7 @@ def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: For
             for one in _found(entries, wanted):
                 passes = True
                 _print(one, output, console)
-        if not passes and output is Form.TEXT:
+        if not passes and output is LogForm.TEXT:
             console.print("nothing on the log passes this filter")
         outcome.code = 0 if passes else 1
     return outcome.code
@@ -77,7 +79,7 @@ def _found(entries: Entries, wanted: Filter) -> Iterator[Shown]:
     return iter(deque(passing, maxlen=wanted.limit) if wanted.limit else passing)
 
 
-async def _follow(source: LogSource, wanted: Filter, output: Form, console: Console) -> None:
+async def _follow(source: LogSource, wanted: Filter, output: LogForm, console: Console) -> None:
     """What comes from now on, as it comes."""
     async with bus_of(source) as bus:
         streams = [await bus.stream(name) for name in wanted.streams or STREAMS]
@@ -89,7 +91,7 @@ async def _follow(source: LogSource, wanted: Filter, output: Form, console: Cons
 
 
 async def _follow_one(
-    stream: Stream, after: int, wanted: Filter, control: Control, output: Form, console: Console
+    stream: Stream, after: int, wanted: Filter, control: Control, output: LogForm, console: Console
 ) -> None:
     showing = Showing(control)
     async for batch in stream.follow(after):
@@ -117,10 +119,17 @@ def plain(one: Shown) -> dict[str, Any]:
     }
 
 
-def _print(one: Shown, output: Form, console: Console) -> None:
-    if output is not Form.TEXT:
-        print_item(plain(one), output)
-        return
+def _print(one: Shown, output: LogForm, console: Console) -> None:
+    match output:
+        case LogForm.TEXT:
+            _print_line(one, console)
+        case LogForm.JSON | LogForm.YAML:
+            print_item(plain(one), Form(output))
+        case LogForm.CLOUDEVENTS:
+            print_item(cloud_event(one), Form.JSON)
+
+
+def _print_line(one: Shown, console: Console) -> None:
     about = next(iter(_objects(one)), "")
     fields: dict[str, Any] = msgspec.to_builtins(one.event) or {}
     shown = ", ".join(f"{name}={_short(value)}" for name, value in fields.items() if name not in ("type", "workload"))

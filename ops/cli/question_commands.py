@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ops.cli.log_form import LogForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
@@ -238,11 +239,13 @@ def log_show(
     until: Until = "",
     last: Annotated[int, typer.Option(min=0, help="Only the last so many; 0: all.")] = 0,
     follow: Annotated[bool, typer.Option("--follow", help="What comes from now on, until Ctrl-C.")] = False,
-    output: Output = Form.TEXT,
+    output: Annotated[LogForm, typer.Option("-o", "--output", help="text, json, yaml or cloudevents.")] = LogForm.TEXT,
 ) -> None:
-    """What is stored, one event a line, in the order of time; with -o json a line of JSON each.
+    """What is stored, one event a line, in the order of time; with -o json or cloudevents a line of JSON each.
 
     Example: kuelog log show --type 'Preemption*' --since +20s
+
+    Example: kuelog log show --since +20s -o cloudevents
 
     Example: kuelog log show --nats nats://127.0.0.1:4222 --follow --object clusterqueue/research
 

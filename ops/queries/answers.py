@@ -13,7 +13,9 @@ from ops.queries.point import NotOnTheLog, Point
 from ops.queries.queue_explained import explain_queue
 from ops.queries.stored import in_order
 from ops.queries.time_travel import Moment
+from projections.configuration import Configuration, refused_because
 from projections.devices.node_lock import waited_for
+from projections.explanation.about import objects_of
 from projections.explanation.life import Life, LifeMoment
 from projections.explanation.read_models import queue_rows, usage_rows, workload_rows
 from projections.state_hash import tables
@@ -48,12 +50,17 @@ def explained(world: World, point: Point, wanted: str, reads: Reads = _all) -> J
     match kind:
         case "clusterqueue":
             if name not in world.cluster_queues:
-                raise unknown(wanted, [f"clusterqueue/{one}" for one in world.cluster_queues])
+                raise _refused(world, wanted) or unknown(
+                    wanted, [f"clusterqueue/{one}" for one in world.cluster_queues]
+                )
             return explain_queue(world, name)
         case "job" | "workload":
             found = find_workload(world, wanted)
             readable = {key: None for key in world.workloads if reads(key)}
             if found is None or found.key not in readable:
+                turned_down = _refused(world, wanted) if found is None and reads(name) else None
+                if turned_down is not None:
+                    raise turned_down
                 names = [f"{kind}/{key}" for key in readable]
                 if kind == "job":
                     names = [
@@ -100,6 +107,15 @@ def cards_answer(moment: Moment, *, node: str = "", model: str = "") -> JsonObje
         ],
     }
     return msgspec.to_builtins(answer)
+
+
+def _refused(world: Configuration, wanted: str) -> NotOnTheLog | None:
+    """The failure for an object that is there and could not be understood; None where it is not so."""
+    found = next((one for one in world.refused.values() if wanted in objects_of(one)), None)
+    if found is None:
+        return None
+    kind, _, name = wanted.partition("/")
+    return NotOnTheLog(f"{kind} {name} was refused: {refused_because(found)}; nothing is known of it but that")
 
 
 def unknown(wanted: str, known: list[str]) -> NotOnTheLog:

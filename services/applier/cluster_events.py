@@ -11,6 +11,7 @@ from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
 from events.timestamp import format_timestamp
 from events.workload import Member, Owner
+from projections.configuration import refused_because
 from projections.workloads.lifecycle import News
 from services.jobs.table import KINDS, SERVING
 
@@ -77,9 +78,7 @@ _LONGEST = 1024
 
 def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
     """The Event on an object that was refused because it can't be understood."""
-    message = "; ".join(
-        f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
-    )
+    message = refused_because(refused)
     kind, name = ("Pod", refused.pod) if refused.pod else (refused.kind, refused.name)
     return ClusterEvent(
         api_version=_API.get(kind, _KUEUE),

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from events.timestamp import format_timestamp
+from events.timestamp import format_exactly
 from ops.queries.billing.focus import QUANTITY_PLACES
 from ops.queries.billing.focus_columns import COLUMNS, FOCUS_VERSION, NAMES, Kind
 from ops.queries.billing.problems import BillRefused
@@ -31,7 +31,7 @@ def columns(bill: Bill) -> tuple[str, ...]:
 
 def lines(bill: Bill) -> Iterator[tuple[str, ...]]:
     """A line of texts per group and kind; an empty text where there is no cost."""
-    since, until = format_timestamp(bill.window.since), format_timestamp(bill.window.until)
+    since, until = format_exactly(bill.window.since), format_exactly(bill.window.until)
     for row in bill.rows:
         yield (since, until, *row.group, str(row.kind), *_numbers(row), _currency(bill, row))
 

@@ -1,12 +1,14 @@
 """The command line as a person meets it: real processes, real files, one clear message for each mistake."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from events.timestamp import parse_timestamp
 from tests.places import ROOT, SCENARIOS
 
 
@@ -75,6 +77,23 @@ def test_the_log_is_shown_by_type_and_object(demo: Path) -> None:
     assert {one["event"]["type"] for one in shown} == {"PreemptionRequested.v1", "PreemptionOrdered.v1"}
     done = kuelog("log", "show", "--data", str(demo), "--object", "clusterqueue/nobody")
     assert (done.returncode, "nothing on the log passes" in done.stdout) == (1, True)
+
+
+def test_the_log_is_handed_out_as_cloud_events(demo: Path) -> None:
+    words = ("log", "show", "--data", str(demo))
+    plain = [json.loads(line) for line in kuelog(*words, "-o", "json").stdout.splitlines()]
+    events = [json.loads(line) for line in kuelog(*words, "-o", "cloudevents").stdout.splitlines()]
+    assert [one["data"] for one in events] == [one["event"] for one in plain]
+    assert len({(one["source"], one["id"]) for one in events}) == len(events), "source and id name an event"
+    for event, shown in zip(events, plain, strict=True):
+        assert event["specversion"] == "1.0"
+        assert event["type"] == f"io.kuelog.{shown['event']['type']}"
+        assert event["datacontenttype"] == "application/json"
+        assert parse_timestamp(event["time"]) == shown["at"], "to the millisecond"
+        assert all(re.fullmatch("[a-z0-9]{1,20}", name) for name in event), "names as the specification has them"
+        assert all(isinstance(value, str) for name, value in event.items() if name != "data")
+    submitted = next(one for one in events if one["type"] == "io.kuelog.WorkloadSubmitted.v1")
+    assert submitted["subject"].startswith("workload/ai-")
 
 
 def test_a_preempted_job_is_explained_without_names_that_a_tenant_may_not_read(demo: Path) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from events.control import ObjectRemoved
+from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.device import NodeLockObserved, PodObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
+from ops.production.log.streams import STREAMS
+from ops.queries.answers import explained
 from ops.queries.explaining import explain, find_workload, stops, unblocking, world_at
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.trial import tried
@@ -202,3 +204,20 @@ def test_who_is_admitted_to_a_node_that_hami_has_locked_is_told_for_whom_and_unt
     own = PodObserved(namespace="team", name="a-0", uid="a", assigned="n1", workload="team/a")
     assert len(locked(story.told(own), since=story.at, namespace="team", pod="a-0")) == 1
     assert locked(story.told(ObjectRemoved(kind="Node", name="n1"))) == ("its pods to be ready",)
+
+
+@pytest.mark.parametrize("wanted", ["clusterqueue/odd", "job/team/odd", "workload/team/odd"])
+def test_what_was_refused_is_said_to_be_refused_and_why(wanted: str) -> None:
+    kind, _, name = wanted.partition("/")
+    space, _, bare = name.rpartition("/")
+    problem = ObjectProblem(field="spec.queue", message="'x y' is no name", instead="a name")
+    shown = {"clusterqueue": "ClusterQueue", "job": "Job", "workload": "Workload"}[kind]
+    story = Story().told(*platform(), ObjectRefused(kind=shown, namespace=space, name=bare, problems=(problem,)))
+    point = point_at({name: [] for name in STREAMS}, "")
+    with pytest.raises(NotOnTheLog, match=r"was refused: spec.queue: 'x y' is no name \(write a name\)"):
+        explained(story.world, point, wanted)
+    with pytest.raises(NotOnTheLog, match=f"the log knows no {kind}"):
+        explained(story.world, point, wanted.replace("odd", "other"))
+    if space:
+        with pytest.raises(NotOnTheLog, match=f"the log knows no {kind}"):
+            explained(story.world, point, wanted, lambda key: not key.startswith("team/"))
