@@ -9,10 +9,11 @@ from rich.console import Console
 from events.catalogue import AnyEvent
 from events.codec import decode_event
 from events.timestamp import format_timestamp
+from ops.production.verification import Difference
 from ops.production.wiring import RULES
 from ops.queries.answers import ROWS
 from ops.queries.point import NotOnTheLog
-from ops.queries.replay import Difference, Replayed
+from ops.queries.replay import Replayed
 from ops.queries.stored import opened
 from ops.terminal.table import Column, FittingTable
 from projections.amiss import Amiss
@@ -83,6 +84,7 @@ def plain_differences(one: Replayed) -> list[dict[str, Any]]:
             "recorded": d.recorded.decode(),
             "decided": d.decided.decode(),
             "changes": [{**msgspec.to_builtins(change), "fields": change.fields} for change in changes_of(d)],
+            "failed": d.failed,
             "led": [f"{entry.stream}/{entry.sequence}" for entry in d.led],
         }
         for d in one.differences
@@ -100,6 +102,8 @@ def show_differences(differences: Sequence[Difference], console: Console, *, led
         words = f"  {one.partition}/{one.sequence} by {one.author} at {format_timestamp(one.at)}"
         rules = f", decided under rules {one.rules}; these are {RULES}" if one.rules != RULES else ""
         console.print(words + rules, style="bold", highlight=False)
+        if one.failed:
+            _print(console, f"    its author fails on it now: {one.failed}", "red")
         for change in changes_of(one):
             show_change(change, console)
         if led:

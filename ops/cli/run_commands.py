@@ -138,7 +138,10 @@ def _refuse_nodes(kubeconfig: str, nodes: Path | None, *, none: bool) -> None:
 
 def run(
     service: Annotated[
-        str, typer.Argument(help="watcher, queue-manager, admitter, preemptor, accountant, applier or webhook.")
+        str,
+        typer.Argument(
+            help="watcher, queue-manager, admitter, preemptor, accountant, applier, webhook, or verifier, which decides again what they decided."
+        ),
     ],
     nats: Annotated[
         str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)

@@ -28,7 +28,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.production.wiring import SERVICES, VERIFIER, Ports, Running, stopped
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.log_errors import LogUnavailable
@@ -53,8 +53,8 @@ def run_service(
     console: Console,
 ) -> int:
     """One service, until Ctrl-C or SIGTERM."""
-    if service not in SERVICES:
-        return complain(f"there is no service {service}; there are {', '.join(SERVICES)}")
+    if service not in (*SERVICES, VERIFIER):
+        return complain(f"there is no service {service}; there are {', '.join((*SERVICES, VERIFIER))}")
     with known_failures() as outcome:
         settings = settings_of(config, console)
         collect_seldom()

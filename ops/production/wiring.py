@@ -24,6 +24,7 @@ from ops.production.log.snapshots import EVERY, Snapshots
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, WITNESSED
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
+from ops.production.verification import RunningVerification
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -50,6 +51,8 @@ from services.watcher.shell import Watcher
 log = structlog.get_logger()
 
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
+VERIFIER = "verifier"
+"""Decides again what the others have decided, and says nothing on the log."""
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
@@ -119,6 +122,9 @@ class Running:
         self.hosts: dict[str, PartitionHost] = {}
         self.control = Control()
         """What is skipped, and what is wrong on the stream of control itself."""
+        verified = (PARTITION, DEVICE_PARTITION) if VERIFIER in self.services else ()
+        self.verifications = {name: RunningVerification(name) for name in verified}
+        """By partition what was decided again here; empty where nothing is."""
         self.regressed = ""
         self.witness_problem = ""
         """Why the witness can take no note at the moment; empty when it can."""
@@ -176,7 +182,8 @@ class Running:
                 listed = self.watcher.listed
                 tasks.create_task(self.watcher.run())
             tasks.create_task(self._snapshots.run())
-            if deciders or observers or "visibility" in self.services:
+            again = {name: one.fold for name, one in self.verifications.items()}
+            if deciders or observers or again or "visibility" in self.services:
                 self.hosts[PARTITION] = PartitionHost(
                     own=partition,
                     inputs=[devices, facts],
@@ -191,12 +198,14 @@ class Running:
                     mark=self._snapshots.mark,
                     window=AdmissionWindow(),
                     listed=listed,
+                    verifier=again.get(PARTITION),
                 )
-            if "accountant" in self.services:
+            accountants = [Accountant()] if "accountant" in self.services else []
+            if accountants or again:
                 self.hosts[DEVICE_PARTITION] = PartitionHost(
                     own=devices,
                     inputs=[facts, partition],
-                    deciders=[Accountant()],
+                    deciders=accountants,
                     clock=clock,
                     tracer=tracer,
                     rules=RULES,
@@ -205,6 +214,7 @@ class Running:
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
                     listed=listed,
+                    verifier=again.get(DEVICE_PARTITION),
                 )
             for host in self.hosts.values():
                 tasks.create_task(host.run())

@@ -1,18 +1,13 @@
 """Replay: fold the log from zero in its canonical order, and decide every decision again."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from events.catalogue import AnyEvent, Decision
-from events.codec import encode
+from events.catalogue import AnyEvent
 from events.commit import Commit, Sighting
-from events.event import Millis
-from events.rules import RULES
 from events.subjects import CONTROL, FACTS
-from ops.production.deciders import all_deciders
-from ops.production.log.snapshots import image_of
+from ops.production.verification import Difference, OtherState, Verification
 from projections.amiss import Amiss
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
@@ -20,36 +15,12 @@ from projections.state_hash import state_hash
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
-from services.runtime.stored_message import Opened, Passed, open_message
+from services.runtime.stored_message import Passed, open_message
 
 Listener = Callable[[AnyEvent, LogPosition], None]
 Progress = Callable[[int, int], None]
 """Gets how many commits are folded, and of how many."""
 _PROGRESS_EVERY = 200
-
-
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision that comes out otherwise when it is decided again."""
-
-    partition: str
-    sequence: int
-    author: str
-    recorded: bytes
-    decided: bytes
-    at: Millis = 0
-    rules: str = ""
-    """The version of the rules under which it was decided."""
-    led: tuple[Entry, ...] = ()
-    """The inputs that were folded since the commit before."""
-
-
-class OtherState(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit that names another state than the one that the log leads to."""
-
-    sequence: int
-    author: str
-    recorded: str
-    folded: str
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +65,7 @@ def fold_partition(
     fold.control = Control(entries.get(CONTROL, ()))
     inputs = {name: found for name, found in entries.items() if name not in (partition, CONTROL)}
     feeds = _Feeds(fold, inputs)
-    again = _Again(inputs) if verify else None
+    again = Verification(inputs) if verify else None
     events = 0
     rules: dict[str, None] = {}
     commits = _behind(entries.get(partition, ()), began)
@@ -196,87 +167,6 @@ def _behind(entries: Sequence[Entry], sequence: int) -> Sequence[Entry]:
     return entries[max(sequence + 1 - entries[0].sequence, 0) :] if sequence and entries else entries
 
 
-class _Again:
-    """Decides commits again, each on the state that it was made on, and keeps those that come out differently.
-
-    A decider looks at what has changed, as it did then. Once in as many commits as there are workloads it looks at
-    everything, so that a workload that a service overlooked is found, at a cost in proportion to the log.
-    """
-
-    def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
-        self.differences: list[Difference] = []
-        self.other_states: list[OtherState] = []
-        self.verified = self.states = 0
-        self._inputs = inputs
-        self._since_all = 0
-        self._deciders = {one.name: one for one in all_deciders()}
-
-    def compare(self, fold: PartitionFold, entry: Entry, commit: Commit) -> bool:
-        """Decide one commit again; whether it is folded by that."""
-        if commit.author not in self._deciders:
-            return False
-        self.verified += 1
-        settled = dict(fold.settled)
-        recorded = encode_events(commit.events)
-        decided = encode_events(self._decide_again(fold, commit))
-        chained = (commit.base, commit.prev_hash) == (fold.base, fold.prev_hash)
-        if recorded == decided and chained and not self._hurried(fold, entry):
-            fold.settled_as_decided(entry.sequence, entry.data, commit)
-            return True
-        fold.rewind()
-        if recorded != decided:
-            self.differences.append(
-                Difference(
-                    partition=fold.partition,
-                    sequence=entry.sequence,
-                    author=commit.author,
-                    recorded=recorded,
-                    decided=decided,
-                    at=commit.at,
-                    rules=commit.rules,
-                    led=tuple(self._led(fold, settled, commit)),
-                )
-            )
-        return False
-
-    def compare_state(self, fold: PartitionFold, entry: Entry, commit: Commit) -> None:
-        """Hold the state behind a commit against the one that the commit names; other rules may hold it otherwise."""
-        if not commit.state_hash or commit.rules != RULES or self._hurried(fold, entry):
-            return
-        self.states += 1
-        found = hashlib.sha256(image_of(fold)).hexdigest()
-        if found != commit.state_hash:
-            other = OtherState(sequence=fold.base, author=commit.author, recorded=commit.state_hash, folded=found)
-            self.other_states.append(other)
-
-    def _hurried(self, fold: PartitionFold, entry: Entry) -> bool:
-        found = fold.opened(entry)
-        return isinstance(found, Opened) and bool(found.hurried)
-
-    def _decide_again(self, fold: PartitionFold, commit: Commit) -> list[Decision]:
-        """Fold the commit's inputs ahead, and ask its author again."""
-        fold.fold_ahead(commit.inputs)
-        self._since_all += 1
-        if self._since_all > len(fold.world.workloads):
-            self._since_all = 0
-            fold.world.review_all()
-        fold.world.advance(commit.at)
-        place = LogPosition(partition=fold.partition, sequence=commit.base + 1, at=commit.at)
-        return self._deciders[commit.author].decide(fold.world, place)
-
-    def _led(self, fold: PartitionFold, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
-        ends = dict(settled)
-        for run in commit.inputs:
-            stored = self._inputs.get(run.stream, ())
-            first = stored[0].sequence if stored else 0
-            yield from (
-                entry
-                for entry in stored[max(ends.get(run.stream, 0) + 1 - first, 0) : run.upto + 1 - first]
-                if not fold.control.skips(entry)
-            )
-            ends[run.stream] = run.upto
-
-
 def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
     """Hand each event of the log to a listener, in the order of time; those of one time in the order of their streams."""
     rows: list[tuple[int, str, int, int, AnyEvent]] = []
@@ -293,11 +183,6 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
             rows.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
     for at, name, sequence, _, event in sorted(rows, key=lambda one: one[:4]):
         listener(event, LogPosition(partition=name, sequence=sequence, at=at))
-
-
-def encode_events(events: Sequence[Decision]) -> bytes:
-    """The bytes by which decisions are compared."""
-    return b"\n".join(encode(event) for event in events)
 
 
 __all__ = ["Difference", "OtherState", "Replayed", "fold_partition", "listen"]

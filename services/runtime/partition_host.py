@@ -27,7 +27,7 @@ from services.runtime.log_port import Entry, Stream
 from services.runtime.partition_errors import InputsWrong, MessageHalts
 from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
-from services.runtime.partition_roles import Decider, Keeper, Observer
+from services.runtime.partition_roles import Decider, Keeper, Observer, Verifier
 from services.runtime.tracing import Tracer
 
 log = structlog.get_logger()
@@ -49,6 +49,7 @@ class PartitionHost:
         observers: Sequence[Observer] = (),
         fold: PartitionFold | None = None,
         keepers: Sequence[Keeper] = (),
+        verifier: Verifier | None = None,
         mark: Callable[[PartitionFold], str] = lambda _: "",
         window: AdmissionWindow | None = None,
         listed: asyncio.Event | None = None,
@@ -66,6 +67,7 @@ class PartitionHost:
         """Set when messages it has not read were removed: it can't go on, but a host that begins at a saved world can."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
         self._observers, self._keepers, self._mark = tuple(observers), tuple(keepers), mark
+        self._verifier = verifier
         self._whose = self._silent = 0
         """The index of the next decider, and how many in a row had nothing to decide about what is known."""
         self._known: tuple[int, tuple[InputRun, ...]] | None = None
@@ -205,7 +207,7 @@ class PartitionHost:
                 await self._await_input(entry, missing)
                 continue
             else:
-                self.fold.fold_commit(entry, commit)
+                (self._verifier or PartitionFold.fold_commit)(self.fold, entry, commit)
                 self._keep()
             self._commits.pop(0)
             folded = True
@@ -248,7 +250,8 @@ class PartitionHost:
             return True
         spoke = self.decides and self._silent < len(self.deciders)
         self._observe()
-        if not spoke:
+        if not spoke and self._verifier is None:
+            # Who decides again looks at what has changed when the commit comes, and not before.
             world.reviewed()
         return spoke
 

@@ -1,11 +1,13 @@
-"""The roles around a partition: deciders, and those that follow commits (keeper) and workloads (observer)."""
+"""The roles around a partition: deciders, and those that follow commits (keeper, verifier) and workloads (observer)."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from events.catalogue import Decision
+from events.commit import Commit
 from projections.log_position import LogPosition
 from projections.world import World
+from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
 
 
@@ -30,3 +32,6 @@ Keeper = Callable[[PartitionFold], None]
 
 Observer = Callable[[World, Sequence[str]], None]
 """Called after each turn with the keys of the workloads that something happened to."""
+
+Verifier = Callable[[PartitionFold, Entry, Commit], None]
+"""Folds a commit that was found on the partition, in place of `PartitionFold.fold_commit`, which raises what this may raise."""

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from ops.production.deploy.chart import chart_files, manifest_files
+from ops.files.yaml_text import yaml_text
+from ops.production.deploy.chart import HEAD, chart_files, for_operator, manifest_files
 from ops.production.deploy.monitoring import monitoring_files
 
 FOLDER = Path(__file__).parent
@@ -10,7 +11,11 @@ FOLDER = Path(__file__).parent
 
 def folders() -> dict[str, dict[str, str]]:
     """By folder, each file's text by its path there."""
-    return {"chart": chart_files(), "manifests": manifest_files(), "alerts_and_boards": monitoring_files()}
+    return {
+        "chart": chart_files(),
+        "manifests": manifest_files(),
+        "alerts_and_boards": {**monitoring_files(), "operator.yaml": HEAD + yaml_text(for_operator())},
+    }
 
 
 def main() -> None:

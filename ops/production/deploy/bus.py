@@ -74,6 +74,7 @@ USERS = (
     User(name="accountant", publishes=(commit_subject(DEVICE_PARTITION, "accountant"),), saves=(DEVICE_PARTITION,)),
     User(name="applier", publishes=_facts_of("applier", CLUSTER)),
     User(name="visibility"),
+    User(name="verifier"),
     User(name="console"),
     User(name="reader"),
     User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),

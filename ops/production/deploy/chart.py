@@ -11,7 +11,16 @@ from ops.files.yaml_text import yaml_text
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
-from ops.production.deploy.deployments import console, pod_monitor, services, streams_job, visibility, webhook
+from ops.production.deploy.deployments import (
+    console,
+    pod_monitor,
+    service_monitor,
+    services,
+    streams_job,
+    verifier,
+    visibility,
+    webhook,
+)
 from ops.production.deploy.monitoring import prometheus_rule
 from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
@@ -57,7 +66,9 @@ CHOICES: JsonObject = {
         "groupPrefix": "",
     },
     "networkPolicies": True,
+    "verifier": False,
     "podMonitor": False,
+    "serviceMonitor": False,
     "prometheusRule": False,
     "traces": {"endpoint": "", "ratio": "1.0", "egress": []},
     "roles": {"create": True, "prefix": "kuelog"},
@@ -120,9 +131,11 @@ PARTS = (
     Part(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
     Part(name="visibility", build=visibility, when="visibility"),
     Part(name="console", build=console, when="console.enabled"),
+    Part(name="verifier", build=verifier, when="verifier"),
     Part(name="network", build=policies, when="networkPolicies"),
     Part(name="roles", build=roles, when="roles.create"),
     Part(name="pod-monitor", build=pod_monitor, when="podMonitor"),
+    Part(name="service-monitor", build=service_monitor, when="serviceMonitor"),
     Part(name="prometheus-rule", build=prometheus_rule, when="prometheusRule"),
 )
 
@@ -164,6 +177,12 @@ def manifests(
     }
     found = {"namespace": [home], **({"nats": servers(slots)} if bus else {})}
     return {**found, **{part.name: part.build(slots) for part in PARTS if part.chosen(slots)}}
+
+
+def for_operator() -> list[JsonObject]:
+    """What Prometheus's operator is given beside the plain manifests: where metrics are, and the alerts."""
+    slots = Chosen(CHOICES, NAMESPACE)
+    return [*service_monitor(slots), *prometheus_rule(slots)]
 
 
 def manifest_files() -> dict[str, str]:

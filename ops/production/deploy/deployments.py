@@ -12,7 +12,7 @@ from ops.production.deploy.permissions import (
     visibility_access,
 )
 from ops.production.visibility.api import GROUP, VERSIONS
-from ops.production.wiring import SERVICES
+from ops.production.wiring import SERVICES, VERIFIER
 
 METRICS, HEALTH, HTTPS = 8080, 8081, 9443
 CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
@@ -41,36 +41,74 @@ def labels(service: str) -> dict[str, str]:
 
 def services(values: ChartValues) -> list[JsonObject]:
     """The services on the bus: account, Deployment and budget of each."""
-    found: list[JsonObject] = [_configuration(values)]
-    for service in SERVICES:
-        watches = ["--config", CONFIGURATION] if service == "watcher" else []
-        health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
-        args = ["run", service, *health, *_METRICS, "--witness", "/var/lib/kuelog", *watches]
-        container = container_of(values, service, args)
-        container["env"] = [*bus_address(values, service), *_collector(values)]
-        container["ports"] = [
-            {"name": "health", "containerPort": HEALTH},
-            {"name": "metrics", "containerPort": METRICS},
-        ]
-        container.update(_probes("health", "HTTP"))
-        container["volumeMounts"].append({"name": "witness", "mountPath": "/var/lib/kuelog"})
-        container["volumeMounts"].append(_TOKEN_MOUNT)
-        found.extend(
-            _deployed(values, service, container, [values.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True)
-        )
+    return [_configuration(values), *(one for service in SERVICES for one in _service_on_bus(values, service))]
+
+
+def verifier(values: ChartValues) -> list[JsonObject]:
+    """Who decides again what the services decide: one is enough, for it says nothing that anybody waits for."""
+    found = _service_on_bus(values, VERIFIER)
+    for one in found:
+        if one["kind"] == "Deployment":
+            one["spec"]["replicas"] = 1
     return found
+
+
+def _service_on_bus(values: ChartValues, service: str) -> list[JsonObject]:
+    watches = ["--config", CONFIGURATION] if service == "watcher" else []
+    health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
+    args = ["run", service, *health, *_METRICS, "--witness", "/var/lib/kuelog", *watches]
+    container = container_of(values, service, args)
+    container["env"] = [*bus_address(values, service), *_collector(values)]
+    container["ports"] = [
+        {"name": "health", "containerPort": HEALTH},
+        {"name": "metrics", "containerPort": METRICS},
+    ]
+    container.update(_probes("health", "HTTP"))
+    container["volumeMounts"].append({"name": "witness", "mountPath": "/var/lib/kuelog"})
+    container["volumeMounts"].append(_TOKEN_MOUNT)
+    return _deployed(values, service, container, [values.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True)
+
+
+def service_monitor(values: ChartValues) -> list[JsonObject]:
+    """How Prometheus finds all who serve metrics where its operator is and takes no PodMonitors: by a Service of all of them.
+
+    Who is not ready is found as well: it tells why. Pods without a port of that name have no endpoint.
+    """
+    service: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kuelog-metrics", "namespace": values.namespace, "labels": labels("metrics")},
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {_LABEL: "kuelog"},
+            "ports": [{"name": "metrics", "port": METRICS, "targetPort": "metrics"}],
+        },
+    }
+    spec: JsonObject = {
+        "selector": {"matchLabels": labels("metrics")},
+        # The component of each pod, as all of them stand behind one Service.
+        "podTargetLabels": [_PART],
+        "endpoints": [_scraped()],
+    }
+    meta = {"name": "kuelog", "namespace": values.namespace}
+    monitor = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": meta, "spec": spec}
+    return [service, monitor]
 
 
 def pod_monitor(values: ChartValues) -> list[JsonObject]:
     """How Prometheus finds all who serve metrics, where its operator is; labels stay as they are told."""
-    endpoint = {
+    spec = {"selector": {"matchLabels": {_LABEL: "kuelog"}}, "podMetricsEndpoints": [_scraped()]}
+    meta = {"name": "kuelog", "namespace": values.namespace}
+    return [{"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": meta, "spec": spec}]
+
+
+def _scraped() -> JsonObject:
+    return {
         "port": "metrics",
         "honorLabels": True,
         "authorization": {"credentials": {"name": TOKEN_SECRET, "key": "token"}},
     }
-    spec = {"selector": {"matchLabels": {_LABEL: "kuelog"}}, "podMetricsEndpoints": [endpoint]}
-    meta = {"name": "kuelog", "namespace": values.namespace}
-    return [{"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": meta, "spec": spec}]
 
 
 def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:

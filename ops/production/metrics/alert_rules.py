@@ -134,6 +134,8 @@ ALERTS = (
     _alert(_W, "KuelogStreamFilling", 30, f"{_FILLED} > 0.8", "A stream is 80 % full", "[What fills up](#what-fills-up): why is it not rolled?"),
     _alert(_C, "KuelogStreamFullSoon", 30, f"{once('kuelog_log_days_until_full')} < 1 and on (stream) {_FILLED} > 0.5", "A stream is more than half full, and full within a day", "[What fills up](#what-fills-up). When it is full nothing is admitted"),
     _alert(_W, "KuelogWitnessOld", 5, "time() - kuelog_witness_timestamp_seconds > 300", "The witness has taken no note for five minutes", "`/readyz` says why: its volume, its key, or the bus"),
+    _alert(_C, "KuelogReplayDiffers", 0, f"{once('kuelog_replay_differences')} > 0", "A decision on the log comes out otherwise when it is decided again", "Stop upgrades. The verifier's log names stream and sequence; `kuelog replay --verify` shows the difference and the facts that led there ([replays](#replays))"),
+    _alert(_W, "KuelogReplayBehind", 5, "time() - kuelog_replay_verified_timestamp_seconds > 3600", "The verifier has not been at the end of the log for an hour", "`/readyz` of the verifier first; `kuelog_replay_verified_total` says whether it moves. Nothing waits for it"),
     _alert(_C, "KuelogAmiss", 0, f"{grown('kuelog_amiss_messages')} > 0", "Somebody stored what is not his to say, or with a wrong time", "[Amiss](#amiss)"),
     _alert(_W, "KuelogQuarantined", 0, f"{grown('kuelog_quarantined_messages')} > 0", "Somebody had a message skipped", "`kuelog log show --type Quarantined` says who and why"),
     _alert(_C, "KuelogGivenBack", 0, f"{grown('kuelog_given_back_messages')} > 0", "The bus had lost messages that it had acknowledged", "They are stored again. Look at its disk and at `sync_interval`"),

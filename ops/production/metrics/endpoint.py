@@ -24,6 +24,7 @@ from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
+from ops.production.metrics.verifications import VerificationMetrics
 from ops.production.wiring import Running
 from projections.world import World
 
@@ -144,8 +145,12 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
         others += [QueueMetrics(running.world_of_queues, running.ports.clock.now), CounterMetrics(follower)]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
 
+    verified = VerificationMetrics(running)
+
     async def asked() -> Sequence[Collector]:
-        return (ServiceMetrics(running, await fold_positions(running)),)
+        found = await fold_positions(running)
+        verified.look(found)
+        return (ServiceMetrics(running, found), verified)
 
     why_not = partial(not_yet, running, follower)
     app = metrics_app(cards, at.token, running.filled, *others, not_yet=why_not, asked=asked)

@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from events.subjects import FACTS
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
-from ops.production.wiring import SERVICES, Running
+from ops.production.wiring import SERVICES, VERIFIER, Running
 from services.runtime.control_log import AHEAD
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
@@ -15,8 +15,8 @@ from services.runtime.log_port import Stream
 _OF_CARDS = ("accountant",)
 _FOLD_NOTHING = ("watcher",)
 FOLDING = {
-    PARTITION: (*(one for one in SERVICES if one not in (*_FOLD_NOTHING, *_OF_CARDS)), "visibility"),
-    DEVICE_PARTITION: _OF_CARDS,
+    PARTITION: (*(one for one in SERVICES if one not in (*_FOLD_NOTHING, *_OF_CARDS)), "visibility", VERIFIER),
+    DEVICE_PARTITION: (*_OF_CARDS, VERIFIER),
 }
 """The services that read the fold of each partition."""
 _DEADLINE_S = 2.0

@@ -18,7 +18,8 @@ This page is made by `python -m ops.production.metrics`; names and labels are ad
 * `+Inf` is no limit, `NaN` the share of a queue of weight 0 that borrows. CPU is in cores, memory in bytes as it was asked for, and
   what HAMi counts in MiB (`nvidia.com/gpumem`) in the units of its resource.
 * Let Prometheus keep the labels: metrics of local queues and pods have a `namespace` of their own, which becomes
-  `exported_namespace` without `honorLabels: true`. The PodMonitor of the chart (`podMonitor: true`) says so.
+  `exported_namespace` without `honorLabels: true`. PodMonitor and ServiceMonitor of the chart (`podMonitor: true`,
+  `serviceMonitor: true`) say so.
 * No label names a workload, a pod or a user, but for HAMi's of pods. A scrape costs as much as who waits and runs: it looks at each once.
 
 ## <a id="counters"></a>Counters

@@ -19,7 +19,7 @@ from ops.production.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, 
 from ops.production.deploy.permissions import ON_CLUSTER
 from ops.production.kubernetes.client import path_of
 from ops.production.process.span_exporter import exports
-from ops.production.wiring import SERVICES
+from ops.production.wiring import SERVICES, VERIFIER
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN, kinds_of
 from services.runtime.cluster_port import ObjectConflict, Resource
 from tests.places import ROOT
@@ -38,8 +38,8 @@ CONSOLE: JsonObject = {**CHOICES["console"], "enabled": True}
 
 
 def of(kind: str, values: list[JsonObject] | None = None) -> list[JsonObject]:
-    """All objects of a kind, those of the console too."""
-    return [one for one in values or every(console=CONSOLE) if one["kind"] == kind]
+    """All objects of a kind, those of the console and the verifier too."""
+    return [one for one in values or every(console=CONSOLE, verifier=True) if one["kind"] == kind]
 
 
 def key(value: JsonObject) -> tuple[str, str, str]:
@@ -93,6 +93,9 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     watched = manifests({**CHOICES, "podMonitor": True})["pod-monitor"]
     assert filled(files["templates/pod-monitor.yaml"]) == watched
     assert watched[0]["spec"]["podMetricsEndpoints"][0]["honorLabels"] is True
+    again = manifests({**CHOICES, "verifier": True})["verifier"]
+    assert filled(files["templates/verifier.yaml"]) == again
+    assert [one["spec"]["replicas"] for one in again if one["kind"] == "Deployment"] == [1]
     assert "console" not in plain
     seen = manifests({**CHOICES, "console": {**CONSOLE, "access": "proxy", "userPrefix": "oidc:"}})["console"]
     assert [one["kind"] for one in seen] == [one["kind"] for one in filled(files["templates/console.yaml"])]
@@ -102,6 +105,26 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     alerts = manifests({**CHOICES, "prometheusRule": True})["prometheus-rule"]
     assert filled(files["templates/prometheus-rule.yaml"]) == alerts
     assert "{{" not in str(alerts), "Helm would take it for its own"
+
+
+def test_prometheus_s_operator_finds_all_who_serve_metrics_behind_one_service_also_while_they_are_not_ready() -> None:
+    service, monitor = manifests({**CHOICES, "serviceMonitor": True})["service-monitor"]
+    assert filled(chart_files()["templates/service-monitor.yaml"]) == [service, monitor]
+    assert "service-monitor" not in manifests()
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    [endpoint], [port] = monitor["spec"]["endpoints"], service["spec"]["ports"]
+    assert (endpoint["port"], endpoint["honorLabels"]) == (port["name"], True)
+    assert service["spec"]["publishNotReadyAddresses"] is True, "who is halted says so"
+    found = every(console=CONSOLE, verifier=True)
+    for one in of("Deployment", found):
+        template = one["spec"]["template"]
+        assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+        served = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
+        assert served.get(port["targetPort"], port["port"]) == port["port"]
+        silent = one["metadata"]["name"] in ("kuelog-webhook", "kuelog-console")
+        assert (port["targetPort"] in served) is not silent, "the visibility API tells as well"
+    given = [one["kind"] for one in yaml.safe_load_all(folders()["alerts_and_boards"]["operator.yaml"])]
+    assert given == ["Service", "ServiceMonitor", "PrometheusRule"]
 
 
 def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_by_default() -> None:
@@ -123,7 +146,13 @@ def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_
 @pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")
 @pytest.mark.parametrize(
     "settings",
-    [[], ["certManager=true"], ["console.enabled=true"], ["image.tag=007", "replicas=3", "networkPolicies=false"]],
+    [
+        [],
+        ["certManager=true"],
+        ["console.enabled=true"],
+        ["verifier=true", "serviceMonitor=true"],
+        ["image.tag=007", "replicas=3", "networkPolicies=false"],
+    ],
 )
 def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[str]) -> None:
     chart = tmp_path / "kuelog"
@@ -157,12 +186,13 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
 
 def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
     found = {one["metadata"]["name"]: one for one in of("Deployment")}
-    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility", "console")}
+    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility", "console", VERIFIER)}
     budgets = {one["metadata"]["name"]: one["spec"] for one in of("PodDisruptionBudget")}
     for name, one in found.items():
         spec = one["spec"]
         pod = spec["template"]["spec"]
-        assert spec["replicas"] == (1 if name == "kuelog-console" else 2), "sessions of browsers live in one process"
+        # Sessions of browsers live in one process, and nobody waits for the verifier.
+        assert spec["replicas"] == (1 if name in ("kuelog-console", "kuelog-verifier") else 2)
         assert budgets[name]["selector"] == spec["selector"]
         assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -201,7 +231,7 @@ def test_the_watcher_cannot_write_and_nobody_may_do_everything() -> None:
 
 
 def test_each_binding_leads_from_a_role_that_is_there_to_an_account_that_is_there() -> None:
-    there = {key(one) for one in every(console=CONSOLE)}
+    there = {key(one) for one in every(console=CONSOLE, verifier=True)}
     for one in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         space = one["metadata"].get("namespace", "")
         assert (one["roleRef"]["kind"], space, one["roleRef"]["name"]) in there
@@ -268,7 +298,9 @@ def place_of(value: JsonObject) -> Resource:
 
 @pytest.mark.any_cluster
 @pytest.mark.parametrize(
-    "choices", [{}, {"networkPolicies": False, "replicas": 3, "console": CONSOLE}], ids=["default", "chosen"]
+    "choices",
+    [{}, {"networkPolicies": False, "replicas": 3, "console": CONSOLE, "verifier": True}],
+    ids=["default", "chosen"],
 )
 async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: JsonObject) -> None:
     await checked(cluster, every(**choices))

@@ -111,6 +111,10 @@ CASES: dict[str, tuple[Series, Series]] = {
         {BYTES: at(20), LIMIT: at(100), DAYS: at(0.5)},
     ),
     "KuelogWitnessOld": level("kuelog_witness_timestamp_seconds", END * 60 - 1000, END * 60 - 100),
+    "KuelogReplayDiffers": level('kuelog_replay_differences{partition="LOG_0",what="decision"}', 1, 0),
+    "KuelogReplayBehind": level(
+        'kuelog_replay_verified_timestamp_seconds{partition="LOG_0"}', END * 60 - 5000, END * 60 - 3000
+    ),
     "KuelogAmiss": grew('kuelog_amiss_messages{stream="FACTS",what="author",author="applier"}'),
     "KuelogQuarantined": grew('kuelog_quarantined_messages{stream="FACTS"}'),
     "KuelogGivenBack": grew('kuelog_given_back_messages{stream="FACTS"}'),

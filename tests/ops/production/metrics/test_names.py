@@ -41,6 +41,8 @@ from ops.production.metrics.page import page
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
+from ops.production.metrics.verifications import VerificationMetrics
+from ops.production.verification import RunningVerification
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
 from services.runtime.appends import Appends
@@ -126,6 +128,7 @@ def serving() -> Any:
 def families(story: CountedStory) -> dict[str, Metric]:
     follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story)))
     running = cast(Any, SimpleNamespace(hosts={}, control=Control(), given_back={}))
+    verifying = cast(Any, SimpleNamespace(verifications={PARTITION: RunningVerification(PARTITION)}))
     told: dict[str, Metric] = {}
     for collector in (
         QueueMetrics(lambda: story.world, lambda: story.at),
@@ -134,6 +137,7 @@ def families(story: CountedStory) -> dict[str, Metric]:
         BuildMetrics(),
         AlarmMetrics(running),
         ServiceMetrics(serving(), POSITIONS),
+        VerificationMetrics(verifying),
         CapacityMetrics([StreamFill(stream="LOG_0", bytes=1, limit=2, days=3.0)]),
     ):
         for family in collector.collect():
