@@ -275,6 +275,10 @@ class Running:
         ]
         return list(dict.fromkeys(filter(None, found)))
 
+    def trace_of(self, uid: str) -> str:
+        """The id of the trace of a workload where this process exports it, else empty."""
+        return self._tracer.trace_of(uid)
+
     @property
     def given_back(self) -> dict[str, int]:
         """By stream, how many messages that the bus had lost were stored in it again from here."""

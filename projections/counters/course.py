@@ -25,6 +25,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
 
     local_queue: str
     """`namespace/name`."""
+    uid: str = ""
+    """Of the workload; empty where it was stored by a version that did not keep it."""
     priority_class: str = ""
     created_at: Millis = 0
     alone: bool = False
@@ -70,6 +72,7 @@ def submitted(event: WorkloadSubmitted) -> Course:
     return _course(
         Course(
             local_queue=local_queue_of(event.workload, event.spec.queue),
+            uid=event.uid,
             priority_class=class_of(event.spec.priority_class),
             created_at=event.created_at,
             alone=event.owner is not None and event.owner.is_pod,
@@ -85,6 +88,7 @@ def sliced(event: WorkloadSliceSubmitted) -> Course:
     """A slice of an elastic job that was just made."""
     return Course(
         local_queue=local_queue_of(event.workload, event.spec.queue),
+        uid=event.uid,
         priority_class=class_of(event.spec.priority_class),
         created_at=event.created_at,
     )
@@ -96,6 +100,7 @@ def course_of(workload: Workload) -> Course:
     return _course(
         Course(
             local_queue=workload.local_queue,
+            uid=workload.uid,
             priority_class=class_of(workload.spec.priority_class),
             created_at=workload.created_at,
             alone=workload.owner is not None and workload.owner.is_pod,

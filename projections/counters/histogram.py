@@ -31,11 +31,15 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
     """All durations together."""
 
     def observed(self, bounds: Bounds, took: Millis) -> "Histogram":
-        """With one more; a duration is never below nothing, whatever clocks say."""
-        took = max(took, 0)
+        """With one more."""
         counts = list(self.counts)
-        counts[bisect_left(bounds, took)] += 1
-        return Histogram(tuple(counts), self.total + took)
+        counts[bucket_of(bounds, took)] += 1
+        return Histogram(tuple(counts), self.total + max(took, 0))
+
+
+def bucket_of(bounds: Bounds, took: Millis) -> int:
+    """The bucket that a duration falls into; a duration is never below nothing, whatever clocks say."""
+    return bisect_left(bounds, max(took, 0))
 
 
 def empty(bounds: Bounds) -> Histogram:

@@ -37,7 +37,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.counters.course import Course, class_of, course_of, local_queue_of, sliced, submitted, taken_over
-from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, empty
+from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, bucket_of, empty
 from projections.object_versions import Known, Versions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
@@ -74,6 +74,14 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     slices: dict[str, str] = {}
 
 
+class Observation(msgspec.Struct, frozen=True, gc=False):
+    """What a histogram counted last in one of its buckets: of which workload, how long it took, and when that was."""
+
+    uid: str
+    took: Millis
+    at: Millis
+
+
 class QueueCounters:
     """The counters as of some place on the log; whatever is folded behind `settle` can be taken back."""
 
@@ -81,6 +89,8 @@ class QueueCounters:
         self.trail = Trail()
         self.counts: dict[Series, int] = {}
         self.times: dict[Series, Histogram] = {}
+        self.latest: dict[tuple[Series, int], Observation] = {}
+        """The last observation of a workload in each bucket, since this was made: an example of what is counted there."""
         self._courses: dict[str, Course] = {}
         self._slices = SliceChains(self.trail)
         self._cohorts: dict[str, str] = {}
@@ -200,7 +210,7 @@ class QueueCounters:
         )
         self._put(key, course)
         self._count_both("quota_reserved_workloads_total", course, course.priority_class)
-        self._took_both("quota_reserved_wait_time_seconds", course, at - course.queued_at, course.priority_class)
+        self._took_both("quota_reserved_wait_time_seconds", course, course.queued_at, at)
 
     def _admit(self, key: str, course: Course, cluster_queue: str, at: Millis) -> None:
         reserved = course.reserved_at
@@ -209,9 +219,9 @@ class QueueCounters:
         self._put(key, course)
         named = course.priority_class
         self._count_both("admitted_workloads_total", course, named)
-        self._took_both("admission_wait_time_seconds", course, at - course.queued_at, named)
+        self._took_both("admission_wait_time_seconds", course, course.queued_at, at)
         if course.checked and reserved is not None:
-            self._took_both("admission_checks_wait_time_seconds", course, at - reserved, named)
+            self._took_both("admission_checks_wait_time_seconds", course, reserved, at)
         for cohort in self._above(cluster_queue):
             self._count("kueue_cohort_subtree_admitted_workloads_total", cohort, named)
 
@@ -223,9 +233,8 @@ class QueueCounters:
             return
         self._put(key, replace(course, ready_at=at))
         if self._settings.get(_UNTIL_READY, False):
-            named = course.priority_class
-            self._took_both("ready_wait_time_seconds", course, at - course.queued_at, named)
-            self._took_both("admitted_until_ready_wait_time_seconds", course, at - course.admitted_at, named)
+            self._took_both("ready_wait_time_seconds", course, course.queued_at, at)
+            self._took_both("admitted_until_ready_wait_time_seconds", course, course.admitted_at, at)
 
     def _evict(self, key: str, course: Course, reason: str, cause: str, at: Millis) -> None:
         once = (reason, cause) not in course.evictions
@@ -256,7 +265,7 @@ class QueueCounters:
         self._put(key, replace(course, finished=True, reserved_at=None))
         self._count_both("finished_workloads_total", course, course.priority_class)
         if course.first_admitted_at is not None:
-            self._took_both("execution_time_seconds", course, at - course.first_admitted_at, course.priority_class)
+            self._took_both("execution_time_seconds", course, course.first_admitted_at, at)
 
     def _attempted(self, events: Sequence[AnyEvent]) -> None:
         if any(isinstance(event, QuotaReserved) for event in events):
@@ -290,9 +299,16 @@ class QueueCounters:
         self._count(f"kueue_{what}", course.cluster_queue, *labels)
         self._count(f"kueue_local_queue_{what}", *_name_and_namespace(course), *labels)
 
-    def _took_both(self, what: str, course: Course, took: Millis, *labels: str) -> None:
-        self._took(f"kueue_{what}", took, course.cluster_queue, *labels)
-        self._took(f"kueue_local_queue_{what}", took, *_name_and_namespace(course), *labels)
+    def _took_both(self, what: str, course: Course, since: Millis, at: Millis) -> None:
+        """How long something took of a workload, by its queues and priority class, with itself as the latest example."""
+        seen = Observation(course.uid, max(at - since, 0), at)
+        cluster = (f"kueue_{what}", course.cluster_queue, course.priority_class)
+        local = (f"kueue_local_queue_{what}", *_name_and_namespace(course), course.priority_class)
+        for name, *labels in (cluster, local):
+            self._took(name, at - since, *labels)
+            if course.uid:
+                place = (name, *labels), bucket_of(BOUNDS.get(name, HOURS), seen.took)
+                self.trail.put(self.latest, place, seen)
 
     def so_far(self) -> CountedSoFar:
         """All of it, to be stored; nothing may be folded that can still be taken back."""

@@ -46,6 +46,10 @@ class Tracer(Protocol):
         """Close the trace of a workload whose job was started for the first time: its first span begins at its creation."""
         ...
 
+    def trace_of(self, uid: str) -> str:
+        """The id of the trace of a workload, by the UID of that; empty where it is not exported."""
+        ...
+
 
 class NoTracer:
     """Opens no span, for where nobody collects them."""
@@ -70,3 +74,8 @@ class NoTracer:
 
     def started(self, workload: Workload) -> None:
         """No span."""
+
+    def trace_of(self, uid: str) -> str:
+        """No trace."""
+        del uid
+        return ""

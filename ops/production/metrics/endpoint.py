@@ -142,7 +142,10 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     others: list[Collector] = [AlarmMetrics(running), BuildMetrics()]
     follower = CountersFollower(running) if TELLS_QUEUES in running.services else None
     if follower is not None:
-        others += [QueueMetrics(running.world_of_queues, running.ports.clock.now), CounterMetrics(follower)]
+        others += [
+            QueueMetrics(running.world_of_queues, running.ports.clock.now),
+            CounterMetrics(follower, running.trace_of),
+        ]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
 
     verified = VerificationMetrics(running)

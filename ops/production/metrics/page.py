@@ -37,7 +37,9 @@ otherwise. An exported count never gets smaller then, and is right again with th
 `kuelog_appends_total`, `kuelog_append_seconds` and `kuelog_applied_total` are not on the log and begin with each process, and
 `kuelog_commits_total` and `kuelog_events_total` where counting was saved by a version that did not have them yet.
 
-Histograms have Kueue's buckets, so that `histogram_quantile` over clusters of both is right.
+Histograms have Kueue's buckets, so that `histogram_quantile` over clusters of both is right. Those of waits and of execution have as
+exemplar of each bucket the workload that was counted there last (`workload_uid`), and its trace where [traces](traces.md) are exported
+(`trace_id`), for whoever fetches OpenMetrics. Prometheus stores exemplars with `--enable-feature=exemplar-storage`.
 
 """
 

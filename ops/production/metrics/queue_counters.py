@@ -1,16 +1,22 @@
 """Kueue's counters and histograms as Prometheus metrics, and how much was said on the partition of the queues."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_follower import CountersFollower
-from ops.production.metrics.families import by_name, counter, histogram
+from ops.production.metrics.families import by_name, counter, histogram, in_seconds
 from ops.production.metrics.names import KUEUE, Kind
 from projections.counters.histogram import HOURS, Histogram
-from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, QueueCounters, Series
+from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, Observation, QueueCounters, Series
+
+
+def _untraced(uid: str) -> str:
+    del uid
+    return ""
 
 
 class CounterMetrics(Collector):
@@ -21,10 +27,11 @@ class CounterMetrics(Collector):
     counter that went back would be taken for one that began anew.
     """
 
-    def __init__(self, follower: CountersFollower) -> None:
-        self._follower = follower
+    def __init__(self, follower: CountersFollower, trace_of: Callable[[str], str] = _untraced) -> None:
+        self._follower, self._trace_of = follower, trace_of
         self._counts: dict[Series, int] = {}
         self._times: dict[Series, Histogram] = {}
+        self._latest: dict[Series, dict[int, Observation]] = {}
 
     def describe(self) -> Iterator[Metric]:
         """Nothing beforehand: a collector is made for each registry anew."""
@@ -45,7 +52,9 @@ class CounterMetrics(Collector):
                 yield counter(one.name, rows)
             elif one.kind is Kind.HISTOGRAM:
                 bounds = BOUNDS.get(one.name, HOURS)
-                yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in times.get(one.name, ())])
+                found = times.get(one.name, ())
+                exemplars = {s[1:]: self._exemplars(s) for s in found}
+                yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in found], exemplars)
         for name in (COMMITS, EVENTS):
             yield counter(name, [((PARTITION, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
 
@@ -56,3 +65,15 @@ class CounterMetrics(Collector):
             told = self._times.get(series)
             if told is None or sum(times.counts) >= sum(told.counts):
                 self._times[series] = times
+        for (series, bucket), seen in counters.latest.items():
+            if series in self._times:
+                self._latest.setdefault(series, {})[bucket] = seen
+
+    def _exemplars(self, series: Series) -> dict[int, Exemplar]:
+        """By bucket the workload that was counted there last, and its trace where that is exported."""
+        found: dict[int, Exemplar] = {}
+        for bucket, seen in self._latest.get(series, {}).items():
+            traced = self._trace_of(seen.uid)
+            labels = ({"trace_id": traced} if traced else {}) | {"workload_uid": seen.uid}
+            found[bucket] = Exemplar(labels, in_seconds(seen.took), in_seconds(seen.at))
+        return found

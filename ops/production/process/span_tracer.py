@@ -129,6 +129,11 @@ class SpanTracer:
             start_time=min(workload.created_at * _NANOS_PER_MILLI, now),
         ).end(now)
 
+    def trace_of(self, uid: str) -> str:
+        """The id of the trace of a workload; empty where it is not exported, or this one is not sampled."""
+        root = self._root(uid) if self._exports and uid else None
+        return trace.format_trace_id(root.trace_id) if root is not None and root.trace_flags.sampled else ""
+
     @contextmanager
     def _span(
         self,

@@ -214,6 +214,24 @@ def test_what_is_told_reads_as_open_metrics() -> None:
     assert {"kueue_admitted_workloads", "kueue_admission_wait_time_seconds", "hami_gpu_shared_count"} <= found
 
 
+def test_waits_have_the_workload_that_was_counted_last_as_their_exemplar_and_its_trace_where_that_is_exported() -> None:
+    story = everything()
+    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story)))
+    uids = {one.uid for one in story.world.workloads.values()}
+    for traced in ("4bf92f3577b34da6a3ce929d0e0e4736", ""):
+        found = registry_of(lambda: None, (), [CounterMetrics(follower, lambda _uid, traced=traced: traced)])
+        told = {one.name: one for one in text_string_to_metric_families(as_openmetrics(found).decode())}
+        for name in ("kueue_admission_wait_time_seconds", "kueue_local_queue_quota_reserved_wait_time_seconds"):
+            exemplars = [one.exemplar for one in told[name].samples if one.exemplar is not None]
+            assert exemplars
+            for sample in told[name].samples:
+                if sample.exemplar is not None:
+                    assert sample.exemplar.labels.get("trace_id", "") == traced
+                    assert sample.exemplar.labels["workload_uid"] in uids
+                    assert sample.exemplar.value <= float(sample.labels["le"]), "in the bucket in which it was counted"
+        assert "workload_uid" not in as_text(found).decode()
+
+
 def test_an_append_whose_trace_is_exported_is_an_exemplar_in_open_metrics_and_not_in_plain_text() -> None:
     running = serving()
     with running.hosts[PARTITION].appends.timed("admitter", "4bf92f3577b34da6a3ce929d0e0e4736"):

@@ -91,6 +91,7 @@ async def test_one_trace_leads_from_the_creation_of_a_job_over_all_commits_to_it
     [root] = [one for one in collector.spans if one.name == "start workload"]
     spans = [one for one in collector.spans if one.trace == root.trace and one is not root]
     assert root.attributes["kuelog.workload.uid"] == uid and not root.parent
+    assert {one.trace_of(uid) for one in tracers.values()} == {root.trace}, "the id that exemplars of waits name"
     assert root.begin <= min(one.begin for one in spans) < root.end
     assert {one.parent for one in spans} == {root.id}
     assert {(one.service, one.name) for one in spans} >= {
