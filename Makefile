@@ -7,7 +7,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate fuzz chaos coverage mutants bench lock clean
+.PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -49,6 +49,9 @@ screenshots: $(READY) ## take the pictures of the README from what `make demo` h
 
 simulate: $(READY) ## play ten thousand histories with faults in virtual time, and hold them against the laws
 	@$(BIN)/kuelog simulate --seeds 1-10000
+
+months: $(READY) ## bill a thousand short months with wrong clocks and late facts, and hold every row against an auditor's own sums
+	@$(BIN)/python -m tests.laws.months
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws
 	@$(BIN)/python -m tests.chaos

@@ -72,10 +72,9 @@ class CardSide:
         slice_.kind = kind
         slice_.began = cause if slice_.began is not None else None
 
-    def held(self, card: str, key: SliceKey) -> CardUse | None:
+    def held(self, card: str, key: SliceKey) -> Open | None:
         """What is open under a key."""
-        slice_ = self._open.get(card, {}).get(key)
-        return slice_.use if slice_ is not None else None
+        return self._open.get(card, {}).get(key)
 
     def see_node(self, node: NodeObserved, cause: Cause) -> None:
         """A node stands so."""

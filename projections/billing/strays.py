@@ -133,16 +133,17 @@ class Strays:
 
     def _open(self, card: str, owner: str, extra: CardUse, kind: LineKind, cause: Cause) -> None:
         key: SliceKey = (owner, 0, "", 0, card)
-        if extra == (self._cards.held(card, key) or IDLE):
+        name = owner.removeprefix(POD)
+        own = Holder(tenant=name.partition("/")[0], workload=owner, job=name, owner_kind="Pod")
+        holder, open_ = self._holders.get(owner, own), self._cards.held(card, key)
+        if (extra, holder) == ((open_.use, open_.holder) if open_ is not None else (IDLE, holder)):
             self._cards.rename(card, key, kind, cause)
             return
         self._cards.close(card, key, cause)
         if extra != IDLE:
-            name = owner.removeprefix(POD)
-            own = Holder(tenant=name.partition("/")[0], workload=owner, job=name, owner_kind="Pod")
             slice_ = Open(
                 kind=kind,
-                holder=self._holders.get(owner, own),
+                holder=holder,
                 flavor="",
                 pod_set="",
                 index=0,

@@ -285,6 +285,20 @@ def test_a_workload_pays_once_where_its_pod_got_another_card() -> None:
     assert kinds == [(LineKind.ELSEWHERE, 6000, 7000), (LineKind.UNRESERVED, 7000, 8000)], "nothing is missing any more"
 
 
+def test_what_a_pod_held_before_its_workload_was_reserved_cards_is_on_its_queue_s_account_from_then_on() -> None:
+    second = replace(CARD, uuid="GPU-2", index=1)
+    pod = PodObserved(
+        namespace="team", name="p", uid="p", node="n", phase="Running", workload=KEY,
+        shares=((replace(SHARE, uuid="GPU-2"),),),
+    )  # fmt: skip
+    both = DevicesRegistered(node="n", cards=(CARD, second))
+    ledger = told(both, SUBMITTED, pod, RESERVED, ADMITTED, replace(CARDS, reservation=4), NodeObserved(name="n"))
+    found = [
+        (one.kind, one.holder.cluster_queue, one.holder.uid) for one in finished(ledger) if one.slice.card == second
+    ]
+    assert found == [(LineKind.UNRESERVED, "", ""), (LineKind.ELSEWHERE, "cq", "u")]
+
+
 def finished(ledger: Ledger) -> list[Entry]:
     ledger.finish()
     return ledger.entries

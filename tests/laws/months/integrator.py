@@ -1,0 +1,708 @@
+"""An auditor's own calculation of a bill: from the stored messages as JSON and docs/rules/billing.md alone.
+
+Nothing of kuelog is imported. Who holds what is found anew from scratch after every event, by card; every number is an integer
+or a fraction, and time is cut where what was found differs from what was found before.
+"""
+
+import json
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Log = Mapping[str, Sequence[bytes]]
+FACTS, CONTROL = "FACTS", "CONTROL"
+HOUR, SLOTS = 3_600_000, 2
+PAID = ("OK", "CORDONED")
+PARTS = ("USED", "IDLE", "STRANDED", "CORDONED", "UNHEALTHY", "LOST", "OVER")
+
+
+class Place(NamedTuple):
+    stream: str
+    sequence: int
+    at: int
+
+
+class Line(NamedTuple):
+    """So much of one card, held under one account, from a place on the log until a time."""
+
+    tenant: str
+    workload: str
+    attempt: int
+    queue: str
+    local_queue: str
+    kind: str
+    card: str
+    model: str
+    node: str
+    flavor: str
+    whole: tuple[int, int, int]
+    """Memory, cores and slots of the card."""
+    memory: int
+    cores: int
+    slots: int
+    pod: tuple[str, int]
+    since: int
+    until: int
+    began: str
+    over: bool
+
+    @property
+    def exclusive(self) -> bool:
+        held = (self.memory, self.cores, self.slots)
+        return any(part >= whole > 0 for part, whole in zip(held, self.whole, strict=True))
+
+
+class Part(NamedTuple):
+    """A line, or what gives it back or enters it again, within one month and one price list."""
+
+    line: Line
+    kind: str
+    since: int
+    until: int
+    sign: int
+    prices: str
+    """Where on the log its price list stands; empty for none."""
+    booked: int
+    place: str
+
+
+class Row(NamedTuple):
+    """What stands in a data set."""
+
+    tenant: str
+    workload: str
+    attempt: int
+    queue: str
+    local_queue: str
+    kind: str
+    category: str
+    correction: bool
+    card: str
+    since: int
+    until: int
+    memory: int
+    cores: int
+    flavor: str
+    place: str
+    meter: str
+    quantity: Fraction | None
+    list_cost: Fraction
+    cost: Fraction
+    month: str
+
+
+def month_of(at: int) -> int:
+    then = datetime.fromtimestamp(at // 1000, UTC)
+    return int(datetime(then.year, then.month, 1, tzinfo=UTC).timestamp()) * 1000
+
+
+def month_after(at: int) -> int:
+    return month_of(month_of(at) + 32 * 24 * HOUR)
+
+
+def month_name(at: int) -> str:
+    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m")
+
+
+def true_times(times: list[int]) -> list[int]:
+    """As few are moved as can be, and of two the earlier one stands: the longest run that never goes back, by brute force."""
+    if sorted(times) == times:
+        return times
+    longest = [1] * len(times)
+    for i in range(len(times) - 1, -1, -1):
+        longest[i] = 1 + max((longest[j] for j in range(i + 1, len(times)) if times[j] >= times[i]), default=0)
+    kept: list[int] = []
+    left = max(longest, default=0)
+    for i, at in enumerate(times):
+        if longest[i] == left and (not kept or times[kept[-1]] <= at) and left:
+            kept.append(i)
+            left -= 1
+    found: list[int] = []
+    for i, at in enumerate(times):
+        ahead = [times[one] for one in kept if one >= i]
+        moved = min(at, ahead[0]) if ahead else at
+        found.append(max(moved, found[-1]) if found else moved)
+    return found
+
+
+class Told(NamedTuple):
+    place: Place
+    needs: tuple[tuple[str, int], ...]
+    events: tuple[dict[str, Any], ...]
+
+
+def told(log: Log) -> list[Told]:
+    """All messages in the order in which they count: by time, but nothing ahead of what it rests on."""
+    waiting: dict[str, list[Told]] = {}
+    for stream, stored in log.items():
+        bodies = [json.loads(one) for one in stored]
+        authors = [body["author"] if stream == FACTS else "" for body in bodies]
+        times = [body["at"] for body in bodies]
+        for author in set(authors):
+            own = [i for i, one in enumerate(authors) if one == author]
+            for i, at in zip(own, true_times([times[i] for i in own]), strict=True):
+                times[i] = at
+        waiting[stream] = sorted(
+            (
+                Told(
+                    Place(stream, i + 1, times[i]),
+                    tuple((run["stream"], run["upto"]) for run in body.get("inputs", ())),
+                    (body["fact"],) if "fact" in body else tuple(body["events"]),
+                )
+                for i, body in enumerate(bodies)
+            ),
+            key=lambda one: (one.place.at, one.place.sequence),
+        )
+    rank = {CONTROL: 0, FACTS: 1, "LOG_0": 2, "DEVICES_default": 3}
+    done: dict[str, set[int]] = {stream: set() for stream in log}
+    upto = dict.fromkeys(log, 0)
+    found: list[Told] = []
+    while any(waiting.values()):
+        free = [
+            one[0] for one in waiting.values() if one and all(upto[stream] >= last for stream, last in one[0].needs)
+        ]
+        first = min(free, key=lambda one: (one.place.at, rank[one.place.stream]))
+        stream = first.place.stream
+        done[stream].add(first.place.sequence)
+        while upto[stream] + 1 in done[stream]:
+            upto[stream] += 1
+        found.append(waiting[first.place.stream].pop(0))
+    return found
+
+
+class Account(NamedTuple):
+    tenant: str
+    workload: str
+    attempt: int
+    queue: str
+    local_queue: str
+
+
+class Attempt:
+    def __init__(self, account: Account, flavors: dict[str, str]) -> None:
+        self.account, self.flavors = account, flavors
+        self.admitted = self.finished = False
+        self.stopped = ""
+        self.lines: list[Line] = []
+        self.placements: tuple[dict[str, Any], ...] = ()
+
+
+class Stand(NamedTuple):
+    """How a card stands: what it is, where, and in which condition."""
+
+    condition: str
+    node: str
+    model: str
+    whole: tuple[int, int, int]
+    flavor: str
+
+
+class Held(NamedTuple):
+    kind: str
+    amounts: tuple[int, int, int]
+
+
+GONE = Stand("GONE", "", "", (0, 0, 0), "")
+Uses = dict[str, tuple[int, int, int]]
+
+
+def weigh(sums: dict[str, Counter[tuple[str, int]]], owner: str, card: str, amounts: tuple[int, int, int]) -> None:
+    for what in range(3):
+        sums.setdefault(owner, Counter())[card, what] += amounts[what]
+
+
+def beyond(held: Counter[tuple[str, int]], reserved: Counter[tuple[str, int]]) -> Iterator[tuple[str, Held]]:
+    """What the pods of an owner hold of each card beyond what is reserved: instead of it, while slots of that are held by none."""
+    missing = sum(max(amount - held[key], 0) for key, amount in reserved.items() if key[1] == SLOTS)
+    for card in sorted({card for card, _ in held}):
+        memory, cores, slots = (max(held[card, what] - reserved[card, what], 0) for what in range(3))
+        if memory or cores or slots:
+            elsewhere = 0 < slots <= missing
+            missing -= slots if elsewhere else 0
+            yield card, Held("elsewhere" if elsewhere else "unreserved", (memory, cores, slots))
+
+
+def sum_of(shares: Sequence[Mapping[str, Any]]) -> Uses:
+    found: Uses = {}
+    for share in shares:
+        memory, cores, slots = found.get(share["uuid"], (0, 0, 0))
+        found[share["uuid"]] = (memory + share["memory"], cores + share["cores"], slots + share.get("slots", 1))
+    return found
+
+
+Holding = dict[str, dict[tuple[Any, ...], tuple[Held, Account, Attempt | None, str]]]
+"""By card and key: what is held, on whose account, of which attempt, and under which flavor."""
+
+
+class Credit(NamedTuple):
+    at: int
+    place: str
+    reason: str
+    lines: tuple[Line, ...]
+
+
+class Correction(NamedTuple):
+    at: int
+    place: str
+    event: dict[str, Any]
+
+
+class Reading:
+    """What the log says was held, and where the time of each card went, up to a time."""
+
+    def __init__(self, log: Log, until: int) -> None:
+        self.until = until
+        self.lines: list[Line] = []
+        self.credits: list[Credit] = []
+        self.corrections: list[Correction] = []
+        self.prices: list[tuple[int, str]] = []
+        """From when each list is in force, and where it stands."""
+        self.price_lists: dict[str, dict[str, Any]] = {}
+        self.card_time: list[tuple[str, int, int, str, tuple[int, int, int], int, bool]] = []
+        """Card, since, until, condition, its totals, memory in use, whether anybody holds it and nobody else can."""
+        self.at = 0
+        self._queue: dict[str, str] = {}
+        self._attempts: dict[tuple[str, int], Attempt] = {}
+        self._current: dict[str, Attempt] = {}
+        self._strayed: dict[str, Account] = {}
+        self._pods: dict[str, tuple[str, Uses]] = {}
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._registered: dict[str, dict[str, Any]] = {}
+        self._flavors: dict[str, dict[str, str]] = {}
+        self._stands: dict[str, Stand] = {}
+        self._held: Holding = {}
+        self._began: dict[tuple[Any, ...], tuple[int, str]] = {}
+        self._since: dict[str, int] = {}
+        for one in told(log):
+            for event in one.events:
+                self._hear(event, one.place)
+        self.end = min(self.at, until)
+        for card in sorted(self._stands.keys() | self._held.keys()):
+            self._settle(card, self.end)
+            for key in self._held.get(card, {}):
+                self._close(card, key, self.end, over=False)
+
+    def _hear(self, event: dict[str, Any], place: Place) -> None:  # noqa: C901 - one case after the other
+        what = event["type"]
+        if what in {"PriceListSet.v1", "CorrectionEntered.v1", "MonthClosed.v1"}:
+            self._operate(event, place)
+            return
+        self.at = max(self.at, place.at)
+        key = event.get("workload", "")
+        ended: Attempt | None = None
+        if what == "WorkloadSubmitted.v1":
+            self._queue.setdefault(key, event["spec"]["queue"])
+        elif what == "QuotaReserved.v1":
+            account = Account(key.split("/")[0], key, place.sequence, event["cluster_queue"], self._queue.get(key, ""))
+            flavors = {one["name"]: min(one["flavors"].values()) for one in event["assignments"]}
+            self._attempts[key, place.sequence] = self._current[key] = Attempt(account, flavors)
+        elif what == "WorkloadAdmitted.v1" and key in self._current:
+            self._current[key].admitted = True
+        elif what == "PreemptionOrdered.v1" and key in self._current:
+            self._current[key].stopped = self._current[key].stopped or "Preempted"
+        elif what == "EvictionOrdered.v1" and key in self._current:
+            self._current[key].stopped = self._current[key].stopped or event["reason"]
+        elif what == "WorkloadFinished.v1" and key in self._current:
+            self._current[key].finished = True
+        elif what == "DevicesReserved.v1":
+            attempt = self._attempts[key, event["reservation"]]
+            attempt.placements = tuple(event["placements"])
+            self._strayed[key] = attempt.account._replace(attempt=0)
+        elif what == "DevicesReleased.v1":
+            ended = self._attempts.pop((key, event["reservation"]), None)
+            if self._current.get(key) is ended:
+                self._current.pop(key, None)
+        else:
+            self._see(what, event)
+        self._look(place)
+        if ended is not None and ended.stopped and not ended.finished and ended.lines:
+            where = f"{place.stream}/{place.sequence}"
+            self.credits.append(Credit(place.at, where, ended.stopped, tuple(ended.lines)))
+
+    def _see(self, what: str, event: dict[str, Any]) -> None:
+        if what == "PodObserved.v1":
+            on = event.get("node") or event.get("assigned")
+            ended = event.get("phase", "Pending") in {"Succeeded", "Failed"}
+            name = f"{event['namespace']}/{event['name']}"
+            shares = [share for container in event.get("shares", ()) for share in container]
+            self._pods[name] = (event.get("workload") or f"pod:{name}", {} if ended or not on else sum_of(shares))
+        elif what == "NodeObserved.v1":
+            self._nodes[event["name"]] = event
+        elif what == "DevicesRegistered.v1":
+            self._registered[event["node"]] = event
+        elif what == "FlavorObserved.v1":
+            self._flavors[event["name"]] = event.get("node_labels", {})
+        elif what == "ObjectRemoved.v1" and event["kind"] == "Node":
+            self._nodes.pop(event["name"], None)
+            self._registered.pop(event["name"], None)
+        elif what == "ObjectRemoved.v1" and event["kind"] == "Pod":
+            self._pods.pop(f"{event['namespace']}/{event['name']}", None)
+
+    def _operate(self, event: dict[str, Any], place: Place) -> None:
+        where = f"{place.stream}/{place.sequence}"
+        if event["type"] == "PriceListSet.v1":
+            starts = event["starts"]
+            if any(begun <= starts for begun, _ in self.prices):
+                starts = max(starts, place.at)
+            self.prices = sorted([*(one for one in self.prices if one[0] != starts), (starts, where)])
+            self.price_lists[where] = event
+        elif event["type"] == "CorrectionEntered.v1":
+            self.corrections.append(Correction(place.at, where, event))
+
+    def price_at(self, at: int) -> str:
+        found = bisect_right([one[0] for one in self.prices], at)
+        return self.prices[found - 1][1] if found else ""
+
+    def _look(self, place: Place) -> None:
+        """Find anew how every card stands and who holds what of it; where that differs, time is cut."""
+        stands, held = self._standing(), self._holding()
+        for card in sorted(self._stands.keys() | self._held.keys() | stands.keys() | held.keys()):
+            # Who registers a card last says what it is; one that is gone keeps its name, so that its holders are known by it.
+            before, after = self._stands.get(card, GONE), stands.get(card)
+            if after is None:
+                after = before._replace(condition="GONE")
+            mine, theirs = self._held.get(card, {}), held.get(card, {})
+            if before == after and {k: v[:2] for k, v in mine.items()} == {k: v[:2] for k, v in theirs.items()}:
+                continue
+            at = max(place.at, self._since.get(card, 0))
+            self._settle(card, at)
+            where = f"{place.stream}/{place.sequence}"
+            moved = (before.condition in PAID) != (after.condition in PAID) or before[1:4] != after[1:4]
+            for key in list(mine):
+                ended = key not in theirs or theirs[key][:2] != mine[key][:2]
+                if moved or ended:
+                    self._close(card, key, at, over=True)
+                if ended:
+                    del mine[key]
+            self._stands[card] = after
+            for key, one in theirs.items():
+                if key not in mine:
+                    mine[key] = one
+                if after.condition in PAID and (card, key) not in self._began:
+                    self._began[card, key] = (at, where)
+            self._held[card] = mine
+
+    def _standing(self) -> dict[str, Stand]:
+        found: dict[str, Stand] = {}
+        for node, registered in self._registered.items():
+            seen = self._nodes.get(node)
+            for card in registered["cards"]:
+                if seen is None:
+                    condition = "GONE"
+                elif not seen.get("ready", True):
+                    condition = "LOST"
+                elif not card.get("healthy", True):
+                    condition = "UNHEALTHY"
+                elif card["uuid"] in registered.get("cordoned", ()) or seen.get("unschedulable"):
+                    condition = "CORDONED"
+                else:
+                    condition = "OK"
+                labels = seen.get("labels", {}) if seen is not None else {}
+                flavors = [name for name, of in sorted(self._flavors.items()) if of and of.items() <= labels.items()]
+                whole = (card["memory"], card.get("cores", 100), card["slots"])
+                flavor = flavors[0] if flavors else ""
+                found[card["uuid"]] = Stand(condition, node, card["model"], whole, flavor)
+        return found
+
+    def _holding(self) -> Holding:
+        found: Holding = {}
+        reserved: dict[str, Counter[tuple[str, int]]] = {}
+        for (workload, number), attempt in self._attempts.items():
+            for one in attempt.placements:
+                for card, amounts in sum_of([share for shares in one["containers"] for share in shares]).items():
+                    key = (workload, number, one["pod_set"], one["index"])
+                    kind = "usage" if attempt.admitted else "reservation"
+                    flavor = attempt.flavors[one["pod_set"]]
+                    found.setdefault(card, {})[key] = (Held(kind, amounts), attempt.account, attempt, flavor)
+                    weigh(reserved, workload, card, amounts)
+        held: dict[str, Counter[tuple[str, int]]] = {}
+        for owner, uses in self._pods.values():
+            for card, amounts in uses.items():
+                weigh(held, owner, card, amounts)
+        for owner in sorted(held):
+            stray = owner.removeprefix("pod:")
+            account = self._strayed.get(owner, Account(stray.split("/")[0], owner, 0, "", ""))
+            for card, one in beyond(held[owner], reserved.get(owner, Counter())):
+                found.setdefault(card, {})[owner, 0, "", 0] = (one, account, None, "")
+        return found
+
+    def _settle(self, card: str, at: int) -> None:
+        stand, since = self._stands.get(card, GONE), self._since.get(card, 0)
+        if stand.condition != "GONE" and at > since:
+            amounts = [one.amounts for one, _, _, _ in self._held.get(card, {}).values()]
+            memory, cores, slots = (sum(one[what] for one in amounts) for what in range(3))
+            full = slots >= stand.whole[2] or memory >= stand.whole[0] > 0 or cores >= stand.whole[1] > 0
+            self.card_time.append((card, since, at, stand.condition, stand.whole, memory, bool(amounts) and full))
+        self._since[card] = at
+
+    def _close(self, card: str, key: tuple[Any, ...], at: int, *, over: bool) -> None:
+        began = self._began.pop((card, key), None)
+        if began is None or at <= began[0]:
+            return
+        held, account, attempt, flavor = self._held[card][key]
+        stand = self._stands.get(card, GONE)
+        line = Line(
+            *account,
+            kind=held.kind,
+            card=card,
+            model=stand.model,
+            node=stand.node,
+            flavor=flavor or stand.flavor,
+            whole=stand.whole,
+            memory=held.amounts[0],
+            cores=held.amounts[1],
+            slots=held.amounts[2],
+            pod=(key[2], key[3]),
+            since=began[0],
+            until=at,
+            began=began[1],
+            over=over,
+        )
+        self.lines.append(line)
+        if attempt is not None and over:
+            attempt.lines.append(line)
+
+    def card_sums(self, since: int, until: int) -> Counter[tuple[str, str]]:
+        """MiB·ms by card and part within a window, with `CAPACITY` for what they must come to."""
+        found: Counter[tuple[str, str]] = Counter()
+        for card, begun, ended, condition, whole, memory, full in self.card_time:
+            length = max(min(ended, until) - max(begun, since), 0)
+            total = whole[0]
+            found[card, "CAPACITY"] += total * length
+            if condition not in PAID:
+                found[card, condition] += total * length
+                continue
+            found[card, "USED"] += memory * length
+            rest = "CORDONED" if condition == "CORDONED" else "STRANDED" if full else "IDLE"
+            found[card, rest] += max(total - memory, 0) * length
+            found[card, "OVER"] += max(memory - total, 0) * length
+        return Counter({key: amount for key, amount in found.items() if amount})
+
+
+class Auditor:
+    """Bills of a log. `named` says which line an entry's id stands for, as the bill has shown it to who corrects it."""
+
+    def __init__(self, log: Log, named: Mapping[str, tuple[object, ...]]) -> None:
+        self.log, self.named = log, named
+        self.closed = [
+            (event, f"{CONTROL}/{i}")
+            for i, stored in enumerate(log[CONTROL], 1)
+            for event in json.loads(stored)["events"]
+            if event["type"] == "MonthClosed.v1"
+        ]
+
+    def reading(self, since: int) -> Reading:
+        """What the bill of a month rests on: the log, or what it was when the month was closed."""
+        return Reading(self._log_of(since), month_after(since))
+
+    def rows(self, since: int) -> list[Row]:
+        """The bill of a month."""
+        month, until = month_name(since), month_after(since)
+        before = [one for one in self.closed if one[0]["month"] < month]
+        reading = self.reading(since)
+        parts = list(self._parts(reading, since, until))
+        if before and month_after(start_of(before[-1][0]["month"])) == since:
+            parts += self._learnt_since(before, self._log_of(since), since)
+        found = [row for part in parts for row in rows_of(part, reading)]
+        for one in reading.corrections:
+            if "amount" in one.event and since <= one.at < until:
+                about = one.event.get("about", one.at)
+                amount = Fraction(one.event["amount"])
+                found.append(amount_row(one.event["tenant"], "correction", amount, one.at, about, one.place))
+        return [*found, *self._roundings(found, reading, since)]
+
+    def _log_of(self, since: int) -> Log:
+        for event, _ in self.closed:
+            if event["month"] == month_name(since):
+                return upto(self.log, event["upto"])
+        return self.log
+
+    def _parts(self, reading: Reading, since: int, until: int) -> Iterator[Part]:
+        for line in reading.lines:
+            begin, end = max(line.since, since), min(line.until, until)
+            yield from cut(reading, line._replace(since=begin, until=end), line, line.kind, 1, None, "")
+        stands: dict[tuple[object, ...], tuple[tuple[Line, ...], bool]] = {}
+        changes: list[tuple[int, int, Credit | Correction]] = [
+            *((one.at, 1, one) for one in reading.credits),
+            *((one.at, 0, one) for one in reading.corrections),
+        ]
+        for at, _, change in sorted(changes, key=lambda one: one[:2]):
+            if isinstance(change, Credit):
+                found = given_back(reading, change, stands)
+            else:
+                found = self._corrected(reading, change, stands)
+            if since <= at < until:
+                yield from found
+
+    def _corrected(
+        self, reading: Reading, change: Correction, stands: dict[tuple[object, ...], tuple[tuple[Line, ...], bool]]
+    ) -> list[Part]:
+        by_name = {name_of(line): line for line in reading.lines if line.over}
+        line = by_name.get(self.named.get(change.event.get("entry", ""), ()))
+        if line is None:
+            return []
+        left, credited = stands.get(name_of(line), ((line,), False))
+        if credited and not change.event.get("allow_negative"):
+            return []
+        right: tuple[Line, ...] = ()
+        if "since" in change.event and "until" in change.event:
+            right = (line._replace(since=change.event["since"], until=change.event["until"]),)
+        stands[name_of(line)] = (right, False)
+        return [
+            part
+            for sign, lines in ((-1, (line,) if credited else left), (1, right))
+            for one in lines
+            for part in cut(reading, one, line, "correction", sign, change.at, change.place)
+        ]
+
+    def _learnt_since(self, before: Sequence[tuple[dict[str, Any], str]], log: Log, booked: int) -> Iterator[Part]:
+        end = month_after(start_of(before[-1][0]["month"]))
+        then, now = Reading(upto(log, before[-1][0]["upto"]), end), Reading(log, end)
+        for event, _ in before:
+            since = start_of(event["month"])
+            old = Counter(self._parts(then, since, month_after(since)))
+            new = Counter(self._parts(now, since, month_after(since)))
+            for parts, sign in ((old - new, -1), (new - old, 1)):
+                for part in parts.elements():
+                    kind = part.kind if part.kind == "credit" else "correction"
+                    yield part._replace(kind=kind, sign=part.sign * sign, booked=booked, place=before[-1][1])
+
+    def _roundings(self, rows: Sequence[Row], reading: Reading, since: int) -> Iterator[Row]:
+        due: dict[str, Fraction] = {}
+        for row in rows:
+            due[row.tenant] = due.get(row.tenant, Fraction(0)) + row.cost
+        prices = reading.price_at(month_after(since) - 1)
+        prices = prices or reading.price_at(reading.at)
+        for tenant, total in sorted(due.items()) if prices else ():
+            off = round(total, reading.price_lists[prices].get("decimals", 2)) - total
+            if off:
+                yield amount_row(tenant, "rounding", off, since, since, "")
+
+
+def given_back(
+    reading: Reading, change: Credit, stands: dict[tuple[object, ...], tuple[tuple[Line, ...], bool]]
+) -> list[Part]:
+    prices, found = reading.price_at(change.at), list[Part]()
+    if not prices or change.reason not in reading.price_lists[prices].get("credits", ["Preempted"]):
+        return []
+    for line in change.lines:
+        left, _ = stands.get(name_of(line), ((line,), False))
+        stands[name_of(line)] = ((), True)
+        for one in left:
+            back = cut(reading, one, line, "credit", -1, change.at, change.place)
+            found += [part for part in back if status(part, reading) == "PRICED"]
+    return found
+
+
+def start_of(month: str) -> int:
+    return int(datetime.fromisoformat(f"{month}-01T00:00:00+00:00").timestamp()) * 1000
+
+
+def upto(log: Log, ends: Mapping[str, int]) -> Log:
+    return {stream: stored[: ends.get(stream, 0)] for stream, stored in log.items()}
+
+
+def name_of(line: Line) -> tuple[object, ...]:
+    """What tells a line from all others: whose it is, of which card, and where it began."""
+    return (line.workload, line.attempt, line.kind, line.card, *line.pod, line.since, line.began)
+
+
+def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked: int | None, place: str) -> list[Part]:
+    found, since = list[Part](), piece.since
+    starts = [one[0] for one in reading.prices]
+    while since < piece.until:
+        until = min([piece.until, month_after(since), *(one for one in starts if one > since)])
+        # To which part of the line it belongs is told by its times; the line itself stays as it was entered.
+        named = line._replace(until=0, over=False)
+        entered = since if booked is None else booked
+        found.append(Part(named, kind, since, until, sign, reading.price_at(since), entered, place))
+        since = until
+    return found
+
+
+def status(part: Part, reading: Reading) -> str:
+    if not part.prices:
+        return "UNPRICED"
+    event = reading.price_lists[part.prices]
+    if part.line.kind not in event.get("charges", ["usage", "reservation", "unreserved"]):
+        return "FREE"
+    return "PRICED" if rates(part.line, event) else "UNPRICED"
+
+
+def rates(line: Line, event: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fraction]]:
+    """List price and agreed price by meter."""
+    found: dict[str, tuple[Fraction, Fraction]] = {}
+    for price in event["prices"]:
+        own = [one for one in event["prices"] if one["meter"] == price["meter"] and suits(one, line)]
+        if own:
+            public = [one for one in own if not one.get("tenant")] or own
+            agreed = [one for one in own if one.get("tenant")] or own
+            pick = [max(one, key=lambda p: ("flavor" in p, "model" in p))["unit_price"] for one in (public, agreed)]
+            found[price["meter"]] = (Fraction(pick[0]), Fraction(pick[1]))
+    if line.exclusive and "exclusive" in found:
+        return {"exclusive": found["exclusive"]}
+    return {meter: rate for meter, rate in found.items() if meter != "exclusive"}
+
+
+def suits(price: Mapping[str, str], line: Line) -> bool:
+    wanted = {"flavor": line.flavor, "model": line.model, "tenant": line.tenant}
+    return all(price.get(name, is_) == is_ for name, is_ in wanted.items())
+
+
+def hours(line: Line, meter: str, length: int) -> Fraction:
+    memory, cores, slots = (
+        Fraction(one, whole or 1) for one, whole in zip((line.memory, line.cores, line.slots), line.whole, strict=True)
+    )
+    amount = {
+        "memory": Fraction(line.memory, 1024),
+        "cores": cores,
+        "dominant": max(memory, cores, slots),
+        "card": Fraction(1),
+        "exclusive": Fraction(line.exclusive),
+        "slots": Fraction(line.slots),
+    }
+    return amount[meter] * length / HOUR
+
+
+def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
+    if status(part, reading) != "PRICED":
+        return
+    line, length = part.line, (part.until - part.since) * part.sign
+    late = month_of(part.since) < month_of(part.booked)
+    counted = part.kind != "credit" and (part.sign > 0 or late)
+    category = "Usage" if counted else "Credit" if part.kind == "credit" else "Adjustment"
+    for meter, (listed, agreed) in rates(line, reading.price_lists[part.prices]).items():
+        quantity = hours(line, meter, length)
+        yield Row(
+            tenant=line.tenant,
+            workload=line.workload,
+            attempt=line.attempt,
+            queue=line.queue,
+            local_queue=line.local_queue,
+            kind=part.kind,
+            category=category,
+            correction=counted and late,
+            card=line.card,
+            since=part.since,
+            until=part.until,
+            memory=line.memory,
+            cores=line.cores,
+            flavor=line.flavor,
+            place=part.place or line.began,
+            meter=meter if counted else "",
+            quantity=round(quantity, 18) if counted else None,
+            list_cost=round(listed * quantity, 10),
+            cost=round(agreed * quantity, 10),
+            month=month_name(part.booked),
+        )
+
+
+def amount_row(tenant: str, kind: str, cost: Fraction, booked: int, about: int, place: str) -> Row:
+    late = month_of(about) < month_of(booked)
+    return Row(
+        *(tenant, "", 0, "", "", kind, "Adjustment", late, "", month_of(about), month_after(about)),
+        *(0, 0, "", place, "", None, cost, cost, month_name(booked)),
+    )

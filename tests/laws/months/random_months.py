@@ -1,0 +1,188 @@
+"""Some months on a small platform, seeded: busy seconds in each, wrong clocks, late facts, new prices, corrections, closings."""
+
+from msgspec.structs import replace
+
+from events.billing import CorrectionEntered, LineKind, Meter, MonthClosed, Price, PriceListSet
+from events.catalogue import AnyEvent
+from events.codec import decode_commit, decode_sighting, encode
+from events.commit import Commit, InputRun
+from events.device import DevicesRegistered
+from events.quota import LocalQueueObserved, NamespaceObserved
+from events.subjects import CONTROL, FACTS
+from events.timestamp import parse_timestamp
+from events.workload import WorkloadSubmitted
+from ops.queries.billing.closed_months import month_ledger, statement, upto, window_of
+from ops.queries.billing.problems import BillRefused
+from tests.laws.random_day import DEVICES, PARTITION, TICK, Day
+
+MONTHS = ("2026-11", "2026-12", "2027-01", "2027-02")
+STEPS = 10
+TEAMS = ("team", "lab")
+
+
+class Months(Day):
+    """A few busy seconds in each month; who holds cards at the end of one goes on in the next."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, lambda *_: None)
+        pick = self.chance.choice
+        self.offset = {name: pick((0, 0, 0, 7, -7, 2000, -2000)) for name in (FACTS, PARTITION, DEVICES)}
+        """By how many milliseconds the clocks of those who write there are wrong all the time."""
+        self.jumps = pick((0, 0, 0.02, 0.1))
+        """How often one message has a time that is wrong by more."""
+        self.named: dict[str, tuple[object, ...]] = {}
+        """What each entry that was corrected is, as the bill had it."""
+        self.closings: list[MonthClosed] = []
+        self.at = parse_timestamp(f"{MONTHS[0]}-18T00:00:00Z")
+
+    def clock(self, stream: str) -> int:
+        """The time as whoever writes there has it."""
+        at = self.at + self.offset.get(stream, 0)
+        if stream != CONTROL and self.chance.random() < self.jumps:
+            at += self.chance.choice((-3_600_000, -60_000, -500, -30, 30, 500, 60_000, 3_600_000))
+        return at
+
+    def tell(self, fact: AnyEvent, late: int = 0) -> None:
+        if isinstance(fact, WorkloadSubmitted):
+            team = self.chance.choice(TEAMS)
+            fact = replace(fact, workload=f"{team}/{fact.workload.partition('/')[2]}")
+        super().tell(fact, late)
+
+    def write(self, stream: str, data: bytes) -> None:
+        if stream == FACTS:
+            sighting = decode_sighting(data)
+            data = encode(replace(sighting, at=self.clock(stream) - self.at + sighting.at))
+        super().write(stream, data)
+
+    def commit(self, stream: str, events: tuple, inputs: tuple[InputRun, ...], author: str) -> Commit:  # type: ignore[type-arg]
+        return replace(super().commit(stream, events, inputs, author), at=self.clock(stream))
+
+    def cards(self, name: str) -> DevicesRegistered:
+        """The second node has larger cards of another model."""
+        found = super().cards(name)
+        if name == "n1":
+            return found
+        return replace(
+            found, cards=tuple(replace(one, memory=65_536, slots=3, model="NVIDIA-A100") for one in found.cards)
+        )
+
+    def begin(self) -> None:
+        self.operate(self.list(self.at - 1000))
+        super().begin()
+        self.tell(NamespaceObserved(name="lab"))
+        self.tell(LocalQueueObserved(namespace="lab", name="lq", cluster_queue="cq"))
+        self.tell(LocalQueueObserved(namespace="lab", name="lq2", cluster_queue="other"))
+
+    def price(self) -> None:
+        self.operate(self.list(self.at + TICK * self.chance.randrange(-50, 50)))
+
+    def list(self, starts: int) -> PriceListSet:
+        chance = self.chance
+        some = [
+            Price(meter=meter, unit_price=f"{chance.randrange(4)}.{chance.randrange(1, 10**9)}", **words)
+            for meter in chance.sample(list(Meter), 3)
+            for words in ({}, {"model": "NVIDIA-A100"}, {"flavor": "v100", "tenant": "lab"})
+            if not words or chance.random() < 0.5
+        ]
+        if chance.random() < 0.05:
+            some = [Price(meter=Meter.CORES, unit_price="1.5", model="NVIDIA-A100")]
+        kinds = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
+        return PriceListSet(
+            name="next",
+            currency="EUR",
+            decimals=chance.choice((0, 2, 2, 3)),
+            starts=starts,
+            prices=tuple(some),
+            charges=kinds if chance.random() < 0.7 else kinds[: chance.randrange(1, 3)],
+            credits=chance.choice((("Preempted",), ("Preempted", "NodeFailures"), ())),
+        )
+
+    def month(self, month: str) -> None:
+        begin = parse_timestamp(f"{month}-03T00:00:00Z")
+        if begin > self.at:
+            self.pass_time(begin - self.at)
+        for _ in range(STEPS):
+            self.step()
+        for _ in range(self.chance.randrange(3)):
+            self.correct(month)
+
+    def correct(self, month: str) -> None:
+        """A person who looks at the bill of this month or of the one before corrects what stands there."""
+        ledger, _ = month_ledger(self.entries, window_of(self.chance.choice(MONTHS[: MONTHS.index(month) + 1])))
+        over = [entry for entry in ledger.entries if entry.ended is not None]
+        if not over or self.chance.random() < 0.2:
+            cents = self.chance.randrange(-500, 500) or 1
+            about = self.chance.choice((None, self.at - 40 * 86_400_000))
+            amount = f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"
+            self.operate(
+                CorrectionEntered(
+                    tenant=self.chance.choice(TEAMS), amount=amount, about=about, reason="wrong", author="ann"
+                )
+            )
+            return
+        entry = self.chance.choice(over)
+        holder, slice_, began = entry.holder, entry.slice, entry.began
+        self.named[entry.id] = (
+            *(holder.workload, holder.attempt, str(entry.kind), slice_.card.uuid, slice_.pod_set, slice_.index),
+            *(entry.since, f"{began.partition}/{began.sequence}"),
+        )
+        since = until = None
+        if self.chance.random() < 0.5:
+            since = entry.since + self.chance.randrange(-100, 100)
+            until = since + self.chance.randrange(1, 10_000)
+        twice = self.chance.random() < 0.2
+        event = CorrectionEntered(
+            tenant=holder.tenant,
+            entry=entry.id,
+            since=since,
+            until=until,
+            allow_negative=twice,
+            reason="wrong",
+            author="ann",
+        )
+        self.operate(event)
+
+    def close(self, month: str, places: dict[str, int]) -> bool:
+        """Close a month on the log up to these places, if it can be."""
+        then = upto(self.entries, {**places, CONTROL: len(self.entries[CONTROL])})
+        try:
+            event = statement(then, month, author="ann")
+        except BillRefused:
+            return False
+        self.operate(event)  # type: ignore[arg-type]
+        self.closings.append(event)
+        return True
+
+    def known(self, late: int) -> dict[str, int]:
+        """How far the streams had been read, if the deciders' last messages come late; none ends before what the others rest on."""
+        found = {name: len(stored) for name, stored in self.entries.items()}
+        for name in (PARTITION, DEVICES):
+            least = self.closings[-1].upto[name] if self.closings else 1
+            found[name] = max(found[name] - late, least)
+        changed = True
+        while changed:
+            changed = False
+            for name in (PARTITION, DEVICES):
+                for entry in self.entries[name][: found[name]]:
+                    for run in decode_commit(entry.data).inputs:
+                        if found[run.stream] < run.upto:
+                            found[run.stream], changed = run.upto, True
+        return found
+
+
+def lived_months(seed: int) -> Months:
+    """All months, each closed early in the next one where it can be, in most of them with messages missing by then."""
+    life = Months(seed)
+    life.begin()
+    life.decide()
+    for place, month in enumerate(MONTHS):
+        life.month(month)
+        before = MONTHS[place - 1] if place else ""
+        in_turn = len(life.closings) == place - 1
+        if before and in_turn and life.chance.random() < 0.9:
+            life.close(before, life.known(life.chance.choice((0, 0, 1, 2, 4, 8))))
+            for _ in range(3):
+                life.step()
+    life.pass_time(TICK * 100)
+    life.tell(NamespaceObserved(name="team"))
+    return life
