@@ -33,7 +33,7 @@ from projections.topology.usage import DomainTables, TopologyUsage
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
-from projections.workloads.lifecycle import Workload, chain_of
+from projections.workloads.lifecycle import Workload, chain_of, with_earlier
 from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.terminating import Terminating
 
@@ -157,6 +157,8 @@ class World(PreemptionState, BudgetState):
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
         before = self.workloads.get(workload.key)
+        if before is not None and (before.earlier or before.conditions is not workload.conditions):
+            workload = with_earlier(workload, before)
         self.trail.put(self.workloads, workload.key, workload)
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:

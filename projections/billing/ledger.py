@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied
 from events.billing import CorrectionEntered, LineKind, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
@@ -42,12 +43,14 @@ from projections.billing.strays import Strays
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import SECOND, decided_at
+from projections.workloads.decided_moments import DecidedEvent, DecidedMoments
+from projections.workloads.lifecycle import decided_at
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.slices import with_fewer
 
 ALWAYS = Window(0, 2**62)
+_NOTHING_DECIDED = DecidedMoments()
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +63,6 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """In which month the difference stands."""
     place: str
     """Where on the log the last of them was closed."""
-
-
-_MOMENTS = 7
 
 
 class Ledger:
@@ -95,7 +95,7 @@ class Ledger:
         self._asking: dict[str, str] = {}
         """The cluster queue of each workload that has requested preemption."""
         self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
-        self._decided: dict[str, tuple[int, ...]] = {}
+        self._decided: dict[str, DecidedMoments] = {}
         """By workload, the last seconds in which the log decided about its quota."""
         self._gone = LongGone()
         self._slices = SliceChains()
@@ -120,11 +120,11 @@ class Ledger:
             self.at = max(self.at, position.at)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
-        match event:
-            case QuotaReserved() | WorkloadAdmitted() | PreemptionOrdered() | EvictionOrdered() | QuotaReleased():
-                self._note_decided(event.workload, position.at // SECOND)
-            case _:
-                pass
+        if isinstance(event, DecidedEvent):
+            known = self._decided.get(event.workload, _NOTHING_DECIDED)
+            self._decided[event.workload] = known.noted(event, position.at, position.sequence)
+        elif isinstance(event, DecisionApplied) and event.workload in self._decided:
+            self._decided[event.workload] = self._decided[event.workload].shown(event.sequence)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
@@ -232,17 +232,12 @@ class Ledger:
 
     def _take_over(self, event: DecidedElsewhere, position: LogPosition) -> None:
         """What another manager has let in while kuelog was away is billed from when that is on the log."""
-        decided = decided_at(event.status.conditions)
-        if event.workload not in self._about or not decided or decided in self._decided.get(event.workload, ()):
+        decided, known = decided_at(event.status.conditions), self._decided.get(event.workload, _NOTHING_DECIDED)
+        if event.workload not in self._about or not decided or decided in known.seconds:
             return
-        self._note_decided(event.workload, decided)
+        self._decided[event.workload] = known.taken_over(decided)
         self._let_quota_go(event.workload, position)
         self._adopt(event.workload, event.status, position)
-
-    def _note_decided(self, workload: str, second: int) -> None:
-        before = self._decided.get(workload, ())
-        if second not in before:
-            self._decided[workload] = (*before[-_MOMENTS:], second)
 
     def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
         states = {one.type: one.status for one in adopted.conditions}

@@ -7,6 +7,7 @@ import msgspec
 from events.event import Millis
 from events.slices import WorkloadSliceSubmitted
 from events.workload import AdoptedStatus, Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
+from projections.workloads.decided_moments import DecidedMoments
 from projections.workloads.lifecycle import (
     ADMITTED,
     EVICTED,
@@ -14,9 +15,9 @@ from projections.workloads.lifecycle import (
     PODS_READY,
     QUOTA_RESERVED,
     REQUEUED,
-    SECOND,
     Workload,
     decided_at,
+    moments,
 )
 
 
@@ -47,6 +48,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
     evictions: tuple[tuple[str, str], ...] = ()
     """Reasons and causes for which it was evicted at all."""
     finished: bool = False
+    decided: DecidedMoments = DecidedMoments()
     discarded: int = 0
     """The sequence of the decision that its object goes."""
 
@@ -106,6 +108,7 @@ def course_of(workload: Workload) -> Course:
             alone=workload.owner is not None and workload.owner.is_pod,
             cluster_queue=workload.line if admission is None else admission.cluster_queue,
             checked=bool(workload.checks),
+            decided=DecidedMoments(tuple(sorted(moments(workload))), last=workload.decided),
         ),
         workload.conditions,
         workload.evictions,
@@ -114,13 +117,14 @@ def course_of(workload: Workload) -> Course:
 
 def taken_over(course: Course, status: AdoptedStatus) -> Course:
     """A known workload after what another manager has decided about it; as it was where the log has said that itself."""
-    evicted, requeued = course.evicted or (0, ""), course.requeued or (False, 0)
-    known = (course.reserved_at, course.admitted_at, course.first_admitted_at, evicted[0], requeued[1])
     decided = decided_at(status.conditions)
-    if course.finished or not decided or decided in {one // SECOND for one in known if one is not None}:
+    if course.finished or not decided or decided in course.decided.seconds:
         return course
     queue = status.cluster_queue or course.cluster_queue
-    found = msgspec.structs.replace(course, cluster_queue=queue, checked=course.checked or bool(status.checks))
+    checked = course.checked or bool(status.checks)
+    found = msgspec.structs.replace(
+        course, cluster_queue=queue, checked=checked, decided=course.decided.taken_over(decided)
+    )
     return _course(found, {one.type: one for one in status.conditions}, status.evictions)
 
 

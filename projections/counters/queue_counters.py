@@ -41,6 +41,7 @@ from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogr
 from projections.object_versions import Known, Versions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
+from projections.workloads.decided_moments import DecidedEvent
 from projections.workloads.lifecycle import PREEMPTED
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.state import WorkloadState
@@ -151,6 +152,9 @@ class QueueCounters:
                     self._fold_one(key, course, event, at, sequence)
 
     def _fold_one(self, key: str, course: Course, event: AnyEvent, at: Millis, sequence: int) -> None:  # noqa: C901 - one case per event
+        if isinstance(event, DecidedEvent):
+            course = replace(course, decided=course.decided.noted(event, at, sequence))
+            self._put(key, course)
         match event:
             case WorkloadChanged():
                 queue, named = local_queue_of(key, event.spec.queue), class_of(event.spec.priority_class)
@@ -189,6 +193,10 @@ class QueueCounters:
                 self._put(key, replace(course, discarded=sequence))
             case DecisionApplied() if course.discarded and event.sequence >= course.discarded:
                 self.trail.drop(self._courses, key)
+            case DecisionApplied():
+                shown = course.decided.shown(event.sequence)
+                if shown is not course.decided:
+                    self._put(key, replace(course, decided=shown))
             case _:
                 pass
 

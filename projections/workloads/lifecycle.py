@@ -158,6 +158,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why the job can't be started as it was admitted; empty when no reason is known."""
     released: bool = False
     """kuelog keeps its object no longer: the finalizer may be removed."""
+    earlier: tuple[int, ...] = ()
+    """Seconds in which it was decided about, that its conditions show no more and its object may still."""
     news: tuple[News, ...] = ()
     """Kubernetes Events that the applier has not written yet."""
     discarded: str = ""
@@ -229,10 +231,18 @@ def decided_at(conditions: Iterable[Condition]) -> int:
 
 
 def moments(workload: Workload) -> frozenset[int]:
-    """The seconds in which the log has decided about a workload, as far back as its state says."""
+    """The seconds in which the log has decided about a workload, as far back as its object may show."""
     reserved = workload.admission.reserved_at if workload.admission is not None else None
     told = (workload.admitted_at, workload.preempted_at, reserved, *(one.since for one in workload.conditions.values()))
-    return frozenset(one // SECOND for one in told if one is not None)
+    return frozenset((*workload.earlier, *(one // SECOND for one in told if one is not None)))
+
+
+def with_earlier(workload: Workload, before: Workload) -> Workload:
+    """The workload with what its conditions have shown before, for its object may show that until the last decision is applied."""
+    if workload.applied > before.applied and workload.applied >= workload.decided:
+        return msgspec.structs.replace(workload, earlier=())
+    lost = moments(before) - moments(workload)
+    return msgspec.structs.replace(workload, earlier=(*workload.earlier, *sorted(lost))) if lost else workload
 
 
 def chain_of(workload: Workload) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from events.admission import QuotaReserved, WorkloadAdmitted
+from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.workload import (
@@ -196,3 +196,38 @@ def test_who_was_let_in_meanwhile_waits_no_longer() -> None:
     assert KEY in room.world.lines.of("cq").waiting
     room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["admitted"]))
     assert KEY not in room.world.lines.of("cq").waiting
+
+
+@pytest.mark.parametrize("shows", ["refused", "admitted", "put back"])
+def test_a_write_of_ours_that_comes_long_behind_newer_decisions_is_not_the_word_of_others(shows: str) -> None:
+    """What another replica, or a slow API server, lets in late shows what the log has decided two turns before."""
+    refused = AdmissionRefused(
+        workload=KEY, cluster_queue="cq", requeue="NoFit", reason="WaitingForQuota", message="full"
+    )
+    steps: dict[str, tuple[AnyEvent, AdoptedStatus]] = {
+        "refused": (refused, shown(false("QuotaReserved", "Pending", since=MINUTE))),
+        "admitted": (ADMITTED[-2], let_in(MINUTE * 2, HERE)),
+        "then": (ADMITTED[-1], shown()),
+        "stopped": (EVICTED[-1], shown()),
+        "put back": (RELEASED[-1], put_back(MINUTE * 5)),
+        "again": (ADMITTED[-2], shown()),
+        "runs": (ADMITTED[-1], shown()),
+    }
+    room = Room().tell(*QUEUED)
+    for minute, (event, _) in enumerate(steps.values(), start=1):
+        room.at = MINUTE * minute
+        room.tell(event)
+    before = state_hash(room.world)
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=steps[shows][1]))
+    assert stands(room) == RUNS
+    assert state_hash(room.world) == before
+
+
+def test_once_the_object_shows_the_last_decision_what_was_shown_before_is_needed_no_more() -> None:
+    room = Room().tell(*EVICTED)
+    assert room.workload.earlier == ()
+    room.at = MINUTE * 120
+    room.tell(RELEASED[-1], *ADMITTED[-2:])
+    assert room.workload.earlier
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.decided, version=9))
+    assert room.workload.earlier == ()
