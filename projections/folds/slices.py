@@ -131,7 +131,7 @@ def _replace(
     old = world.workloads.get(event.workload)
     if old is None or old.finished:
         return
-    ran = old.admitted or old.continues
+    ran = old.pods_may_run
     leave(world, old)
     over = with_condition(world.workloads[old.key], true_condition(FINISHED, REPLACED, event.message, old, position))
     over = with_news(over, position, REPLACED, event.message)

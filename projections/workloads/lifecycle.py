@@ -220,6 +220,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.is_true(ADMITTED)
 
     @property
+    def pods_may_run(self) -> bool:
+        """Whether its pods may run: it is admitted, or goes on where a slice was whose pods run."""
+        return self.admitted or self.continues
+
+    @property
     def evicted(self) -> bool:
         """Whether it is evicted: it has to stop, or had to and has not got quota again since."""
         return self.is_true(EVICTED)
@@ -245,9 +250,14 @@ def with_earlier(workload: Workload, before: Workload) -> Workload:
     return msgspec.structs.replace(workload, earlier=(*workload.earlier, *sorted(lost))) if lost else workload
 
 
+def first_slice_name(workload: Workload) -> str:
+    """The name of the first slice of its elastic job, which is on all of them and on their pods."""
+    return workload.spec.slice_name or workload.name
+
+
 def chain_of(workload: Workload) -> str:
-    """The key of the first slice of its elastic job, which names all of them and is on their pods."""
-    return f"{workload.namespace}/{workload.spec.slice_name or workload.name}"
+    """The key of the first slice of its elastic job, by which all of them are known."""
+    return f"{workload.namespace}/{first_slice_name(workload)}"
 
 
 def true_condition(kind: str, reason: str, message: str, workload: Workload, position: LogPosition) -> Condition:

@@ -18,7 +18,8 @@ priority, and those of the workload's own queue (docs/rules/preemption.md#candid
 Usage is charged to the world on trial only: the caller undoes it and folds the events instead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from events.admission import Mode, QuotaReserved, RequeueReason
@@ -191,9 +192,7 @@ class Cycle:
         found = held_domains(self.world, entry)
         if entry.node is None or not found.placements:
             return False
-        with self.world.trial():
-            self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
-            leave_domains(self.world, entry)
+        with self._without_victims(entry, preempted):
             if not fits_now(entry.node, entry.usage, borrowing=True):
                 return False
             return not found.fit() or not self._cards_fit(entry)
@@ -206,14 +205,19 @@ class Cycle:
 
     def _fits(self, entry: Entry, preempted: Preempted) -> bool:
         """Whether the entry fits once its own victims and those of earlier entries are gone."""
-        world = self.world
         if entry.node is None:
             return False
-        with world.trial():
-            self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
-            leave_domains(world, entry)
-            fits = fits_now(entry.node, entry.usage, borrowing=True) and held_domains(world, entry).fit()
+        with self._without_victims(entry, preempted):
+            fits = fits_now(entry.node, entry.usage, borrowing=True) and held_domains(self.world, entry).fit()
         return fits and self._cards_fit(entry)
+
+    @contextmanager
+    def _without_victims(self, entry: Entry, preempted: Preempted) -> Generator[None]:
+        """Within, the entry's own victims, those of earlier entries, and the slice whose place it takes are gone."""
+        with self.world.trial():
+            self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
+            leave_domains(self.world, entry)
+            yield
 
     def _cards_fit(self, entry: Entry) -> bool:
         """Whether an earlier entry of this cycle has left the very cards that were found for the entry."""

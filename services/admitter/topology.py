@@ -52,6 +52,8 @@ class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
     """Pod sets for which it can't be said on which flavor they are placed, and why."""
     delayed: tuple[str, ...] = ()
     """Pod sets that are placed once their checks are ready."""
+    alone: tuple[PodSetPlacement, ...] = ()
+    """Where all of them would lie in a cluster without others; looked for only where they find no room as things stand."""
 
 
 def find_domains(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
@@ -63,11 +65,13 @@ def find_domains(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
     if assignment is None or entry.mode is Mode.NO_FIT or not any(plan.by_topology):
         return TopologyDemand()
     demand = topology_demand(world, entry.workload, plan, assignment)
-    _give_domains(world, entry, assignment, demand)
-    return demand
+    return msgspec.structs.replace(demand, alone=_give_domains(world, entry, assignment, demand))
 
 
-def _give_domains(world: World, entry: Entry, assignment: Assignment, demand: TopologyDemand) -> None:
+def _give_domains(
+    world: World, entry: Entry, assignment: Assignment, demand: TopologyDemand
+) -> tuple[PodSetPlacement, ...]:
+    """Where the pods would lie in a cluster without others; none where that is not asked or there is no place even then."""
     choices = {one.name: one for one in assignment.pod_sets}
     for name, why in demand.problems.items():
         choices[name].reasons.append(why)
@@ -75,7 +79,7 @@ def _give_domains(world: World, entry: Entry, assignment: Assignment, demand: To
     for name in demand.delayed:
         choices[name].delayed = DelayedTopology.PENDING
     if demand.problems or not demand.requests:
-        return
+        return ()
     if entry.mode is Mode.FIT:
         with world.trial():
             leave_domains(world, entry)
@@ -83,18 +87,20 @@ def _give_domains(world: World, entry: Entry, assignment: Assignment, demand: To
         failed = first_failure(found.pod_sets)
         if failed is None:
             _settle_with_cards(entry, demand, found)
-            return
+            return ()
         choices[failed.pod_set].reasons.append(failed.failure)
         if _cards_are_coming_back(world, entry, demand):
-            return
+            return ()
         _lacks_room(choices[failed.pod_set])
-    failed = first_failure(domains(world, demand, empty=True).pod_sets)
+    alone = domains(world, demand, empty=True).pod_sets
+    failed = first_failure(alone)
     if failed is not None:
         choices[failed.pod_set].failed = PLACEMENT_FAILED
         assignment.attempts = [_without_domains(one, choices[failed.pod_set]) for one in assignment.attempts]
-        return
+        return ()
     for request in demand.requests:
         _lacks_room(choices[request.pod_set])
+    return alone
 
 
 def settle_domains(world: World, entry: Entry, demand: TopologyDemand) -> None:
@@ -105,11 +111,14 @@ def settle_domains(world: World, entry: Entry, demand: TopologyDemand) -> None:
     if entry.assignment is None or not demand.requests:
         return
     choices = {one.name: one for one in entry.assignment.pod_sets}
+    if not entry.victims:
+        _settle(demand.requests, demand.alone, choices)
+        return
     with world.trial():
         for victim in entry.victims:
             discharge(world.trail, victim)
         leave_domains(world, entry)
-        _settle(demand.requests, domains(world, demand, empty=not entry.victims).pod_sets, choices)
+        _settle(demand.requests, domains(world, demand).pod_sets, choices)
 
 
 def places(world: World, requests: Sequence[PlacementRequest], *, empty: bool = False) -> tuple[PodSetPlacement, ...]:

@@ -29,6 +29,11 @@ class Backlog:
         return len(self._since.keys() | self._begun.keys())
 
     @property
+    def under_way(self) -> int:
+        """How many urgent applications are being written."""
+        return len(self._begun)
+
+    @property
     def low(self) -> int:
         """How many applications with low priority wait."""
         return len(self._later)

@@ -24,7 +24,7 @@ from projections.devices.pod_cards import needs_pins, pins, placements_of
 from projections.feature_gates import enabled
 from projections.quota.effective_requests import pod_set_requests
 from projections.topology.stored_assignment import stored
-from projections.workloads.lifecycle import Requeue, Workload
+from projections.workloads.lifecycle import Requeue, Workload, first_slice_name
 from projections.world import World
 from services.jobs.pod_set import Injection, Original
 from services.jobs.updates import Update
@@ -146,7 +146,7 @@ def _named(workload: Workload) -> dict[str, str]:
     """To which workload pods belong; those of an elastic job outlive its slices, and name the first of them."""
     if not workload.spec.elastic:
         return {WORKLOAD: workload.name}
-    first = workload.spec.slice_name or workload.name
+    first = first_slice_name(workload)
     return {WORKLOAD: first, WORKLOAD_SLICE_NAME: first}
 
 

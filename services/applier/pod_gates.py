@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from events.api.labels import CARDS_GATE, ELASTIC_JOB, TOPOLOGY_GATE
 from events.event import Millis
 from events.json_object import JsonObject
 from projections.devices.elastic_pods import pods_with_room
@@ -26,10 +27,8 @@ from projections.world import World
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS
 from services.applier.retried_writes import RetriedWrites
-from services.jobs.card_gate import waits_for_cards, with_own_cards
-from services.jobs.elastic import let_through
 from services.jobs.paths import difference
-from services.jobs.topology_gate import selects, sent_to_domain, waits_for_domain
+from services.jobs.scheduling_gates import gate_opened, selects, sent_to_domain, waits_at, with_own_cards
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ObjectInvalid, ObjectMissing, Writer
 
@@ -169,15 +168,15 @@ class PodGates:
 def opened(one: Opening, pod: JsonObject) -> JsonObject:
     """The pod without the gates that can be opened, and with what it waited for there."""
     if one.fits_slice:
-        pod = let_through(pod)
-    if one.pins is not None and waits_for_cards(pod):
+        pod = gate_opened(pod, ELASTIC_JOB)
+    if one.pins is not None and waits_at(pod, CARDS_GATE):
         pod = with_own_cards(pod, one.pins)
-    return sent_to_domain(pod, one.domain) if one.domain and waits_for_domain(pod) else pod
+    return sent_to_domain(pod, one.domain) if one.domain and waits_at(pod, TOPOLOGY_GATE) else pod
 
 
 def _opened_otherwise(one: Opening, pod: JsonObject) -> bool:
     """Whether a pod that is taken to wait for a domain does so no longer, and has not got the one that is planned."""
-    if one.domain is None or waits_for_domain(pod):
+    if one.domain is None or waits_at(pod, TOPOLOGY_GATE):
         return False
     return not one.domain or not selects(pod, one.domain)
 

@@ -63,7 +63,7 @@ class Applier:
         self.outbox = Outbox(facts, clock, self._tracer)
         self._notices = EventRecorder(writer, spare, clock)
         self._workloads = WorkloadKeeper(writer, clock, spare)
-        self._write, self._under_way = ApplicationWriter(writer, self._notices, self._workloads), 0
+        self._write = ApplicationWriter(writer, self._notices, self._workloads)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = PodGates(writer, clock, spare)
         self._stranded = StrandedPods(writer, clock, spare, self._notices)
@@ -111,17 +111,15 @@ class Applier:
 
     async def _work(self) -> None:
         while True:
-            application = self.backlog.soon() if self._under_way < self._write.limit.at_once else None
+            application = self.backlog.soon() if self.backlog.under_way < self._write.limit.at_once else None
             if application is None:
                 self._news.clear()
                 await self._news.wait()
                 continue
-            self._under_way += 1
             try:
                 with self._spare.first():
                     await self._apply_soon(application)
             finally:
-                self._under_way -= 1
                 self.backlog.done(application.workload)
                 self._wake()
 

@@ -5,6 +5,7 @@ Rule: docs/rules/topology.md#stranded-pods
 
 from collections.abc import Sequence
 
+from events.api.labels import TOPOLOGY_GATE
 from events.event import Millis
 from events.json_object import JsonObject, objects_at
 from events.timestamp import format_timestamp
@@ -17,7 +18,7 @@ from services.applier.pods import PODS
 from services.applier.retried_writes import RetriedWrites
 from services.jobs import pods as rules
 from services.jobs.paths import get
-from services.jobs.topology_gate import waits_for_domain
+from services.jobs.scheduling_gates import waits_at
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Writer
 
@@ -76,7 +77,7 @@ class StrandedPods:
 def still_waits(pod: JsonObject) -> bool:
     """Whether nothing has taken the pod, and nothing ends it."""
     waits = not get(pod, ("spec", "nodeName")) and get(pod, ("status", "phase")) in (None, "Pending")
-    return waits and not rules.is_leaving(pod) and not waits_for_domain(pod)
+    return waits and not rules.is_leaving(pod) and not waits_at(pod, TOPOLOGY_GATE)
 
 
 def ended(pod: JsonObject, at: Millis) -> JsonObject:

@@ -21,7 +21,7 @@ from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.topology import TopologyRequest
 from events.workload import Owner
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import Workload, first_slice_name
 from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
@@ -98,7 +98,7 @@ def _about(workload: Workload, owner: Owner) -> dict[str, str]:
 
 def _slice(workload: Workload) -> dict[str, str]:
     """Which slice of its elastic job it is."""
-    found = {ELASTIC_JOB: "true", WORKLOAD_SLICE_NAME: workload.spec.slice_name or workload.name}
+    found = {ELASTIC_JOB: "true", WORKLOAD_SLICE_NAME: first_slice_name(workload)}
     return {**found, WORKLOAD_SLICE_REPLACEMENT_FOR: workload.spec.replaces} if workload.spec.replaces else found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from events.api.labels import (
+    CARDS_GATE,
     CLUSTER_QUEUE_NAME,
     ELASTIC_JOB,
     LOCAL_QUEUE_NAME,
@@ -18,9 +19,9 @@ from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.chip_families import is_pin
 from projections.devices.vendors import VENDORS
-from services.jobs.card_gate import gate_closed, gate_open
 from services.jobs.paths import Location, get, put
 from services.jobs.pod_set import Form, Injection, Original, Pods
+from services.jobs.scheduling_gates import gate_closed, gate_opened
 from services.jobs.updates import PodFields, added_to, noted, with_updates
 
 _LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME)
@@ -50,10 +51,10 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     job = _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
     lower = lower_of(pods)
     # Spark describes its executors without gates: all of them are kept to the cards that they have together.
-    job = gate_closed(job, lower) if injection.gated and pods.form is not Form.FLAT else gate_open(job, lower)
-    topology = _topology_at(pods)
-    job = gate_closed(job, topology, TOPOLOGY_GATE) if injection.placed else gate_open(job, topology, TOPOLOGY_GATE)
-    return gate_closed(job, lower, ELASTIC_JOB) if injection.sliced else job
+    cards = gate_closed if injection.gated and pods.form is not Form.FLAT else gate_opened
+    domain = gate_closed if injection.placed else gate_opened
+    job = domain(cards(job, CARDS_GATE, lower), TOPOLOGY_GATE, _topology_at(pods))
+    return gate_closed(job, ELASTIC_JOB, lower) if injection.sliced else job
 
 
 def _topology_at(pods: Pods) -> Location:
@@ -109,9 +110,9 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
                 node_selector=original.node_selector,
                 tolerations=original.tolerations,
             )
-            job = gate_open(_placed(job, pods, asked), lower_of(pods))
-            job = gate_open(job, _topology_at(pods), TOPOLOGY_GATE)
-            job = gate_open(job, lower_of(pods), ELASTIC_JOB)
+            job = gate_opened(_placed(job, pods, asked), CARDS_GATE, lower_of(pods))
+            job = gate_opened(job, TOPOLOGY_GATE, _topology_at(pods))
+            job = gate_opened(job, ELASTIC_JOB, lower_of(pods))
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
 
 

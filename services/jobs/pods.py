@@ -24,6 +24,7 @@ from events.whole_number import whole_number
 from services.jobs.injection import inject
 from services.jobs.paths import FieldBroken, get, put
 from services.jobs.pod_set import Form, Injection, Pods
+from services.jobs.scheduling_gates import gate_closed, waits_at
 
 LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
 """Kueue's name for the kind LeaderWorkerSet, which its pods bear as the kind that has made them."""
@@ -53,7 +54,7 @@ def is_managed(pod: JsonObject) -> bool:
 
 def is_gated(pod: JsonObject) -> bool:
     """Whether it still waits at our gate."""
-    return any(one.get("name") == ADMISSION_GATE for one in objects_at(pod, "spec", "schedulingGates"))
+    return waits_at(pod, ADMISSION_GATE)
 
 
 def is_held(pod: JsonObject) -> bool:
@@ -134,9 +135,9 @@ def role_of(pod: JsonObject) -> str:
 def gated(pod: JsonObject, *, by_topology: bool = True) -> JsonObject:
     """A new pod with the scheduling gates, label and finalizer; with its place in its group where pods are placed by topology."""
     names = (ADMISSION_GATE, TOPOLOGY_GATE) if by_topology else (ADMISSION_GATE,)
-    gates = array_at(pod, "spec", "schedulingGates")
-    missing = [{"name": name} for name in names if {"name": name} not in gates]
-    held = put(pod, ("spec", "schedulingGates"), [*gates, *missing])
+    held = pod
+    for name in names:
+        held = held if waits_at(held, name) else gate_closed(held, name)
     held = put(held, ("metadata", "annotations", ROLE_HASH), role_of(pod))
     bearer = annotations_of(pod).get(POD_GROUP_POD_INDEX_LABEL)
     if by_topology and bearer:

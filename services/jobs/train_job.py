@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from events.api.labels import CARDS_GATE, TOPOLOGY_GATE
 from events.job_kind import JobKind
 from events.json_object import JsonObject
-from services.jobs.card_gate import gate_closed
 from services.jobs.paths import get, put, whole
 from services.jobs.pod_set import Injection, PodIndex, Pods
+from services.jobs.scheduling_gates import gate_closed
 from services.jobs.table import COMPLETION_INDEX, JOB_INDEX
 from services.jobs.updates import PodFields, with_updates
 
@@ -63,7 +63,7 @@ def patched(job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
         }
         patch = put({"name": one.original.name}, _TEMPLATE, pods)
         for gate in ((CARDS_GATE,) if one.gated else ()) + ((TOPOLOGY_GATE,) if one.placed else ()):
-            patch = gate_closed(patch, (*_TEMPLATE, "spec"), gate)
+            patch = gate_closed(patch, gate, (*_TEMPLATE, "spec"))
         jobs.append(patch)
     ours = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     return put(job, _PATCHES, [*_others(job), ours])

@@ -66,8 +66,7 @@ def _taken_over(workload: Workload, evicted: Condition) -> list[Decision]:
 
 def _release(workload: Workload, evicted: Condition) -> list[Decision]:
     """Release the quota of an evicted workload once its pods are gone; at once if it was never admitted or has no job."""
-    runs = workload.admitted or workload.continues
-    if workload.owner is not None and runs and not stands_still(workload):
+    if workload.owner is not None and workload.pods_may_run and not stands_still(workload):
         return []
     return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
 
@@ -105,7 +104,7 @@ def _backoff(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 def _gated(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
-    if workload.admitted or workload.continues:
+    if workload.pods_may_run:
         return []
     if workload.spec.gated_by:
         return [_withdrawn(workload, "AdmissionGated", gate_message(workload))]
@@ -140,7 +139,7 @@ def _stopped(workload: Workload, kind: str, name: str, stop: StopPolicy, *, gone
 
     Rule: docs/rules/queues.md#stop-policy
     """
-    if workload.admitted or workload.continues:
+    if workload.pods_may_run:
         if stop is not StopPolicy.HOLD_AND_DRAIN:
             return []
         return [EvictionOrdered(workload=workload.key, reason=f"{kind}Stopped", message=f"The {kind} is stopped")]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from events.catalogue import Decision
 from events.event import Millis
 from events.slices import WorkloadSliceDropped, WorkloadSliceResized, WorkloadSliceSubmitted
-from projections.workloads.lifecycle import Workload, chain_of
+from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
 from projections.workloads.slices import next_slice, shrinks, slices_of
 from projections.world import World
 
@@ -41,7 +41,7 @@ def _larger(world: World, workload: Workload, at: Millis) -> Decision:
         workload.spec,
         pod_sets=workload.wanted,
         active=True,
-        slice_name=chain_of(workload).partition("/")[2],
+        slice_name=first_slice_name(workload),
         replaces=workload.key,
     )
     return WorkloadSliceSubmitted(

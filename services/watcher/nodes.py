@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.api.jobs import ApiResourceQuota
-from events.api.labels import CARD_CORDON, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
+from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
@@ -22,8 +22,7 @@ from projections.devices.registration import CORDON, PAIR_SCORES, decode_pair_sc
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
-from services.jobs.card_gate import waits_for_cards
-from services.jobs.elastic import waits_for_slice
+from services.jobs.scheduling_gates import waits_at
 from services.jobs.table import COMPLETION_INDEX
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
@@ -86,7 +85,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         return None
     workload = annotations.get(WORKLOAD_SLICE_NAME) or annotations.get(WORKLOAD, "")
     bound = bool(found.spec.node_name)
-    gated = waits_for_cards(value)
+    gated = waits_at(value, CARDS_GATE)
     return PodObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -108,7 +107,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         topology=topology,
         cardless=cardless,
         elastic=elastic,
-        waits_for_slice=waits_for_slice(value),
+        waits_for_slice=waits_at(value, ELASTIC_JOB),
     )
 
 

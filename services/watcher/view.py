@@ -301,8 +301,8 @@ class View:
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
         if key not in self.workloads and first_slice(value) in self.workloads:
-            known = self.slices.get(key)
-            active, checks = (True, {}) if known is None else (known.active, known.checks)
+            reported_slice = self.slices.get(key)
+            active, checks = (True, {}) if reported_slice is None else (reported_slice.active, reported_slice.checks)
             return [*terminating(value), *companion_facts(key, value, active=active, checks=checks)]
         reported = self.workloads.get(key)
         beside_job = reported is not None and reported.source != place
@@ -326,14 +326,14 @@ class View:
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""
-        known = self.by_source.get(place)
+        named = self.by_source.get(place)
         facts: list[Fact] = []
-        if known is not None and (state is None or known != state.workload or state.anew):
-            facts.append(WorkloadDeleted(workload=known))
-            known = None
+        if named is not None and (state is None or named != state.workload or state.anew):
+            facts.append(WorkloadDeleted(workload=named))
+            named = None
         if state is None:
             return facts
-        reported = self.workloads.get(state.workload) if known is not None else None
+        reported = self.workloads.get(state.workload) if named is not None else None
         found = self._found.get(state.workload) if reported is None else None
         before = reported or found
         asked_before = None if before is None else before.spec

@@ -2,8 +2,8 @@
 
 from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
-from services.jobs.card_gate import waits_for_cards, with_own_cards
 from services.jobs.pod_set import Injection, Original
+from services.jobs.scheduling_gates import waits_at, with_own_cards
 from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 
@@ -46,7 +46,7 @@ def test_executors_of_spark_have_no_gate_for_nothing_there_takes_one() -> None:
 
 def test_a_pod_that_is_told_its_cards_keeps_all_else_that_it_waits_for() -> None:
     pod: JsonObject = {"metadata": {"name": "p"}, "spec": {"schedulingGates": [OWN, OURS]}}
-    assert waits_for_cards(pod)
+    assert waits_at(pod, CARDS_GATE)
     told = with_own_cards(pod, {"nvidia.com/use-gpuuuid": "GPU-1"})
     assert told["metadata"]["annotations"] == {"nvidia.com/use-gpuuuid": "GPU-1"}
-    assert told["spec"] == {"schedulingGates": [OWN]} and not waits_for_cards(told)
+    assert told["spec"] == {"schedulingGates": [OWN]} and not waits_at(told, CARDS_GATE)
