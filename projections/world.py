@@ -35,7 +35,6 @@ from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
 from projections.workloads.lifecycle import Workload, chain_of, with_earlier
 from projections.workloads.second_pass import needs_second_pass
-from projections.workloads.terminating import Terminating
 
 
 class World(PreemptionState, BudgetState):
@@ -56,11 +55,9 @@ class World(PreemptionState, BudgetState):
         self.refused = {}
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
-        self.workloads, self.by_local_queue, self.second_passes, self.chains = {}, {}, {}, {}
+        self.workloads, self.by_local_queue, self.second_passes, self.chains, self.terminating = {}, {}, {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
-        self.terminating: dict[str, Terminating] = {}
-        """Workload objects of jobs that somebody has deleted and that still bear Kueue's finalizer, by workload."""
         self.epochs: dict[str, int] = {}
         self.aside = {}
         self.amiss: dict[str, Amiss] = {}

@@ -11,7 +11,7 @@ def pin_of(word: str) -> str:
     return f"hami.io/use-{word}-uuid"
 
 
-def is_pin(name: str) -> bool:
+def is_chip_pin(name: str) -> bool:
     """Whether an annotation is one of these."""
     return name.startswith("hami.io/use-") and name.endswith("-uuid")
 

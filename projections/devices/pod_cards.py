@@ -6,47 +6,16 @@ own and annotated with them before its scheduling gate is removed; the assignmen
 Rule: docs/rules/devices.md#own-cards
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from events.device import DevicesReserved, PodCardsAssigned, PodObserved, PodPlacement
 from events.workload import Member, MemberState
-from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.card_holdings import TERMINAL
-from projections.devices.chip_families import pin_of
+from projections.devices.pins import needs_pins, pins, placements_of
 from projections.devices.state import DeviceState
-from projections.devices.vendors import BY_WORD
 from projections.workloads.lifecycle import Workload
-
-
-def pins(placements: Iterable[PodPlacement]) -> dict[str, str]:
-    """The annotations that keep HAMi to the cards of these placements, and to the policy by which they were found."""
-    uuids: dict[str, set[str]] = {}
-    policy = ""
-    for placement in placements:
-        policy = placement.policy or policy
-        for share in (share for shares in placement.containers for share in shares):
-            vendor = BY_WORD.get(vendor_word(share))
-            key = pin_of(share.vendor) if vendor is None else vendor.use_uuid
-            if key:
-                uuids.setdefault(key, set()).add(share.uuid)
-    found = {name: ",".join(sorted(uuids[name])) for name in sorted(uuids)}
-    return {**found, CARD_POLICY: policy} if policy else found
-
-
-def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
-    """The placements of a pod set, by index."""
-    found = workload.devices.placements if workload.devices is not None else ()
-    return sorted((one for one in found if one.pod_set == pod_set), key=lambda one: one.index)
-
-
-def needs_pins(workload: Workload, pod_set: str) -> bool:
-    """Whether the pods of the set have different cards, so that each has to be pinned to its own."""
-    found = placements_of(workload, pod_set)
-    if workload.spec.elastic:
-        return bool(found)  # Pods that come later are made of the same template, and have others.
-    return any(pins([one]) != pins(found[:1]) for one in found[1:])
 
 
 def assigned(world: DeviceState, workload: Workload) -> tuple[PodCardsAssigned, ...]:

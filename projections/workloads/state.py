@@ -8,6 +8,7 @@ from projections.configuration import Configuration
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Workload
+from projections.workloads.terminating import Terminating
 
 
 class WorkloadState(Configuration, Protocol):
@@ -22,6 +23,8 @@ class WorkloadState(Configuration, Protocol):
     """The slices of each elastic job, by the key of the first."""
     work: WorkQueue
     """Workloads to be looked at: a hint."""
+    terminating: dict[str, Terminating]
+    """Workload objects of jobs that somebody has deleted and that still bear Kueue's finalizer, by workload."""
     second_passes: dict[str, None]
     """Workloads that hold quota and need domains for pods of theirs, to be looked at in the cycles of their tree."""
 

@@ -13,17 +13,18 @@ from projections.devices.card_holdings import holding_key
 from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
 from projections.devices.slice_cards import given_back, numbered
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.devices.workload_gangs import gangs_of
 from projections.set_aside.records import Scope
+from projections.topology.state import TopologyState
 from projections.topology.workload_cards import cards_where_placed
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import has_delayed_topology
-from projections.world import World
 from services.accountant.guarding import REVIEWER, one
+from services.accountant.state import AccountantState
 
 
-def allocations(world: World) -> Iterator[Decision]:
+def allocations(world: AccountantState) -> Iterator[Decision]:
     """Reserve or refuse cards for each workload under review that waits for them."""
     for key in world.work.take(REVIEWER):
         workload = world.workloads.get(key)
@@ -31,7 +32,7 @@ def allocations(world: World) -> Iterator[Decision]:
             yield from one(world, Scope.WORKLOAD, key, partial(_gift, world, workload))
 
 
-def _gift(world: World, workload: Workload) -> list[Decision]:
+def _gift(world: TopologyState, workload: Workload) -> list[Decision]:
     if _waits_for_cards(world, workload):
         return [_give(world, workload)]
     left = given_back(world, workload)
@@ -40,7 +41,7 @@ def _gift(world: World, workload: Workload) -> list[Decision]:
     return [_reserved(workload, workload.devices.reservation, left)]
 
 
-def _waits_for_cards(world: World, workload: Workload) -> bool:
+def _waits_for_cards(world: DeviceState, workload: Workload) -> bool:
     return (
         workload.admission is not None
         and (workload.devices is None or _proposed_anew(world, workload))
@@ -51,7 +52,7 @@ def _waits_for_cards(world: World, workload: Workload) -> bool:
     )
 
 
-def _proposed_anew(world: World, workload: Workload) -> bool:
+def _proposed_anew(world: DeviceState, workload: Workload) -> bool:
     """Whether some of its pods are to have others, since a node has failed (docs/rules/topology.md#card-replacement)."""
     if workload.admission is None or (workload.devices is not None and workload.devices.refused):
         return False
@@ -59,7 +60,7 @@ def _proposed_anew(world: World, workload: Workload) -> bool:
     return holding is not None and not holding.confirmed
 
 
-def _give(world: World, workload: Workload) -> Decision:
+def _give(world: TopologyState, workload: Workload) -> Decision:
     admission = workload.admission
     if admission is None:
         raise LookupError(workload.key)
@@ -83,7 +84,9 @@ def _give(world: World, workload: Workload) -> Decision:
     return _reserved(workload, admission.reservation, (*kept, *fresh))
 
 
-def _of_living_pods(world: World, workload: Workload, placements: tuple[PodPlacement, ...]) -> tuple[PodPlacement, ...]:
+def _of_living_pods(
+    world: DeviceState, workload: Workload, placements: tuple[PodPlacement, ...]
+) -> tuple[PodPlacement, ...]:
     alive = {
         (one.pod_set, one.index)
         for one in world.pod_cards.get(workload.key, ())

@@ -13,13 +13,12 @@ from projections.devices.card_care import OVERDUE
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.drift import NOTES, card_findings
 from projections.devices.state import DeviceState
-from projections.queues.state import QueueState
 from projections.set_aside.records import Scope
-from projections.world import World
 from services.accountant.guarding import each, one
+from services.accountant.state import AccountantState
 
 
-def differences(world: World, at: Millis) -> Iterator[Decision]:
+def differences(world: AccountantState, at: Millis) -> Iterator[Decision]:
     """Compare every card that something happened to, and report differences that appeared or are gone."""
     for card in sorted(world.cards.dirty_cards):
         # Where nothing holds the card and no drift of it is open, there is nothing to compare.
@@ -28,7 +27,7 @@ def differences(world: World, at: Millis) -> Iterator[Decision]:
         world.cards.mark_card_done(card)
 
 
-def overdue(world: QueueState, at: Millis) -> Iterator[Decision]:
+def overdue(world: AccountantState, at: Millis) -> Iterator[Decision]:
     """Report pods that should have released their cards by now; the cards count as held until the pods are proven gone."""
     care = world.cards.care
     pods = sorted(care.suspects.keys() - care.stale.keys())

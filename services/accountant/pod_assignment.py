@@ -13,12 +13,12 @@ from projections.set_aside.records import Scope, is_aside
 from projections.topology.placed_pods import pod_homes
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.accountant.release import REVIEWER
+from services.accountant.state import AccountantState
 from services.runtime.guard import guarded
 
 
-def assignments(world: World) -> Iterator[Decision]:
+def assignments(world: AccountantState) -> Iterator[Decision]:
     """Assign cards to the waiting pods of workloads under review."""
     for key in sorted(world.work.waiting(REVIEWER)):
         workload = world.workloads.get(key)

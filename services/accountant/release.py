@@ -9,11 +9,11 @@ from projections.devices.card_holdings import CardHoldings, Holding
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.accountant.guarding import REVIEWER, one
+from services.accountant.state import AccountantState
 
 
-def releases(world: World) -> Iterator[Decision]:
+def releases(world: AccountantState) -> Iterator[Decision]:
     """Release the cards of attempts that are over, each on proof, where holdings came, pods went or a workload moved.
 
     All of them before any cards are allocated, and in the order of keys, so that a replay decides the same.

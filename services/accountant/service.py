@@ -12,17 +12,17 @@ from events.event import Millis
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.handshake import TIMEOUT
 from projections.devices.health import due
-from projections.queues.state import QueueState
 from projections.set_aside.records import Scope
 from services.accountant.guarding import each, one
+from services.accountant.state import AccountantState
 
 
-def returns(world: QueueState, at: Millis) -> Iterator[Decision]:
+def returns(world: AccountantState, at: Millis) -> Iterator[Decision]:
     """Return cards to service that have been healthy for long enough."""
     yield from each(world, Scope.CARD, sorted(world.cards.care.health), lambda card: _returned(world.cards, card, at))
 
 
-def losses(world: QueueState, at: Millis) -> Iterator[Decision]:
+def losses(world: AccountantState, at: Millis) -> Iterator[Decision]:
     """Take cards out of service whose device plugin has been silent for too long."""
     care = world.cards.care
     for key in sorted(care.silent.keys() - care.lost.keys()):

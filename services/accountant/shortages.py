@@ -10,12 +10,12 @@ from events.device import CapacityCovered, CapacityShort
 from events.settings import DevicePolicy
 from projections.devices.offer import Offer, offers, policy_of
 from projections.devices.state import DeviceState
-from projections.queues.state import QueueState
 from projections.set_aside.records import Scope
 from services.accountant.guarding import each
+from services.accountant.state import AccountantState
 
 
-def shortages(world: QueueState) -> Iterator[Decision]:
+def shortages(world: AccountantState) -> Iterator[Decision]:
     """Report a shortage when it appears or its numbers change, and when it is over."""
     reported = world.cards.care.short
     known = sorted(world.flavors)

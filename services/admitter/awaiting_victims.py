@@ -11,13 +11,13 @@ from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate, Variant, holder_of_quota
 from projections.preemption.classic import discharge, fits_now
 from projections.preemption.requested import still_holds
+from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import difference, usage_of
 from projections.quota.columns import Usage
-from projections.world import World
 from services.admitter.entry import Entry
 
 
-def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
+def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
     """Whether the open preemption request still holds; the entry then takes its assignment and remaining victims from it.
 
     It holds while the workload's requests are the same, it does not fit yet, and the victims that have not left suffice.
@@ -74,7 +74,7 @@ def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
     )
 
 
-def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
+def _leaving(world: PreemptionState, victims: Sequence[Victim]) -> list[Candidate]:
     candidates: list[Candidate] = []
     for victim in victims:
         workload = still_holds(world.workloads, victim)

@@ -6,11 +6,10 @@ from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
 from projections.devices.requests import asks_for_cards
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_slice
-from projections.world import World
 
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
 
@@ -31,7 +30,7 @@ def barrier_of(
     return None
 
 
-def slice_barrier(world: World, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
+def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
     """Why a slice can't take the place of the one before yet: that stops, is in another queue, or waits for its own cards.
 
     Rule: docs/rules/elastic.md#waits

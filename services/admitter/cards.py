@@ -12,13 +12,14 @@ from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.offer import any_cap, cap
 from projections.devices.requests import asks_for_cards
 from projections.devices.slice_cards import kept_placements, numbered, staying
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims
+from projections.preemption.state import PreemptionState
+from projections.queues.state import QueueState
 from projections.quota.columns import Column
 from projections.topology.card_places import in_order
-from projections.world import World
 from services.admitter.entry import Entry, preemption_context_of
 from services.admitter.topology import COMING_BACK
 
@@ -46,7 +47,7 @@ class CardRefusals:
             self.for_now.add(key)
 
 
-def card_caps(world: World, plan: Plan) -> dict[Column, int]:
+def card_caps(world: QueueState, plan: Plan) -> dict[Column, int]:
     """What the cards of a plan's flavors really offer, by column; only for flavors under the device policy Cap."""
     if not any_cap(world):
         return {}
@@ -58,7 +59,7 @@ def card_caps(world: World, plan: Plan) -> dict[Column, int]:
     return {column: most for column, most in caps.items() if most is not None}
 
 
-def placed_on_cards(world: World, entry: Entry, plan: Plan) -> Placed:
+def placed_on_cards(world: DeviceState, entry: Entry, plan: Plan) -> Placed:
     """The cards for every pod of the entry's assignment, or the reason why there are none; empty if it asks for none.
 
     Those of pods that are placed by topology were found with their domains.
@@ -75,7 +76,9 @@ def placed_on_cards(world: World, entry: Entry, plan: Plan) -> Placed:
     return Placed(placements=in_order(both, [one.pod_set.name for one in plan.asked]))
 
 
-def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candidate], at: Millis) -> list[Candidate]:
+def enough_for_cards(
+    world: PreemptionState, entry: Entry, plan: Plan, chosen: list[Candidate], at: Millis
+) -> list[Candidate]:
     """The victims chosen for quota and those needed for cards beside them; empty when cards would still be missing."""
     gangs = _gangs(world, entry, plan)
     if not chosen or not gangs:
@@ -88,7 +91,7 @@ def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candid
     )
 
 
-def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
+def waits_for_cards(world: DeviceState, entry: Entry, plan: Plan) -> bool:
     """Whether cards that are being given back suffice; the entry is then deferred on them.
 
     It keeps its quota for the cycle: otherwise others would be admitted there and preempted again.
@@ -103,7 +106,7 @@ def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
     return entry.deferred
 
 
-def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bool:
+def preempts_for_cards(world: PreemptionState, entry: Entry, plan: Plan, at: Millis) -> bool:
     """Whether preemption frees the cards that an entry with enough quota lacks; its victims and mode are set then."""
     gangs = _gangs(world, entry, plan)
     if entry.assignment is None or entry.mode is not Mode.FIT:
@@ -122,7 +125,7 @@ def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bo
     return True
 
 
-def card_flavor(world: World, entry: Entry, pod_set: str) -> str:
+def card_flavor(world: DeviceState, entry: Entry, pod_set: str) -> str:
     """The flavor assigned to a pod set's card resources; empty when no quota covers them."""
     if entry.assignment is None:
         return ""
@@ -130,7 +133,7 @@ def card_flavor(world: World, entry: Entry, pod_set: str) -> str:
     return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in names), "")
 
 
-def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
+def _gangs(world: DeviceState, entry: Entry, plan: Plan) -> list[Gang]:
     """The pods whose cards are chosen on their own; those that are placed by topology get theirs with their domains.
 
     Rule: docs/rules/topology.md#cards
@@ -160,7 +163,7 @@ def _staying(entry: Entry, plan: Plan) -> dict[str, int]:
     return staying(old.admission.assignments, {one.pod_set.name: one.count for one in plan.asked})
 
 
-def cards_kept(world: World, entry: Entry, plan: Plan) -> tuple[PodPlacement, ...]:
+def cards_kept(world: DeviceState, entry: Entry, plan: Plan) -> tuple[PodPlacement, ...]:
     """The cards that those pods keep."""
     return () if entry.replaces is None else kept_placements(world, entry.replaces, _staying(entry, plan))
 
@@ -171,7 +174,7 @@ def behind(entry: Entry, placements: tuple[PodPlacement, ...]) -> tuple[PodPlace
     return placements if old is None or old.devices is None else numbered(placements, old.devices.placements)
 
 
-def _card_columns(world: World, entry: Entry) -> tuple[int, ...]:
+def _card_columns(world: QueueState, entry: Entry) -> tuple[int, ...]:
     if entry.assignment is None:
         return ()
     return tuple(

@@ -38,7 +38,6 @@ from projections.quota.columns import Usage
 from projections.quota.node import Node
 from projections.set_aside.records import ADMITTER
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn, owner_goes_on, would_borrow
 from services.admitter.entry import Entry, Head
@@ -46,6 +45,7 @@ from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
 from services.admitter.outcome_events import refusal_event, request_event
+from services.admitter.state import AdmitterState
 from services.admitter.topology import held_domains, leave_domains
 from services.runtime.guard import guarded
 
@@ -67,7 +67,7 @@ class Cycle:
 
     __slots__ = ("_claimed", "_unready", "at", "events", "world")
 
-    def __init__(self, world: World, at: Millis) -> None:
+    def __init__(self, world: AdmitterState, at: Millis) -> None:
         self.world, self.at = world, at
         self.events: list[Decision] = []
         self._claimed: Claimed = {}

@@ -12,12 +12,12 @@ from events.catalogue import Decision
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.queues.pending_queues import PendingQueues
-from projections.world import World
+from projections.queues.state import QueueState
 from services.admitter.entry import Entry
 from services.admitter.fair_order import fair_turns, first_if_remembered
 
 
-def in_turn(world: World, entries: Sequence[Entry]) -> Iterable[Entry]:
+def in_turn(world: QueueState, entries: Sequence[Entry]) -> Iterable[Entry]:
     """The entries in the order of the cycle, lazily: under fair sharing it depends on the entries processed so far."""
     if world.settings.fair_sharing:
         return fair_turns(world, entries)

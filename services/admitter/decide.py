@@ -11,6 +11,7 @@ from projections.devices.requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
+from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
@@ -20,6 +21,7 @@ from services.admitter.block_admission import blocks_admission
 from services.admitter.cycle import Cycle
 from services.admitter.heads import changes_with_time, heads
 from services.admitter.second_pass import second_passes
+from services.admitter.state import AdmitterState
 from services.runtime.guard import guarded
 
 MOST_EVENTS = 50
@@ -53,7 +55,7 @@ class Admitter:
         return events
 
 
-def _concerns_all(world: World) -> bool:
+def _concerns_all(world: AdmitterState) -> bool:
     """Whether something has changed that concerns every tree: devices, or admission blocked until pods are ready."""
     return blocks_admission(world.settings) or world.cards.count[0] != world.cards_looked_at
 
@@ -82,7 +84,7 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
     return bool(decided)
 
 
-def _decide_cycle(world: World, tree: str, at: Millis, most: int) -> list[Decision]:
+def _decide_cycle(world: AdmitterState, tree: str, at: Millis, most: int) -> list[Decision]:
     """The decisions of one cycle: its heads (step 1), then the steps in `Cycle`; the world is as before, also on errors."""
     cycle = Cycle(world, at)
     with world.trial():
@@ -99,7 +101,7 @@ def _fold(world: World, events: list[Decision], position: LogPosition) -> list[D
     return events
 
 
-def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
+def _admit_ready(world: QueueState, keys: Iterable[str]) -> list[Decision]:
     events: list[Decision] = []
     for key in keys:
         workload = world.workloads.get(key)

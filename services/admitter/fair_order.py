@@ -12,15 +12,15 @@ from events.settings import SettingsObserved
 from projections.fair_sharing.share import Share, share_of
 from projections.feature_gates import enabled
 from projections.queues.pending_queues import PendingQueues
+from projections.queues.state import QueueState
 from projections.quota.node import Node
-from projections.world import World
 from services.admitter.entry import Entry
 
 Rank = tuple[int, int, Share, int, int, str, str]
 """The smallest wins: waiting preemptor, not borrowing the requested columns, share, minus priority, timestamp, UID, key."""
 
 
-def fair_turns(world: World, entries: Sequence[Entry]) -> Iterator[Entry]:
+def fair_turns(world: QueueState, entries: Sequence[Entry]) -> Iterator[Entry]:
     """The entries in the order of the tournament; the caller charges the usage of one before it asks for the next.
 
     Trees do not share quota: they come one after the other, by key.
@@ -43,7 +43,7 @@ class Tournament:
 
     __slots__ = ("_fields", "_names", "_nodes", "_waiting", "_world")
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: QueueState) -> None:
         self._world = world
         self._names = world.quota.columns.names
         self._waiting: dict[str, list[Entry]] = {}

@@ -7,16 +7,17 @@ from projections.devices.state import config_of
 from projections.feature_gates import enabled
 from projections.flavors.plan import HeldBefore, Plan, PodSetRequest, plan_of
 from projections.flavors.suitability import PlanRules
+from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted, misfit
 from projections.quota.charge_quota import remaining_usage
 from projections.quota.effective_requests import PODS, pod_set_requests
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
-from projections.world import World
 from services.admitter.entry import Head
+from services.admitter.state import AdmitterState
 
 
-def plan_for(world: World, head: Head) -> Plan:
+def plan_for(world: AdmitterState, head: Head) -> Plan:
     """The cached plan for the pods that a workload still needs (its reclaimable ones left out)."""
     key = (head.queue.name, head.workload.equivalence)
     known = world.plan_cache.plans.get(key) if world.shortcuts else None
@@ -30,7 +31,7 @@ def plan_for(world: World, head: Head) -> Plan:
     return plan
 
 
-def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
+def plan_with(world: QueueState, head: Head, counts: Mapping[str, int]) -> Plan:
     """The plan for other counts of pods, given by the name of the pod set (partial admission); it is not cached."""
     covers_pods = any(PODS in group.resources for group in head.queue.groups)
     held = _held_before(replaced_in(world, head.workload, head.queue.name))

@@ -15,15 +15,15 @@ from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.pending_queues import ParkedClass, PendingQueue, Place
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
-from projections.world import World
 from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_of
 from services.admitter.concurrency_limits import workloads_over_limit
 from services.admitter.entry import Head, When
 from services.admitter.flavor_plans import plan_for
+from services.admitter.state import AdmitterState
 
 
-def heads(world: World, tree: str, at: Millis) -> list[Head]:
+def heads(world: AdmitterState, tree: str, at: Millis) -> list[Head]:
     """The head of every queue of the tree that is neither stopped, terminating nor empty, in the order of the queues."""
     found: list[Head] = []
     when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
@@ -47,7 +47,7 @@ def changes_with_time(world: QuotaState, tree: str) -> bool:
     )
 
 
-def head_of(world: World, queue: ClusterQueueObserved, when: When) -> Head | None:
+def head_of(world: AdmitterState, queue: ClusterQueueObserved, when: When) -> Head | None:
     """The head of a queue: the first in line, or the first of a parked class to be tried again; None when there is none.
 
     Under admission fair sharing it is that of the LocalQueue with the least past usage.
@@ -57,13 +57,15 @@ def head_of(world: World, queue: ClusterQueueObserved, when: When) -> Head | Non
     return _head(world, queue, world.lines.of(queue.name), when)
 
 
-def remember(world: World, head: Head) -> None:
+def remember(world: AdmitterState, head: Head) -> None:
     """Remember that the head's class was refused as before, so that it is skipped until something changes."""
     moment = _moment(world, head.queue, head.when)
     _note(world, head.queue, head.parked_as, world.lines.of(head.queue.name), moment)
 
 
-def _note(world: World, queue: ClusterQueueObserved, kind: str, line: PendingQueue, moment: tuple[int, Millis]) -> None:
+def _note(
+    world: AdmitterState, queue: ClusterQueueObserved, kind: str, line: PendingQueue, moment: tuple[int, Millis]
+) -> None:
     # The first of the class is part of it: the one that comes first after it may have no refusal on record yet.
     world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
 
@@ -76,7 +78,7 @@ def _moment(world: QueueState, queue: ClusterQueueObserved, when: When) -> tuple
     return changes, when.at if when.timed or when.moving else 0
 
 
-def _head(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
+def _head(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
     first, kind = line.head(), ""
     if line.classes:
         refused = _first_refused(world, queue, line, first, when)
@@ -86,7 +88,7 @@ def _head(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: W
     return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind, when=when)
 
 
-def _head_by_usage(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
+def _head_by_usage(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
     """The head of the LocalQueue with the least past usage (docs/rules/fair-sharing.md#usage-order)."""
     while True:
         first = _first_by_local_queue(world, queue, line, when)
@@ -99,7 +101,7 @@ def _head_by_usage(world: World, queue: ClusterQueueObserved, line: PendingQueue
 
 
 def _first_by_local_queue(
-    world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
+    world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> dict[str, tuple[Place, str]]:
     """By LocalQueue its first workload, and the class under which that is parked (empty when in line)."""
     first = {local_queue: (place, "") for local_queue, place in line.heads_by_local_queue()}
@@ -116,7 +118,7 @@ def _first_by_local_queue(
 
 
 def _first_refused(
-    world: World, queue: ClusterQueueObserved, line: PendingQueue, first: Place | None, when: When
+    world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, first: Place | None, when: When
 ) -> tuple[Place, str] | None:
     """The first parked workload that may be tried again, with its class, if it comes before the first in line."""
     best: tuple[Place, str] | None = None
@@ -132,7 +134,7 @@ def _first_refused(
 
 
 def _retriable(
-    world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
+    world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> Iterator[tuple[str, ParkedClass]]:
     """The parked classes for which something has changed since they were tried, by name."""
     stamp, moment = world.stamp(queue.name), _moment(world, queue, when)
@@ -143,7 +145,7 @@ def _retriable(
             yield kind, parked
 
 
-def _would_be_refused_again(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
+def _would_be_refused_again(world: AdmitterState, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
     if workload is None or node is None or not world.shortcuts or barrier_of(world.namespaces, workload, queue):
         return False

@@ -23,12 +23,13 @@ from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.classic import discharge
 from projections.preemption.oracle import how_room_is_made
+from projections.preemption.state import PreemptionState
 from projections.preemption.victims import find_victims
 from projections.queues.order import queue_timestamp
 from projections.quota.columns import Column
 from projections.topology.workload_placement import first_failure
 from projections.workloads.slices import replaced_in
-from projections.world import World
+from projections.workloads.state import WorkloadState
 from services.admitter.awaiting_victims import still_waiting
 from services.admitter.barriers import barrier_of, slice_barrier
 from services.admitter.cards import (
@@ -51,10 +52,11 @@ from services.admitter.concurrency_limits import (
 )
 from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
+from services.admitter.state import AdmitterState
 from services.admitter.topology import TopologyDemand, domains, find_domains, leave_domains, settle_domains
 
 
-def nominate(world: World, head: Head, at: Millis) -> Entry:
+def nominate(world: AdmitterState, head: Head, at: Millis) -> Entry:
     """The entry for one head against the quota at the beginning of a cycle; the world is left as it was.
 
     An entry that can't even be tried (misconfigured, a failed check, a namespace that is not admitted) has a reason and
@@ -81,7 +83,7 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     return entry
 
 
-def _within_limit(world: World, entry: Entry, plan: Plan, at: Millis) -> Entry:
+def _within_limit(world: AdmitterState, entry: Entry, plan: Plan, at: Millis) -> Entry:
     """The entry as if the workloads over the queue's limit had gone, which become its victims; refused if too few may go."""
     going = victims_over_limit(world, entry, at)
     if not going:
@@ -94,7 +96,7 @@ def _within_limit(world: World, entry: Entry, plan: Plan, at: Millis) -> Entry:
 
 
 def consider(
-    world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str] | None = None
+    world: AdmitterState, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str] | None = None
 ) -> None:
     """Set the entry's assignment, placements and victims; with fewer pods if the full count finds none (`minCount`).
 
@@ -121,7 +123,9 @@ def _fits_or_preempts(entry: Entry) -> bool:
     return entry.mode is Mode.FIT or (entry.mode is Mode.PREEMPT and bool(entry.victims))
 
 
-def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
+def _consider_plan(
+    world: AdmitterState, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]
+) -> None:
     """Assign flavors; where quota fits but devices do not, try the next flavor, then preemption for devices."""
     refused, caps, demand = CardRefusals(), card_caps(world, plan), TopologyDemand()
     while entry.node is not None:
@@ -156,7 +160,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
 
 
 def _without_cards(
-    world: World,
+    world: PreemptionState,
     entry: Entry,
     plan: Plan,
     at: Millis,
@@ -174,7 +178,7 @@ def _without_cards(
     entry.message = (assignment.message if assignment is not None else "") or "; ".join(refused.why.values())
 
 
-def victims_for(world: World, entry: Entry, demand: TopologyDemand, at: Millis) -> list[Candidate]:
+def victims_for(world: AdmitterState, entry: Entry, demand: TopologyDemand, at: Millis) -> list[Candidate]:
     """The workloads to preempt for the entry's assignment, in order; empty when no candidates would do.
 
     The two borrowing modes and the three kinds of candidates are in `projections.preemption` (docs/rules/preemption.md#search).
@@ -204,7 +208,7 @@ def victims_for(world: World, entry: Entry, demand: TopologyDemand, at: Millis) 
     return victims if not left or _suffice(world, victims, placed) else []
 
 
-def _suffice(world: World, victims: Sequence[Candidate], placed: Callable[[], bool]) -> bool:
+def _suffice(world: WorkloadState, victims: Sequence[Candidate], placed: Callable[[], bool]) -> bool:
     """Whether victims suffice without cards that are on their way back: these may be first for somebody else.
 
     Rule: docs/rules/topology.md#card-preemption
@@ -220,7 +224,7 @@ class VictimSearches:
 
     __slots__ = ("_at", "_entry", "_world", "found")
 
-    def __init__(self, world: World, entry: Entry, at: Millis) -> None:
+    def __init__(self, world: PreemptionState, entry: Entry, at: Millis) -> None:
         self._world, self._entry, self._at = world, entry, at
         self.found: dict[tuple[Column, int], list[Candidate]] = {}
         """By column and amount."""
@@ -233,7 +237,7 @@ class VictimSearches:
 
 
 def _search(
-    world: World,
+    world: PreemptionState,
     entry: Entry,
     plan: Plan,
     at: Millis,

@@ -14,19 +14,20 @@ from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
 from projections.devices.card_holdings import holding_key
 from projections.devices.workload_gangs import gangs_of, gets_cards
+from projections.preemption.state import PreemptionState
 from projections.topology.card_places import in_order
 from projections.topology.replacement import NodeLoss
 from projections.topology.request import PlacementRequest, PodSetPlacement
+from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
 from projections.topology.workload_cards import places_instead
 from projections.topology.workload_placement import PlacesWithCards, first_failure
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
-from projections.world import World
 from services.admitter.topology import TopologyDemand, domains, placement_of, request_of
 
 
-def second_passes(world: World, tree: str, at: Millis) -> Iterator[Decision]:
+def second_passes(world: PreemptionState, tree: str, at: Millis) -> Iterator[Decision]:
     """The decisions about all workloads of a tree that need a second pass; new domains count for the rest of the trial."""
     members = set(world.quota.members(tree))
     for key in sorted(world.second_passes):
@@ -37,7 +38,7 @@ def second_passes(world: World, tree: str, at: Millis) -> Iterator[Decision]:
             yield from second_pass(world, workload, at)
 
 
-def second_pass(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def second_pass(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:
     """The decision about one workload; nothing while checks still delay it."""
     admission = workload.admission
     if admission is None:
@@ -71,7 +72,9 @@ def second_pass(world: World, workload: Workload, at: Millis) -> list[Decision]:
     ]
 
 
-def _requests(world: World, workload: Workload, assignments: Sequence[PodSetAssignment]) -> list[PlacementRequest]:
+def _requests(
+    world: TopologyState, workload: Workload, assignments: Sequence[PodSetAssignment]
+) -> list[PlacementRequest]:
     """What is to be placed: pod sets on failed nodes with where their pods are, else those that have no domains yet."""
     pod_sets = {one.name: one for one in workload.spec.pod_sets}
     found: list[PlacementRequest] = []
@@ -89,7 +92,7 @@ def _requests(world: World, workload: Workload, assignments: Sequence[PodSetAssi
     return found
 
 
-def _places(world: World, workload: Workload, requests: Sequence[PlacementRequest]) -> PlacesWithCards:
+def _places(world: TopologyState, workload: Workload, requests: Sequence[PlacementRequest]) -> PlacesWithCards:
     """Where the pods lie, and the cards of all pods of the workload where some of these ask for any."""
     failed = failed_nodes(workload)
     if failed:
@@ -127,7 +130,9 @@ def _assigned(
     )
 
 
-def _occupy_what_is_new(world: World, before: Sequence[PodSetAssignment], after: Sequence[PodSetAssignment]) -> None:
+def _occupy_what_is_new(
+    world: TopologyState, before: Sequence[PodSetAssignment], after: Sequence[PodSetAssignment]
+) -> None:
     """Count the new pods of each domain; what is left free is so from the next cycle on."""
     for old, new in zip(before, after, strict=True):
         if new.topology is None or new.topology == old.topology:

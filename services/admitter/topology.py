@@ -13,8 +13,9 @@ from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
+from projections.configuration import Configuration
 from projections.devices.gang import WAITING_FOR_CARDS, Gang
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
 from projections.devices.workload_gangs import gang_of, gets_cards
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
@@ -26,12 +27,12 @@ from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import pod_requests
 from projections.topology.gates import topology_gates
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
+from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
 from projections.topology.workload_cards import ledger_of
 from projections.topology.workload_placement import PlacesWithCards, first_failure, place_pod_sets, place_with_cards
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
-from projections.world import World
 from services.admitter.entry import Entry
 
 COMING_BACK = "Its cards are on their way back"
@@ -56,7 +57,7 @@ class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
     """Where all of them would lie in a cluster without others; looked for only where they find no room as things stand."""
 
 
-def find_domains(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
+def find_domains(world: TopologyState, entry: Entry, plan: Plan) -> TopologyDemand:
     """Give the entry's pod sets their domains as things stand; without them its mode says that room has to be made.
 
     Where not even a cluster without others would have them, nothing fits. Gives what was asked, for those who make room.
@@ -69,7 +70,7 @@ def find_domains(world: World, entry: Entry, plan: Plan) -> TopologyDemand:
 
 
 def _give_domains(
-    world: World, entry: Entry, assignment: Assignment, demand: TopologyDemand
+    world: TopologyState, entry: Entry, assignment: Assignment, demand: TopologyDemand
 ) -> tuple[PodSetPlacement, ...]:
     """Where the pods would lie in a cluster without others; none where that is not asked or there is no place even then."""
     choices = {one.name: one for one in assignment.pod_sets}
@@ -103,7 +104,7 @@ def _give_domains(
     return alone
 
 
-def settle_domains(world: World, entry: Entry, demand: TopologyDemand) -> None:
+def settle_domains(world: TopologyState, entry: Entry, demand: TopologyDemand) -> None:
     """Give an entry that preempts the domains that it gets once its victims are gone.
 
     Without victims those of a cluster without others: they only keep room for the rest of the cycle.
@@ -121,13 +122,15 @@ def settle_domains(world: World, entry: Entry, demand: TopologyDemand) -> None:
         _settle(demand.requests, domains(world, demand).pod_sets, choices)
 
 
-def places(world: World, requests: Sequence[PlacementRequest], *, empty: bool = False) -> tuple[PodSetPlacement, ...]:
+def places(
+    world: TopologyState, requests: Sequence[PlacementRequest], *, empty: bool = False
+) -> tuple[PodSetPlacement, ...]:
     """Where the pods would lie as things stand, or if nobody else were placed by topology."""
     flavors = {one.flavor for one in requests}
     return place_pod_sets(rooms(world, flavors, empty=empty), requests, topology_gates(world.settings))
 
 
-def domains(world: World, demand: TopologyDemand, *, empty: bool = False) -> PlacesWithCards:
+def domains(world: TopologyState, demand: TopologyDemand, *, empty: bool = False) -> PlacesWithCards:
     """Where the pods would lie as things stand, and with which cards; or if nobody else were there.
 
     Rule: docs/rules/topology.md#cards
@@ -145,7 +148,7 @@ def _settle_with_cards(entry: Entry, demand: TopologyDemand, found: PlacesWithCa
     entry.placements = found.cards
 
 
-def _cards_are_coming_back(world: World, entry: Entry, demand: TopologyDemand) -> bool:
+def _cards_are_coming_back(world: TopologyState, entry: Entry, demand: TopologyDemand) -> bool:
     """Whether the pods find domains once cards are back whose workloads have lost their quota; the entry then waits for them.
 
     Rule: docs/rules/topology.md#card-preemption
@@ -163,20 +166,20 @@ def _cards_are_coming_back(world: World, entry: Entry, demand: TopologyDemand) -
     return True
 
 
-def held_domains(world: World, entry: Entry) -> HeldDomains:
+def held_domains(world: TopologyState, entry: Entry) -> HeldDomains:
     """The domains that were found for the entry, to count them on trial."""
     pod_sets = entry.assignment.pod_sets if entry.assignment is not None else ()
     return HeldDomains(world.domains, tuple(one.topology for one in pod_sets if one.topology is not None))
 
 
-def leave_domains(world: World, entry: Entry) -> None:
+def leave_domains(world: TopologyState, entry: Entry) -> None:
     """Take away the domains of the slice whose place the entry takes, for the trial: those that stay are among its own."""
     held = world.domains.held_by(entry.replaces.key) if entry.replaces is not None else None
     if held is not None:
         held.vacate()
 
 
-def topology_demand(world: World, workload: Workload, plan: Plan, assignment: Assignment) -> TopologyDemand:
+def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assignment: Assignment) -> TopologyDemand:
     """What the pod sets ask of the topologies of their flavors (docs/rules/topology.md#tas-flavor)."""
     requests: list[PlacementRequest] = []
     gangs: list[Gang] = []
@@ -219,7 +222,7 @@ def _which_flavor(flavors: Sequence[str]) -> str:
     return f"more than one TAS flavor assigned: {', '.join(flavors)}"
 
 
-def _is_delayed(world: World, queue: ClusterQueueObserved, flavor: str, *, reserved: bool) -> bool:
+def _is_delayed(world: Configuration, queue: ClusterQueueObserved, flavor: str, *, reserved: bool) -> bool:
     for rule in queue.checks:
         check = world.checks.get(rule.name)
         if check is None:
@@ -231,7 +234,7 @@ def _is_delayed(world: World, queue: ClusterQueueObserved, flavor: str, *, reser
     return False
 
 
-def request_of(world: World, workload: Workload, pod_set: PodSet, count: int, flavor: str) -> PlacementRequest:
+def request_of(world: DeviceState, workload: Workload, pod_set: PodSet, count: int, flavor: str) -> PlacementRequest:
     """What so many pods of a pod set ask of the topology of a flavor: by their template, not by what is charged for them."""
     shape = adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, pod_set).shape
     requests = pod_requests(shape)
@@ -292,7 +295,7 @@ def _lacks_room(choice: PodSetChoice) -> None:
     }
 
 
-def rooms(world: World, flavors: Iterable[str], *, empty: bool) -> dict[str, FlavorRoom]:
+def rooms(world: TopologyState, flavors: Iterable[str], *, empty: bool) -> dict[str, FlavorRoom]:
     """What is free on each flavor as things stand, or if nobody were placed by topology."""
     found = {name: world.domains.empty_room(name) if empty else world.domains.room(name) for name in sorted(flavors)}
     return {name: room for name, room in found.items() if room is not None}

@@ -19,13 +19,13 @@ from events.quantity import from_units
 from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
+from projections.configuration import Configuration
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.pod_cards import needs_pins, pins, placements_of
+from projections.devices.pins import needs_pins, pins, placements_of
 from projections.feature_gates import enabled
 from projections.quota.effective_requests import pod_set_requests
 from projections.topology.stored_assignment import stored
 from projections.workloads.lifecycle import Requeue, Workload, first_slice_name
-from projections.world import World
 from services.jobs.pod_set import Injection, Original
 from services.jobs.updates import Update
 
@@ -85,7 +85,7 @@ def job_should_run(workload: Workload) -> bool:
     return workload.admitted and not workload.evicted and workload.admission is not None
 
 
-def injections(world: World, workload: Workload) -> tuple[Injection, ...]:
+def injections(world: Configuration, workload: Workload) -> tuple[Injection, ...]:
     """What each pod set gets when the job starts: node selector, tolerations, labels, card pins."""
     admission = workload.admission
     if admission is None:
@@ -115,7 +115,7 @@ def originals(workload: Workload) -> tuple[Original, ...]:
 
 
 def _injection(
-    world: World, workload: Workload, original: Original, given: PodSetAssignment, cluster_queue: str
+    world: Configuration, workload: Workload, original: Original, given: PodSetAssignment, cluster_queue: str
 ) -> Injection:
     flavors = [world.flavors[name] for name in sorted(set(given.flavors.values())) if name in world.flavors]
     selector: dict[str, str] = {}

@@ -10,12 +10,13 @@ from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
+from projections.configuration import Configuration
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.pod_cards import assigned, needs_pins, pins_by_pod
-from projections.devices.state import config_of
+from projections.devices.pins import needs_pins
+from projections.devices.pod_cards import assigned, pins_by_pod
+from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.workloads.slices import steers_job
-from projections.world import World
 from services.applier.manifests import injections, job_should_run, originals, workload_status
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds import kinds_of, resource_of
@@ -161,7 +162,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.partition}/{self.sequence}"
 
 
-def plan(world: World, partition: str, keys: Iterable[str]) -> list[Application]:
+def plan(world: DeviceState, partition: str, keys: Iterable[str]) -> list[Application]:
     """What the cluster does not show yet, of these workloads; admissions before anything else."""
     found = [
         _planned(world, partition, workload)
@@ -171,7 +172,7 @@ def plan(world: World, partition: str, keys: Iterable[str]) -> list[Application]
     return sorted(found, key=lambda one: (not one.run, one.workload))
 
 
-def _planned(world: World, partition: str, workload: Workload) -> Application:
+def _planned(world: DeviceState, partition: str, workload: Workload) -> Application:
     try:
         return _application(world, partition, workload)
     except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
@@ -186,11 +187,11 @@ def _planned(world: World, partition: str, workload: Workload) -> Application:
         )
 
 
-def _shown(world: World, workload: Workload) -> bool:
+def _shown(world: DeviceState, workload: Workload) -> bool:
     return _decided_is_shown(world, workload) and (workload.seen <= workload.shown or not workload.decided)
 
 
-def _decided_is_shown(world: World, workload: Workload) -> bool:
+def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
     if workload.decided and not workload.finished and workload.job_turned > workload.shown:
@@ -198,7 +199,7 @@ def _decided_is_shown(world: World, workload: Workload) -> bool:
     return workload.finished or not job_should_run(workload) or not _at_the_gate(world, workload)
 
 
-def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
+def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
     """The gated pods that may run: of each pod set at most the admitted count, and none that waits for cards of its own."""
     if workload.admission is None or not workload.spec.members:
         return ()
@@ -217,7 +218,7 @@ def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
     return tuple(gate)
 
 
-def _application(world: World, partition: str, workload: Workload) -> Application:
+def _application(world: DeviceState, partition: str, workload: Workload) -> Application:
     run = job_should_run(workload) and not workload.finished
     return Application(
         workload=workload.key,
@@ -264,7 +265,7 @@ def _job(settings: SettingsObserved, workload: Workload) -> str:
     return owner.name if owner is not None and _kind(settings, workload) is not None and not workload.finished else ""
 
 
-def _job_version(world: World, workload: Workload) -> int:
+def _job_version(world: Configuration, workload: Workload) -> int:
     kind, owner = _kind(world.settings, workload), workload.owner
     if kind is None or owner is None:
         return 0

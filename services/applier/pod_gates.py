@@ -20,10 +20,11 @@ from events.event import Millis
 from events.json_object import JsonObject
 from projections.devices.elastic_pods import pods_with_room
 from projections.devices.pod_cards import assigned, pins_by_pod
+from projections.devices.state import DeviceState
 from projections.topology.placed_pods import placed_pod_sets
+from projections.topology.state import TopologyState
 from projections.topology.ungating import node_selectors
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS
 from services.applier.retried_writes import RetriedWrites
@@ -53,7 +54,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """The slice of its elastic job that is admitted has room for it."""
 
 
-def openings(world: World, workload: Workload) -> tuple[Opening, ...]:
+def openings(world: TopologyState, workload: Workload) -> tuple[Opening, ...]:
     """The gated pods of a workload, by UID; none if no gate can be opened."""
     found = {one.uid: one for one in _of_cards(world, workload)}
     for one in _of_domains(world, workload):
@@ -66,7 +67,7 @@ def openings(world: World, workload: Workload) -> tuple[Opening, ...]:
     return tuple(found[uid] for uid in sorted(found))
 
 
-def _of_cards(world: World, workload: Workload) -> list[Opening]:
+def _of_cards(world: DeviceState, workload: Workload) -> list[Opening]:
     """The pods that have cards assigned on the log and still wait for them."""
     if workload.key not in world.pod_cards:
         return []
@@ -80,7 +81,7 @@ def _of_cards(world: World, workload: Workload) -> list[Opening]:
     return [Opening(namespace=workload.namespace, pod=one.pod, uid=one.uid, pins=pins[one.uid]) for one in waiting]
 
 
-def _of_domains(world: World, workload: Workload) -> list[Opening]:
+def _of_domains(world: TopologyState, workload: Workload) -> list[Opening]:
     """The pods that wait for a domain, with theirs if they have one."""
     if workload.key not in world.placed_pods:
         return []
@@ -109,7 +110,7 @@ class PodGates:
         self._offered: dict[str, tuple[Opening, ...]] = {}
         """By workload, what was handed on for writing and is not seen in the pods."""
 
-    def observe(self, world: World, touched: Sequence[str]) -> None:
+    def observe(self, world: TopologyState, touched: Sequence[str]) -> None:
         """Take up the pods whose gates are to be opened; called after each turn of the partition."""
         for key in touched:
             workload = world.workloads.get(key)

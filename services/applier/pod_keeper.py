@@ -6,12 +6,12 @@ These are writes of low priority.
 from events.api.labels import MANAGED
 from events.json_object import JsonObject
 from events.pod import PodAccounted
-from projections.world import World
 from services.applier.cluster_events import pod_event
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS, end_pods
 from services.applier.retried_writes import RetriedWrites
+from services.applier.state import ApplierState
 from services.jobs import pods as rules
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Writer
@@ -26,7 +26,7 @@ class PodKeeper:
         self._writer, self._notices = writer, notices
         self._letting_go = RetriedWrites("pod", "pod not let go", self._let_go, clock, turn=spare.turn)
 
-    def observe(self, world: World) -> None:
+    def observe(self, world: ApplierState) -> None:
         """Take up the pods to release or delete; called after each turn of the partition."""
         for key in world.pod_work.take("pod-keeper"):
             found = world.accounted.get(key)

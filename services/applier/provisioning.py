@@ -11,8 +11,8 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
 from events.workload import CheckState, Member
 from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
+from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.applier.manifests import injections, originals
 from services.jobs.kinds import kinds_of
 from services.jobs.pod_set import Injection, Original
@@ -57,7 +57,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         return self.workload.partition("/")[2]
 
 
-def ask(world: World, workload: Workload) -> Ask | None:
+def ask(world: ProvisioningState, workload: Workload) -> Ask | None:
     """The requests that the cluster lacks, and those that it no longer needs; None when it is as it should be."""
     make = tuple(
         Request(order=asked.order, decision=asked.decision)

@@ -17,7 +17,7 @@ from events.event import Millis
 from events.json_object import JsonObject, object_at
 from events.provisioning import ProvisioningRejected
 from events.subjects import fact_subject
-from projections.world import World
+from projections.checks.state import ProvisioningState
 from services.applier.cluster_events import failed_create_event
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites
@@ -77,7 +77,7 @@ class ProvisioningWriter:
         self._told: dict[str, str] = {}
         self._news = asyncio.Event()
 
-    def observe(self, world: World, touched: Sequence[str]) -> None:
+    def observe(self, world: ProvisioningState, touched: Sequence[str]) -> None:
         """Take up what has changed in the orders; called after each turn of the partition."""
         for key in touched:
             workload = world.workloads.get(key)

@@ -32,7 +32,6 @@ from projections.queues.status import (
 )
 from projections.set_aside.left_alone import queue_left_alone
 from projections.workloads.state import WorkloadState
-from projections.world import World
 
 Place: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of an object."""
@@ -59,7 +58,7 @@ class Statuses:
             if workload.admission is not None:
                 self._touched.add(workload.admission.cluster_queue)
 
-    def changed(self, world: World, at: Millis) -> dict[Place, Status]:
+    def changed(self, world: QueueState, at: Millis) -> dict[Place, Status]:
         """By object, the statuses that differ from the last ones; they count as written from then on."""
         queues = self._stale(world, at)
         found: dict[Place, Status] = {}

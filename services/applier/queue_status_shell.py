@@ -15,10 +15,10 @@ from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
 from events.json_object import JsonObject
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
+from projections.queues.state import QueueState
 from projections.queues.status import Status
 from projections.quota.state import QuotaState
 from projections.workloads.state import WorkloadState
-from projections.world import World
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.queue_status import Place, Statuses, status_patch
 from services.runtime.clock_port import Clock
@@ -73,7 +73,7 @@ class QueueStatusWriter:
         self._asked: Millis = 0
         self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
 
-    def observe(self, world: World, touched: Sequence[str]) -> None:
+    def observe(self, world: QueueState, touched: Sequence[str]) -> None:
         """Take up what has changed; called after each turn of the partition."""
         self._statuses.touch(world, touched)
         now = self._clock.now()

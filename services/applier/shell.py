@@ -15,7 +15,6 @@ from events.codec import encode
 from events.commit import Sighting
 from events.control import ObjectRefused
 from events.subjects import fact_subject
-from projections.world import World
 from services.applier.backlog import Backlog
 from services.applier.cluster_events import refusal_event
 from services.applier.event_recorder import EventRecorder
@@ -23,6 +22,7 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application, plan
 from services.applier.pod_gates import PodGates
 from services.applier.pod_keeper import PodKeeper
+from services.applier.state import ApplierState
 from services.applier.stranded_pods import StrandedPods
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.write_limit import MOST
@@ -74,7 +74,7 @@ class Applier:
         self._recorded_refusals: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
 
-    def observe(self, world: World, touched: Sequence[str]) -> None:
+    def observe(self, world: ApplierState, touched: Sequence[str]) -> None:
         """Take up what is to be applied; called after each turn of the partition."""
         planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):

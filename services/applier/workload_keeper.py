@@ -5,8 +5,8 @@ stays on the log until the object is gone.
 """
 
 from events.json_object import JsonObject
+from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import has_to_stop
-from projections.world import World
 from services.applier.known_objects import WORKLOADS
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.manifests import finalizers_left
@@ -26,7 +26,7 @@ class WorkloadKeeper:
         self._asked_for: dict[str, str] = {}
         """The UIDs of deleted objects whose finalizer may go, until the watcher reports that they are gone."""
 
-    def observe(self, world: World) -> None:
+    def observe(self, world: WorkloadState) -> None:
         """Take up the objects that may go; called after each turn of the partition."""
         free = {
             key: found.uid

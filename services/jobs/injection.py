@@ -16,17 +16,15 @@ from events.api.labels import (
 )
 from events.json_object import JsonObject, object_at
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
-from projections.devices.annotations import CARD_POLICY
-from projections.devices.chip_families import is_pin
-from projections.devices.vendors import VENDORS
+from projections.devices.pins import is_pin
 from services.jobs.paths import Location, get, put
 from services.jobs.pod_set import Form, Injection, Original, Pods
 from services.jobs.scheduling_gates import gate_closed, gate_opened
 from services.jobs.updates import PodFields, added_to, noted, with_updates
 
 _LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME)
-_ANNOTATIONS = (WORKLOAD, WORKLOAD_SLICE_NAME, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS if one.use_uuid}))
-"""What is injected by name, so that it can be taken out again."""
+_ANNOTATIONS = (WORKLOAD, WORKLOAD_SLICE_NAME)
+"""What is injected by name beside pins, so that it can be taken out again."""
 
 
 def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
@@ -102,7 +100,7 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
                 *free,
                 *added_to(job, pods.name, "annotations"),
                 *_left_by_kueue(old),
-                *_chip_pins(old),
+                *(name for name in object_at(old, "annotations") if is_pin(name)),
             )
             asked = PodFields(
                 labels=_without(old.get("labels"), (*_LABELS, *added_to(job, pods.name, "labels"))),
@@ -114,11 +112,6 @@ def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
             job = gate_opened(job, TOPOLOGY_GATE, _topology_at(pods))
             job = gate_opened(job, ELASTIC_JOB, lower_of(pods))
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
-
-
-def _chip_pins(meta: JsonObject) -> Iterable[str]:
-    """Pins to chips that only HAMi's configuration names."""
-    return (name for name in object_at(meta, "annotations") if is_pin(name))
 
 
 def _left_by_kueue(meta: JsonObject) -> tuple[str, ...]:

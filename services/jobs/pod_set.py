@@ -74,7 +74,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     updates: tuple[Update, ...] = ()
     """What admission checks add to all of that."""
     gated: bool = False
-    """Each pod waits at the gate of `services.jobs.card_gate`, because they have different cards."""
+    """Each pod waits at the gate for cards (`services.jobs.scheduling_gates`), because they have different cards."""
     placed: bool = False
     """Each pod waits at Kueue's gate for topologies, because they go to different domains."""
     sliced: bool = False

@@ -11,12 +11,15 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, Room, RoomClaimed
 from events.setting_aside import SetAside
+from projections.configuration import Configuration
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
+from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import usage_of
+from projections.quota.state import QuotaState
 from projections.set_aside.records import Scope, is_aside
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_slice
@@ -53,7 +56,7 @@ class Preemptor:
                 events.append(wasted)
         return events
 
-    def _answer(self, world: World, request: PreemptionRequested, at: Millis) -> list[Decision]:
+    def _answer(self, world: PreemptionState, request: PreemptionRequested, at: Millis) -> list[Decision]:
         preemptor = world.workloads.get(request.workload)
         if preemptor is None or preemptor.reserved or preemptor.finished:
             return [PreemptionRefused(preemptor=request.workload, reason="PreemptorGone")]
@@ -77,7 +80,7 @@ class Preemptor:
         return ordered
 
     def _order(
-        self, world: World, request: PreemptionRequested, preemptor: Workload, victim: Workload, reason: str
+        self, world: QuotaState, request: PreemptionRequested, preemptor: Workload, victim: Workload, reason: str
     ) -> PreemptionOrdered:
         message = preemption_message(
             preemptor,
@@ -87,12 +90,12 @@ class Preemptor:
         )
         return PreemptionOrdered(workload=victim.key, preemptor=preemptor.key, reason=reason, message=message)
 
-    def _claims(self, world: World, request: PreemptionRequested) -> bool:
+    def _claims(self, world: Configuration, request: PreemptionRequested) -> bool:
         queue = world.cluster_queues.get(request.cluster_queue)
         return queue is not None and queue.preemption.claims
 
 
-def _held_already(world: World, preemptor: Workload) -> dict[tuple[str, str], int]:
+def _held_already(world: QuotaState, preemptor: Workload) -> dict[tuple[str, str], int]:
     """What the slice holds, by flavor and resource, whose place the preemptor takes: it needs no room of its own."""
     old = replaced_slice(world, preemptor)
     return {} if old is None else world.quota.columns.by_name(usage_of(old, world.quota.columns))

@@ -15,13 +15,13 @@ from projections.unsupported import NOT_DONE, Unsupported
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.workloads.state import WorkloadState
-from projections.world import World
+from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
 DEACTIVATED = ("Deactivated", "The workload is deactivated")
 
 
-def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def decide_waiting(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     """Queue or park a workload without quota; nothing when it waits where it should. One step at a time, as Kueue does."""
     first = deactivation(workload)
     if not first and workload.spec.active:
@@ -76,7 +76,7 @@ def _checks(world: WorkloadState, workload: Workload) -> list[Decision]:
     return [] if queue is None else check_list(workload, queue)
 
 
-def _for_a_budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _for_a_budget(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     """Park a workload that requests what an exhausted budget covers."""
     queue = world.cluster_queue_of(workload) if world.budgets else None
     spent = used_up(world, workload, queue.name, at) if queue is not None else None
@@ -85,7 +85,7 @@ def _for_a_budget(world: World, workload: Workload, at: Millis) -> list[Decision
     return _park(world, workload, queue.name, EXHAUSTED, spent.message)
 
 
-def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _place(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     queue = world.cluster_queue_of(workload)
     obstacle = standing_obstacle(world, workload)
     if obstacle is not None:

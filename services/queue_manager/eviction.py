@@ -7,21 +7,25 @@ from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
 from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered, MemberState, QuotaReleased
 from projections.budgets.enforcement import EXHAUSTED, own_checks, used_up
+from projections.budgets.state import BudgetState
+from projections.configuration import Configuration
 from projections.topology.node_failures import lost_place, unhealthy_nodes
+from projections.topology.state import TopologyState
 from projections.workloads.deadlines import pods_ready_until, runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
 from projections.workloads.pods import stands_still
+from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import has_to_stop
-from projections.world import World
 from services.queue_manager.back_off import back_off
 from services.queue_manager.provisioning import decide_provisioning
+from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
 NODE_FAILURES = "NodeFailures"
 
 
-def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def decide_holding(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload with reserved quota; nothing when all is well. One at a time, as Kueue does."""
     first = deactivation(workload)
     if first:
@@ -71,7 +75,7 @@ def _release(workload: Workload, evicted: Condition) -> list[Decision]:
     return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
 
 
-def _object_deleted(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _object_deleted(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """Stop a workload whose object somebody deletes, before the object goes (docs/rules/eviction.md#object-deleted)."""
     del at
     if not has_to_stop(world.terminating.get(workload.key), workload):
@@ -79,7 +83,7 @@ def _object_deleted(world: World, workload: Workload, at: Millis) -> list[Decisi
     return [EvictionOrdered(workload=workload.key, reason=OBJECT_DELETED, message="Workload is deleted")]
 
 
-def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _start(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """Finish a workload whose job cannot be started: its checks contradict it.
 
     Rule: docs/rules/eviction.md#failed-to-start
@@ -89,7 +93,7 @@ def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return [WorkloadFailedToStart(workload=workload.key, message=message)] if message else []
 
 
-def _on_hold(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _on_hold(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """Withdraw the quota of a workload scaled to zero once its pods are gone."""
     del world, at
     if not workload.spec.on_hold or any(one.state is MemberState.LIVE for one in workload.spec.members):
@@ -97,12 +101,12 @@ def _on_hold(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return [_withdrawn(workload, "OnHold", hold_message(workload))]
 
 
-def _backoff(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _backoff(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
     return check_backoff(workload)
 
 
-def _gated(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _gated(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
     if workload.pods_may_run:
         return []
@@ -111,13 +115,13 @@ def _gated(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return [_withdrawn(workload, "OnHold", "The job is on hold")] if workload.spec.on_hold else []
 
 
-def _required(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _required(world: Configuration, workload: Workload, at: Millis) -> list[Decision]:
     del at
     queue = world.cluster_queues.get(workload.admission.cluster_queue) if workload.admission is not None else None
     return [] if queue is None else check_list(workload, queue)
 
 
-def _local_queue(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _local_queue(world: Configuration, workload: Workload, at: Millis) -> list[Decision]:
     del at
     local_queue, name = world.local_queues.get(workload.local_queue), workload.spec.queue
     gone = local_queue is None or local_queue.terminating
@@ -126,7 +130,7 @@ def _local_queue(world: World, workload: Workload, at: Millis) -> list[Decision]
     )
 
 
-def _cluster_queue(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _cluster_queue(world: Configuration, workload: Workload, at: Millis) -> list[Decision]:
     del at
     name = workload.admission.cluster_queue if workload.admission is not None else ""
     queue = world.cluster_queues.get(name)
@@ -152,7 +156,7 @@ def _withdrawn(workload: Workload, reason: str, message: str) -> Decision:
     return QuotaReleased(workload=workload.key, reason=reason, message=message, withdrawn=True)
 
 
-def _budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _budget(world: BudgetState, workload: Workload, at: Millis) -> list[Decision]:
     """Settle the budget check: ready while something is left; else the quota is withdrawn, so that others may use it."""
     if workload.admitted or workload.admission is None or not workload.checks:
         return []
@@ -169,7 +173,7 @@ def _budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return [CheckSettled(workload=workload.key, check=check) for check in ready]
 
 
-def _checks(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _checks(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
     rejected = _in_state(workload, CheckState.REJECTED)
     if rejected:
@@ -182,7 +186,7 @@ def _checks(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return []
 
 
-def _cards(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _cards(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
     if workload.devices is None or not workload.devices.refused:
         return []
@@ -190,14 +194,14 @@ def _cards(world: World, workload: Workload, at: Millis) -> list[Decision]:
     return [EvictionOrdered(workload=workload.key, reason="DevicesRefused", message=message)]
 
 
-def _place_lost(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _place_lost(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:
     """Evict an admitted workload that can't go on where it runs (a node or its devices failed): it is admitted anew."""
     del at
     message = lost_place(world, workload) if workload.admitted else ""
     return [EvictionOrdered(workload=workload.key, reason=NODE_FAILURES, message=message)] if message else []
 
 
-def _nodes_failed(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _nodes_failed(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:
     """Have another node found for the one that has failed under an admitted workload; evict it when a second one fails."""
     del at
     if not workload.admitted:
@@ -213,7 +217,7 @@ def _nodes_failed(world: World, workload: Workload, at: Millis) -> list[Decision
     return [UnhealthyNodesChanged(workload=workload.key, nodes=failed)]
 
 
-def _ran_too_long(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _ran_too_long(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     del world
     until = runs_until(workload)
     if until is None or at < until:
@@ -222,7 +226,7 @@ def _ran_too_long(world: World, workload: Workload, at: Millis) -> list[Decision
     return [DeactivationOrdered(workload=workload.key, cause="MaximumExecutionTimeExceeded", message=message)]
 
 
-def _not_ready(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _not_ready(world: Configuration, workload: Workload, at: Millis) -> list[Decision]:
     rule = world.settings.pods_ready
     if rule is None:
         return []

@@ -3,14 +3,14 @@
 from events.catalogue import Decision
 from events.event import Millis
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 from services.queue_manager.enqueue import decide_waiting
 from services.queue_manager.eviction import decide_holding
 from services.queue_manager.retention import decide_end
 from services.queue_manager.slices import decide_slices
+from services.queue_manager.state import QueueManagerState
 
 
-def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def reconcile(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload, one at a time; nothing when all is as it should be."""
     ended = decide_end(world.settings, workload, at)
     if ended or workload.finished or workload.discarded:

@@ -10,12 +10,12 @@ from events.event import Millis
 from events.slices import WorkloadSliceDropped, WorkloadSliceResized, WorkloadSliceSubmitted
 from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
 from projections.workloads.slices import next_slice, shrinks, slices_of
-from projections.world import World
+from projections.workloads.state import WorkloadState
 
 MESSAGE = "Replaced to accommodate a new workload slice"
 
 
-def decide_slices(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def decide_slices(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about the size of an elastic job; nothing where its slices are as it asks."""
     if not workload.spec.elastic:
         return []
@@ -36,7 +36,7 @@ def _stopped(workload: Workload, newest: Workload) -> list[Decision]:
     return [WorkloadSliceDropped(workload=workload.key, by=newest.key, message=MESSAGE)]
 
 
-def _larger(world: World, workload: Workload, at: Millis) -> Decision:
+def _larger(world: WorkloadState, workload: Workload, at: Millis) -> Decision:
     spec = replace(
         workload.spec,
         pod_sets=workload.wanted,

@@ -1,4 +1,4 @@
-"""Whoever lets a clock, the environment or chance into a decider, or the whole world into a room, is told so before anything runs."""
+"""Whoever lets a clock, the environment or chance into a decider, or the whole world into a room or a service, is told so before anything runs."""
 
 import shutil
 import subprocess
@@ -47,15 +47,18 @@ def test_sins_in_the_nomination_and_in_what_is_new_are_found(copy: Path) -> None
         assert f"`{sin}` is banned" in by_ruff.stdout
 
 
-def test_a_room_that_takes_the_whole_world_or_has_no_floor_is_found(copy: Path) -> None:
+def test_a_room_or_service_that_takes_the_whole_world_or_has_no_floor_is_found(copy: Path) -> None:
     order = Path("projections/queues/order.py")
     (copy / order).write_text(f"{(ROOT / order).read_text()}\nfrom projections.world import World\n")
+    heads = Path("services/admitter/heads.py")
+    (copy / heads).write_text(f"{(ROOT / heads).read_text()}\nfrom projections.world import World\n")
     shelf = Path("ops/production/log/shelf.py")
     (copy / shelf).write_text(
         f"{(ROOT / shelf).read_text()}\nfrom ops.production.archive.errors import ArchiveDamaged\n"
     )
     by_imports = linted(copy, "lint-imports", "--no-cache")
     assert "projections.queues.order -> projections.world (" in by_imports.stdout
+    assert "services.admitter.heads -> projections.world (" in by_imports.stdout
     assert "ops.production.log.shelf -> ops.production.archive.errors (" in by_imports.stdout
     (copy / "projections/leftovers.py").write_text('"""New."""\n')
     unplaced = linted(copy, "lint-imports", "--no-cache")

@@ -1,0 +1,16 @@
+"""The part of the world that the applier sees: all that jobs and pods in the cluster show, and the pods that may go."""
+
+from typing import Protocol
+
+from events.pod import PodAccounted
+from projections.topology.state import TopologyState
+from projections.work_queue import WorkQueue
+
+
+class ApplierState(TopologyState, Protocol):
+    """Workloads, cards and domains as decided, beside the pods that are accounted for."""
+
+    accounted: dict[str, PodAccounted]
+    """Pods whose finalizer may be removed, by `namespace/name`."""
+    pod_work: WorkQueue
+    """Those of them to be looked at: a hint."""
