@@ -26,9 +26,12 @@ class WorkQueue:
             pile.add(key)
 
     def forget(self, key: str) -> None:
-        """The workload is gone: there is nothing to look at."""
-        for reader in self._readers:
-            self.mark_done(reader, key)
+        """The workload is gone: there is nothing to look at, but for who wants to know that it is."""
+        for reader, pile in self._readers.items():
+            if pile.gone:
+                pile.add(key)
+            else:
+                self.mark_done(reader, key)
 
     def waiting(self, reader: str) -> Iterable[str]:
         """What the reader has still to look at, in no order; nothing is taken."""
@@ -42,11 +45,14 @@ class WorkQueue:
             pile.keys.remove(key)
             self._trail.note(partial(pile.add, key))
 
-    def take(self, reader: str) -> Iterator[str]:
-        """What the reader has not looked at since something happened to it, by key; each is taken as it is yielded."""
+    def take(self, reader: str, *, gone: bool = False) -> Iterator[str]:
+        """What the reader has not looked at since something happened to it, by key; each is taken as it is yielded.
+
+        With `gone`, as it says when it comes for the first time, so is what is there no more.
+        """
         pile = self._readers.get(reader)
         if pile is None:
-            pile = self._readers[reader] = _Pile()
+            pile = self._readers[reader] = _Pile(gone=gone)
             for key in self._all:
                 pile.add(key)
         while (key := pile.first()) is not None:
@@ -57,9 +63,10 @@ class WorkQueue:
 class _Pile:
     """Keys to look at, each once, the smallest first."""
 
-    __slots__ = ("_heap", "keys")
+    __slots__ = ("_heap", "gone", "keys")
 
-    def __init__(self) -> None:
+    def __init__(self, *, gone: bool) -> None:
+        self.gone = gone
         self.keys: set[str] = set()
         self._heap: list[str] = []
 

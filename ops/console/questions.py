@@ -1,6 +1,6 @@
 """What the console can be asked besides the life of one workload: each question by name, and what it is asked of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -22,7 +22,6 @@ from ops.queries.time_travel import Moment
 from projections.billing.entry import Entry, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import bill
-from projections.explanation.read_models import WorkloadRow
 from projections.explanation.redaction import HIDDEN
 from projections.world import World
 
@@ -39,12 +38,8 @@ class Folded(Protocol):
         """The world of the partition of admission."""
         ...
 
-    def rows(self) -> Sequence[WorkloadRow]:
-        """All workloads of it."""
-        ...
-
     def listed(self) -> WorkloadList:
-        """The same, in any order."""
+        """All workloads of it."""
         ...
 
     def cards(self) -> Moment:
@@ -57,8 +52,8 @@ class Question(msgspec.Struct, frozen=True):
 
     answer: Callable[[Any, Query, Rights], JsonObject]
     of_cluster: bool = False
-    lists: bool = False
-    """Whether it is about the list of workloads, which is made anew less often than something is folded."""
+    timeless: bool = False
+    """Whether the answer is the same until something more is folded, whatever time it is."""
 
     def ask(self, of: Folded | Recorded, query: Query, rights: Rights) -> JsonObject:
         """The answer for somebody who may read just that much. Raises `Forbidden`."""
@@ -67,20 +62,14 @@ class Question(msgspec.Struct, frozen=True):
         return self.answer(of, query, rights)
 
 
-def readable_rows(of: Folded, rights: Rights) -> Sequence[WorkloadRow]:
-    """The workloads that may be read."""
-    return of.rows() if rights.namespaces is None else [row for row in of.rows() if rights.reads(row.key)]
-
-
 def _overview(of: Folded, query: Query, rights: Rights) -> JsonObject:
     del query
     cards = card_views(of.cards().world) if rights.queues else []
-    return views.overview(of.world(), readable_rows(of, rights), cards, queues=rights.queues)
+    return views.overview(of.world(), of.listed(), cards, rights)
 
 
 def _workloads(of: Folded, query: Query, rights: Rights) -> JsonObject:
-    listed = of.listed() if rights.namespaces is None else WorkloadList(readable_rows(of, rights))
-    return listed.answer(views.query_of(query))
+    return of.listed().answer(views.query_of(query, rights))
 
 
 def _cards(of: Folded, query: Query, rights: Rights) -> JsonObject:
@@ -173,9 +162,9 @@ def _ledger(of: Recorded, query: Query) -> tuple[Ledger, Read, Window]:
 
 
 OF_A_WORLD: Mapping[str, Question] = {
-    "overview": Question(_overview, lists=True),
+    "overview": Question(_overview, timeless=True),
     "queues": Question(lambda of, _query, _rights: views.queues(of.world()), of_cluster=True),
-    "workloads": Question(_workloads, lists=True),
+    "workloads": Question(_workloads, timeless=True),
     "cards": Question(_cards, of_cluster=True),
     "topology": Question(_topology, of_cluster=True),
 }

@@ -115,8 +115,8 @@ class ConsoleApp:
     async def _of_a_world(self, question: Question, request: web.Request, rights: Rights) -> Answer:
         if request.query.get("at"):
             return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
-        at, positions = self._live.listed_at() if question.lists else (self._live.at(), self._live.positions())
-        if not question.lists:
+        at, positions = self._live.at(), self._live.positions()
+        if not question.timeless:
             return self._answer_now(question.ask(self._live, request.query, rights), at, positions)
         asked = (request.path, tuple(sorted(request.query.items())), _mark(rights), tuple(sorted(positions.items())))
         # Whoever else asks the same before anything happens is given the same.

@@ -8,9 +8,10 @@ import msgspec
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.console.guard import BadQuestion
-from ops.console.workload_list import MOST_ROWS, SORTS, WorkloadQuery
+from ops.console.rights import EVERYTHING, Rights
+from ops.console.workload_list import MOST_ROWS, SORTS, WorkloadList, WorkloadQuery
 from ops.production.cards_view import CardView
-from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows
+from projections.explanation.read_models import UsageRow, queue_rows, usage_rows
 from projections.quota.lending import lending
 from projections.quota.node import Node
 from projections.world import World
@@ -19,19 +20,16 @@ _FIRST = 5
 _DIGITS = 9
 
 
-def overview(
-    world: World, rows: Sequence[WorkloadRow], cards: Sequence[CardView], *, queues: bool = True
-) -> JsonObject:
-    """How many there are in which state, who waits longest; with `queues` also what the trees use, and how the cards are."""
-    waiting = sorted((row for row in rows if row.state == "pending"), key=lambda row: (row.since, row.key))
+def overview(world: World, listed: WorkloadList, cards: Sequence[CardView], rights: Rights) -> JsonObject:
+    """How many there are in which state, who waits longest; who may read queues also sees what the trees use, and how the cards are."""
     roots = {root.key for root in _nodes(world) if root.parent is None}
     return msgspec.to_builtins(
         {
-            "states": dict(sorted(Counter(row.state for row in rows).items())),
-            "longest_waiting": waiting[:_FIRST],
-            "usage": [row for row in usage_rows(world) if row.node in roots] if queues else None,
+            "states": listed.states(rights.namespaces),
+            "longest_waiting": listed.longest_waiting(rights.namespaces, _FIRST),
+            "usage": [row for row in usage_rows(world) if row.node in roots] if rights.queues else None,
             "cards": None
-            if not queues
+            if not rights.queues
             else {
                 "states": dict(sorted(Counter(card.state for card in cards).items())),
                 "memory": sum(card.memory for card in cards),
@@ -65,12 +63,13 @@ def queues(world: World) -> JsonObject:
     return msgspec.to_builtins({"tree": tree, "queues": queue_rows(world), "lending": lending(world.quota)})
 
 
-def query_of(query: Mapping[str, str]) -> WorkloadQuery:
-    """The filter, order and part of the workloads that an address asks for. Raises `BadQuestion`."""
+def query_of(query: Mapping[str, str], rights: Rights = EVERYTHING) -> WorkloadQuery:
+    """The filter, order and part of the workloads that an address asks for, of those that may be read. Raises `BadQuestion`."""
     sort = query.get("sort", "key")
     if sort.removeprefix("-") not in SORTS:
         raise BadQuestion(f"sort: {sort!r} is no column: write one of {', '.join(SORTS)}, with - for descending")
     return WorkloadQuery(
+        namespaces=rights.namespaces,
         text=query.get("text", ""),
         state=query.get("state", ""),
         cluster_queue=query.get("queue", ""),

@@ -53,6 +53,8 @@ log = structlog.get_logger()
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
 VERIFIER = "verifier"
 """Decides again what the others have decided, and says nothing on the log."""
+FOLLOWER = "visibility"
+"""In place of services: only folds, for those who look, and writes nothing."""
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
@@ -183,7 +185,7 @@ class Running:
                 tasks.create_task(self.watcher.run())
             tasks.create_task(self._snapshots.run())
             again = {name: one.fold for name, one in self.verifications.items()}
-            if deciders or observers or again or "visibility" in self.services:
+            if deciders or observers or again or FOLLOWER in self.services:
                 self.hosts[PARTITION] = PartitionHost(
                     own=partition,
                     inputs=[devices, facts],
@@ -323,7 +325,7 @@ class Running:
             await self.ports.clock.sleep(_SAVED_EVERY_MS)
 
     async def _prepare_shelf(self) -> None:
-        if self.ports.shelf is not None:
+        if self.ports.shelf is not None and self.services != (FOLLOWER,):
             try:
                 await self.ports.shelf.prepare()
             except LogUnavailable as problem:

@@ -127,7 +127,7 @@ function refresh() {
     else if (!shown) await show();
     took = performance.now() - begun;
     waiting = false;
-    // A long list is made anew less often than something happens: what is not in it yet is asked for once more.
+    // What has happened while it was asked is asked for once more.
     if (shown && Object.entries(heard).some(([name, last]) => (shown?.as_of.sequences[name] ?? last) < last)) refresh();
   }, Math.max(AT_MOST_MS, RESTS * took));
 }

@@ -12,18 +12,18 @@ import structlog
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.listeners.listening import listening
+from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.streams import PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
-from ops.production.wiring import Ports, Running
+from ops.production.wiring import FOLLOWER, Ports, Running
 from projections.world import World
 from services.runtime.cluster_port import AccessRefused, ClusterUnavailable, ObjectMissing, Resource, Writer
 from services.runtime.log_port import Bus
 
 log = structlog.get_logger()
 
-NAME = "visibility"
 CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap")
 _WHAT = "the visibility API"
 _NO_CLUSTER: Any = None
@@ -106,5 +106,7 @@ async def keep_proxy(
 
 
 def follower(bus: Bus, scale: float = 1.0) -> Running:
-    """What follows the log of a bus without deciding or writing anything."""
-    return Running(Ports(bus=bus, reader=_NO_CLUSTER, writer=_NO_CLUSTER, clock=ScaledClock(scale)), (NAME,))
+    """What follows the log of a bus without deciding or writing anything. It begins at the newest saved world, as services do."""
+    shelf = bus.shelf if isinstance(bus, JetStreamBus) else None
+    ports = Ports(bus=bus, reader=_NO_CLUSTER, writer=_NO_CLUSTER, clock=ScaledClock(scale), shelf=shelf)
+    return Running(ports, (FOLLOWER,))

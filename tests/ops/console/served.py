@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,10 @@ async def store(bus: JetStreamBus, log: Mapping[str, Sequence[Entry]]) -> None:
                 await stream.append(entry.subject, entry.data, message_id=entry.message_id, base=base)
 
 
+async def nothing(bus: JetStreamBus) -> None:
+    """The log is enough."""
+
+
 @asynccontextmanager
 async def served(
     tmp_path: Path,
@@ -81,13 +85,18 @@ async def served(
     access: Access | None = None,
     namespaces: Sequence[str] = ("day",),
     log: Mapping[str, Sequence[Entry]] | None = None,
+    prepare: Callable[[JetStreamBus], Awaitable[None]] = nothing,
 ) -> AsyncGenerator[Console, None]:
-    """A console on a log, or on that of the twelfth random day, which has preemptions, with a server of its own."""
+    """A console on a log, or on that of the twelfth random day, which has preemptions, with a server of its own.
+
+    What else has to be on the bus is put there by `prepare` before the console begins.
+    """
     server = NatsServer(tmp_path / "nats")
     await server.start()
     bus = await connect(server.url)
     log = log or played(small_day(12, namespaces))[0]
     await store(bus, log)
+    await prepare(bus)
     found = Console(tmp_path, server.url, bus, log)
     async with console_served(bus, Door(port=0, access=access)) as served:
         found.port = served.port
