@@ -19,12 +19,12 @@ from ops.sandbox.embedded_cluster.patches import json_patch, merge_patch, strate
 from ops.sandbox.embedded_cluster.pod_log import pod_log
 from ops.sandbox.embedded_cluster.protobuf import FORM, object_of
 from ops.sandbox.embedded_cluster.resources import Resources
-from ops.sandbox.embedded_cluster.reviews import Reviews
+from ops.sandbox.embedded_cluster.reviews import Reviews, as_whom
 from ops.sandbox.embedded_cluster.scaling import scale_of, with_scale
 from ops.sandbox.embedded_cluster.store import Object
 from ops.sandbox.embedded_cluster.tables import table
 from ops.sandbox.embedded_cluster.targets import Target, target_of
-from ops.sandbox.embedded_cluster.watching import list_objects, wants_table, watch_objects
+from ops.sandbox.embedded_cluster.watching import including, list_objects, wants_table, watch_objects
 
 _METADATA: dict[str, type[Any]] = {
     **dict.fromkeys(("name", "namespace", "generateName", "resourceVersion", "uid"), str),
@@ -106,7 +106,7 @@ class Api:
             return reply(found)
         if request.method == "POST" and self._reviews.knows(parts):
             body = await _body(request)
-            return reply({**body, "status": self._reviews.status(parts, body)}, 201)
+            return reply({**body, "status": self._reviews.status(parts, body, as_whom(request))}, 201)
         return await self._answer(request, target_of(self._resources, parts))
 
     async def _answer(self, request: web.Request, target: Target) -> web.StreamResponse:
@@ -247,7 +247,7 @@ class Api:
     def _shown(self, request: web.Request, target: Target, value: Object, status: int = 200) -> web.Response:
         if wants_table(request) and target.subresource != "scale":
             meta = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
-            return reply(table(target.kind, [value], self._now(), meta), status)
+            return reply(table(target.kind, [value], self._now(), meta, including(request)), status)
         return reply(value, status)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -73,5 +74,15 @@ def is_ready(pod: Object) -> bool:
 
 
 def template_hash(template: Object) -> str:
-    """What tells a template from others."""
-    return hashlib.sha256(msgspec.json.encode(template, order="sorted")).hexdigest()[:10]
+    """What tells a template from others; a field that is null is one that is not there."""
+    return hashlib.sha256(msgspec.json.encode(_said(template), order="sorted")).hexdigest()[:10]
+
+
+def _said(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _said(one) for name, one in value.items() if one is not None}
+        case list():
+            return [_said(one) for one in value]
+        case _:
+            return value

@@ -67,7 +67,8 @@ class Resources:
         """The kind of a path. Raises 404."""
         found = self._defined.get((group, version, plural))
         if found is None:
-            raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
+            place = f"{plural}.{group}/{version}" if group else f"{plural} of {version}"
+            raise ApiFailure(404, "NotFound", f"the embedded cluster has no {place}")
         return found
 
     def get(self, kind: Kind, name: Name) -> Object:

@@ -7,6 +7,8 @@ service accounts are given out and known again, and the rights of a user are tho
 import secrets
 from collections.abc import Callable, Sequence
 
+from aiohttp import web
+
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.sandbox.embedded_cluster.failures import bad_request, not_found
@@ -49,11 +51,18 @@ class Reviews:
             case _:
                 return False
 
-    def status(self, parts: Sequence[str], body: Object) -> Object:
-        """What a path that is known is answered with. Raises 400, and 404 for a service account that is not there."""
+    def status(self, parts: Sequence[str], body: Object, whom: Object) -> Object:
+        """What a path that is known is answered with; `whom` is who asks, where somebody else is put on.
+
+        Raises 400, and 404 for a service account that is not there.
+        """
         if parts[-1] == "token":
             return self._given(parts[3], parts[5], _spec(body))
         review = (parts[1], parts[3])
+        if review == (_ACCESS, "selfsubjectaccessreviews") and whom:
+            return {"allowed": allows(self._store, _spec(body) | whom)}
+        if review == (_IDENTITY, "selfsubjectreviews") and whom:
+            return {"userInfo": {"username": whom["user"], "groups": whom["groups"]}}
         if review in _ABOUT_ONESELF:
             return _ABOUT_ONESELF[review]
         if review == _ACCESS_REVIEW:
@@ -79,6 +88,13 @@ class Reviews:
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
         user = {"username": f"system:serviceaccount:{namespace}:{name}", "uid": account["metadata"]["uid"]}
         return {"authenticated": True, "user": {**user, "groups": groups}, "audiences": meant}
+
+
+def as_whom(request: web.Request) -> Object:
+    """Whom a request puts on (`kubectl --as`), as a review names users; empty when nobody."""
+    user = request.headers.get("Impersonate-User", "")
+    groups = [*request.headers.getall("Impersonate-Group", []), "system:authenticated"]
+    return {"user": user, "groups": groups} if user else {}
 
 
 def _spec(body: Object) -> Object:

@@ -10,8 +10,11 @@ from ops.sandbox.embedded_cluster.kinds import Column, Kind
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
 
+METADATA, WHOLE, NOTHING = "Metadata", "Object", "None"
+"""What of its object each row carries: kubectl asks for all of it to sort by a field."""
 
-def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object) -> Object:
+
+def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object, including: str = METADATA) -> Object:
     """A meta.k8s.io/v1 Table of these objects."""
     columns = [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]
     columns += [
@@ -29,7 +32,7 @@ def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object)
         "apiVersion": "meta.k8s.io/v1",
         "metadata": list_meta,
         "columnDefinitions": columns,
-        "rows": [{"cells": _cells(kind, value, now), "object": _partial(value)} for value in objects],
+        "rows": [{"cells": _cells(kind, value, now), "object": _included(kind, value, including)} for value in objects],
     }
 
 
@@ -64,7 +67,11 @@ def age(text: str, now: Millis) -> str:
     return f"{seconds}s"
 
 
-def _partial(value: Object) -> Object:
+def _included(kind: Kind, value: Object, including: str) -> Object | None:
+    if including == NOTHING:
+        return None
+    if including == WHOLE:
+        return {"kind": kind.kind, "apiVersion": kind.api_version, **value}
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]}
 
 
@@ -118,6 +125,34 @@ def _node_cards(value: Object) -> int:
     return sum(int(text) for text in counts if text.isdecimal())
 
 
+def _pod_restarts(value: Object) -> int:
+    return sum(int(one.get("restartCount", 0)) for one in look(value, "status.containerStatuses") or ())
+
+
+def _service_ports(value: Object) -> str | None:
+    ports = look(value, "spec.ports") or ()
+    return ",".join(f"{one.get('port')}/{one.get('protocol', 'TCP')}" for one in ports) or None
+
+
+def _pairs(value: Any) -> str | None:
+    return ",".join(f"{name}={text}" for name, text in sorted((value or {}).items())) or None
+
+
+def _quota_amounts(value: Object, prefix: str) -> str:
+    """What is used of what is allowed, of requests or of limits."""
+    hard, used = look(value, "spec.hard") or {}, look(value, "status.used") or {}
+    names = [name for name in sorted(hard) if name.startswith("limits.") is (prefix == "limits.")]
+    return ", ".join(f"{name}: {used.get(name, 0)}/{hard[name]}" for name in names)
+
+
+def _bound_role(value: Object) -> str:
+    return f"{look(value, 'roleRef.kind')}/{look(value, 'roleRef.name')}"
+
+
+def _active_jobs(value: Object) -> int:
+    return len(look(value, "status.active") or ())
+
+
 def _replicas_ready(value: Object) -> str:
     ready = look(value, "status.readyReplicas") or 0
     return str(ready) if value["kind"] == "ReplicaSet" else f"{ready}/{look(value, 'spec.replicas')}"
@@ -135,7 +170,17 @@ _SPECIAL: dict[str, Callable[[Object], str | int | None]] = {
     "@node-status": _node_status,
     "@pod-ready": _pod_ready,
     "@pod-status": _pod_status,
+    "@pod-restarts": _pod_restarts,
     "@event-object": _event_object,
+    "@data": lambda value: len(value.get("data") or {}) + len(value.get("binaryData") or {}),
+    "@secrets": lambda value: len(value.get("secrets") or ()),
+    "@service-type": lambda value: look(value, "spec.type") or "ClusterIP",
+    "@service-ports": _service_ports,
+    "@selector": lambda value: _pairs(look(value, "spec.selector.matchLabels") or look(value, "spec.selector")),
+    "@quota-requests": lambda value: _quota_amounts(value, "requests."),
+    "@quota-limits": lambda value: _quota_amounts(value, "limits."),
+    "@bound-role": _bound_role,
+    "@active-jobs": _active_jobs,
     "@job-status": _job_status,
     "@job-completions": _job_completions,
 }

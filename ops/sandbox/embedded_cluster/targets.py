@@ -50,7 +50,7 @@ def target_of(resources: Resources, parts: Sequence[str]) -> Target:
     if subresource in _NOT_HERE:
         raise ApiFailure(501, "NotImplemented", f"{kind.plural}/{subresource}: {_NOT_HERE[subresource]}")
     if not allowed.get(subresource, False):
-        raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
+        raise ApiFailure(404, "NotFound", f"{kind.plural} have no part {subresource}")
     return Target(kind, namespace, name, subresource)
 
 

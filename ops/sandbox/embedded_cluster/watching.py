@@ -12,7 +12,7 @@ from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import Test, field_test, label_test
 from ops.sandbox.embedded_cluster.store import Change, Object
-from ops.sandbox.embedded_cluster.tables import table
+from ops.sandbox.embedded_cluster.tables import METADATA, NOTHING, WHOLE, table
 
 _BOOKMARK_EVERY_S = 5.0
 
@@ -44,7 +44,7 @@ def list_objects(request: web.Request, resources: Resources, kind: Kind, namespa
         found = found[:limit]
     shown = [resources.shown(kind, value) for value in found]
     if wants_table(request):
-        return table(kind, shown, now, meta)
+        return table(kind, shown, now, meta, including(request))
     if kind.schema is None:
         # Built-in objects in a list leave it to the list to say what they are.
         shown = [{name: part for name, part in value.items() if name not in ("apiVersion", "kind")} for value in shown]
@@ -141,7 +141,8 @@ def _told(
 def _line(request: web.Request, resources: Resources, kind: Kind, verb: str, value: Object, now: Millis) -> bytes:
     shown = resources.shown(kind, value)
     if wants_table(request):
-        shown = table(kind, [shown], now, {"resourceVersion": value["metadata"]["resourceVersion"]})
+        meta = {"resourceVersion": value["metadata"]["resourceVersion"]}
+        shown = table(kind, [shown], now, meta, including(request))
     return msgspec.json.encode({"type": verb, "object": shown}) + b"\n"
 
 
@@ -156,6 +157,14 @@ def _bookmark(kind: Kind, version: int, *, initial: bool = False) -> bytes:
 def wants_table(request: web.Request) -> bool:
     """Whether the client asks for a table, as kubectl get does."""
     return "as=Table" in request.headers.get("Accept", "")
+
+
+def including(request: web.Request) -> str:
+    """What of its object each row of a table carries. Raises 400."""
+    asked = request.query.get("includeObject", METADATA)
+    if asked not in (METADATA, WHOLE, NOTHING):
+        raise bad_request(f"includeObject must be {METADATA}, {WHOLE} or {NOTHING}")
+    return asked
 
 
 def _number(request: web.Request, name: str) -> int:
@@ -177,4 +186,4 @@ def _page(request: web.Request, resources: Resources) -> int:
     return int(start)
 
 
-__all__ = ["ApiFailure", "list_objects", "wants_table", "watch_objects"]
+__all__ = ["ApiFailure", "including", "list_objects", "wants_table", "watch_objects"]
