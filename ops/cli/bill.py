@@ -85,8 +85,8 @@ def run_reconcile(asked: Asked, grain: Millis, *, output: Form, console: Console
     """Check both books against each other, card by card; 1 when they disagree."""
     with known_failures() as outcome:
         ledger, _, window = read_ledger(asked, grain=grain, quiet=output is not Form.TEXT)
-        wrong = reconcile(ledger.cards.book, ledger.entries)
-        count = len(ledger.cards.book.sums)
+        found = reconcile(ledger.cards.book, ledger.entries)
+        wrong, count = found.mismatches, found.checked
         if output is not Form.TEXT:
             plain = {"since": window.since, "until": window.until, "checked": count, "mismatches": wrong}
             print_answer(plain, output)
@@ -158,7 +158,7 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
         stderr.print(f"[yellow]warning:[/yellow] a correction names entry {entry}, which the ledger has not or not yet")
     for place in found.covered:
         stderr.print(f"note: the correction at {place} has no effect: a credit had given back all of its entry before")
-    for one in reconcile(ledger.cards.book, ledger.entries):
+    for one in reconcile(ledger.cards.book, ledger.entries).mismatches:
         wrong += 1
         stderr.print(f"[red]alarm:[/red] {_describe(one)}", highlight=False)
     for skew in read.skewed:

@@ -17,11 +17,11 @@ from ops.production.archive.approvers import add, approved, approvers_in, check_
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
-from ops.queries.billing.closed_months import Entries, closings, invoice_of, month_ledger, statement, upto, window_of
+from ops.queries.billing.closed_months import Entries, closings, drawn_up, invoice_of, upto
 from ops.queries.billing.entering import enter
 from ops.queries.billing.problems import BillRefused
 from ops.terminal.form import Form, print_answer
-from projections.billing.charge import HOUR
+from projections.billing.ledger import Ledger
 from projections.billing.reconcile import reconcile
 
 
@@ -30,8 +30,8 @@ def run_draft(source: Source, month: str, file: Path, *, author: str, reason: st
     with known_failures() as outcome:
         _check_audit(source)
         with opened_log(source) as entries:
-            event = statement(entries, month, author=author, reason=reason)
-            _check_books(entries, month)
+            event, ledger = drawn_up(entries, month, author=author, reason=reason)
+            _check_books(ledger, month)
         write_whole(file, msgspec.json.format(msgspec.json.encode(event), indent=2))
         _show(event, console)
         console.print(f"written to {file}: two approvers sign it with `kuelog bill approve {file}`", highlight=False)
@@ -114,9 +114,8 @@ def _check_audit(source: Source) -> None:
         )
 
 
-def _check_books(entries: Entries, month: str) -> None:
-    ledger, _ = month_ledger(entries, window_of(month), grain=HOUR)
-    wrong = reconcile(ledger.cards.book, ledger.entries)
+def _check_books(ledger: Ledger, month: str) -> None:
+    wrong = reconcile(ledger.cards.book, ledger.entries).mismatches
     if wrong:
         raise BillRefused(
             f"the books disagree about {wrong[0].card}: `kuelog bill reconcile --from {month}` says where"
@@ -130,12 +129,12 @@ def _check_still(entries: Entries, event: MonthClosed) -> None:
         raise BillRefused(
             f"{len(known)} months are closed by now, so this is not invoice {event.number}: draw it up anew"
         )
-    again = statement(upto(entries, event.upto), event.month, author=event.author, reason=event.reason)
+    again, ledger = drawn_up(upto(entries, event.upto), event.month, author=event.author, reason=event.reason)
     if again != msgspec.structs.replace(event, approvals=()):
         raise BillRefused(
             f"the log does not come to this statement of {event.month}: draw it up anew, and have it approved"
         )
-    _check_books(upto(entries, event.upto), event.month)
+    _check_books(ledger, event.month)
 
 
 def _read(file: Path) -> MonthClosed:

@@ -99,13 +99,40 @@ class CardTimeKey(msgspec.Struct, frozen=True, order=True):
     bucket: Millis
 
 
+class Stretch(msgspec.Struct, frozen=True, gc=False):
+    """A time in which nothing about a card has changed, and how it stood."""
+
+    account: Account
+    until: Millis
+
+
+CardSums = dict[CardTimeKey, Sums]
+
+
 class CardBook:
-    """Sums by card and stretch of time, within a window; without a grain the window is one stretch."""
+    """Sums by card within a window. With a grain they are kept as stretches, and summed up card by card when asked for."""
 
     def __init__(self, window: Window, grain: Millis | None = None) -> None:
         self.window, self.grain = window, grain
-        self.sums: dict[CardTimeKey, Sums] = {}
+        self.sums: CardSums = {}
+        """The window as one stretch; nothing where there is a grain."""
         self.accounts: dict[str, Account] = {}
+        self._stretches: dict[str, list[Stretch]] = {}
+
+    def by_card(self) -> Iterator[tuple[str, CardSums]]:
+        """The sums of one card after the other, so that those of all hours of all cards never lie side by side."""
+        if self.grain is None:
+            cards: dict[str, CardSums] = {}
+            for key, sums in self.sums.items():
+                cards.setdefault(key.card, {})[key] = sums
+            yield from sorted(cards.items())
+            return
+        for card, stretches in sorted(self._stretches.items()):
+            found: CardSums = {}
+            for one in stretches:
+                for bucket, length in buckets(self.window, self.grain, one.account.since, one.until):
+                    _add(found, one.account, bucket, length)
+            yield card, found
 
     def account(self, uuid: str) -> Account:
         """The account of a card; of one that no node registers there is one, too."""
@@ -118,8 +145,12 @@ class CardBook:
     def settle(self, account: Account, at: Millis) -> None:
         """Sum up how the card stood until now; whatever changes about it is changed after that."""
         if account.condition is not Condition.GONE:
-            for bucket, length in buckets(self.window, self.grain, account.since, at):
-                self._add(account, bucket, length)
+            for bucket, length in buckets(self.window, None, account.since, at):
+                if self.grain is None:
+                    _add(self.sums, account, bucket, length)
+                else:
+                    stretch = Stretch(msgspec.structs.replace(account), at)
+                    self._stretches.setdefault(account.card.uuid, []).append(stretch)
         account.since = at
 
     def settle_all(self, at: Millis) -> None:
@@ -127,28 +158,29 @@ class CardBook:
         for account in self.accounts.values():
             self.settle(account, at)
 
-    def _add(self, account: Account, bucket: Millis, length: Millis) -> None:
-        card = account.card
-        key = CardTimeKey(card.uuid, account.node, account.flavor, card.model, bucket)
-        sums = self.sums.get(key)
-        if sums is None:
-            sums = self.sums[key] = no_sums()
-        whole = sums.capacity
-        sums.capacity = (whole[0] + card.memory * length, whole[1] + card.cores * length, whole[2] + length)
-        if account.condition not in CHARGED:
-            part = Part.UNHEALTHY if account.condition is Condition.UNHEALTHY else Part.LOST
-            sums.memory[part] += card.memory * length
-            sums.cores[part] += card.cores * length
-            sums.cards[part] += length
-            return
-        rest = _rest_of(account)
-        for row, used, total in ((sums.memory, account.memory, card.memory), (sums.cores, account.cores, card.cores)):
-            row[Part.USED] += used * length
-            if total >= used:
-                row[rest] += (total - used) * length
-            else:
-                row[Part.OVER] += (used - total) * length
-        sums.cards[Part.USED if account.holders else rest] += length
+
+def _add(found: CardSums, account: Account, bucket: Millis, length: Millis) -> None:
+    card = account.card
+    key = CardTimeKey(card.uuid, account.node, account.flavor, card.model, bucket)
+    sums = found.get(key)
+    if sums is None:
+        sums = found[key] = no_sums()
+    whole = sums.capacity
+    sums.capacity = (whole[0] + card.memory * length, whole[1] + card.cores * length, whole[2] + length)
+    if account.condition not in CHARGED:
+        part = Part.UNHEALTHY if account.condition is Condition.UNHEALTHY else Part.LOST
+        sums.memory[part] += card.memory * length
+        sums.cores[part] += card.cores * length
+        sums.cards[part] += length
+        return
+    rest = _rest_of(account)
+    for row, used, total in ((sums.memory, account.memory, card.memory), (sums.cores, account.cores, card.cores)):
+        row[Part.USED] += used * length
+        if total >= used:
+            row[rest] += (total - used) * length
+        else:
+            row[Part.OVER] += (used - total) * length
+    sums.cards[Part.USED if account.holders else rest] += length
 
 
 def _rest_of(account: Account) -> Part:

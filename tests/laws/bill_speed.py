@@ -32,6 +32,7 @@ from events.timestamp import parse_timestamp
 from events.workload import PodSetAssignment, QuotaReleased, WorkloadFinished
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus
+from ops.queries.billing.closed_months import drawn_up
 from ops.queries.billing.reading import ledger_of
 from projections.billing.entry import Window
 from projections.billing.reconcile import reconcile
@@ -187,10 +188,14 @@ def main() -> None:
         flat.write_csv(Path(folder) / "focus.csv", flat.focus_names(), focus.rows(ledger, window))
         size = (Path(folder) / "focus.csv").stat().st_size
         print(f"FOCUS 1.2 as CSV, {size / 1e6:,.0f} MB                      {process_time() - began:6.1f} s")
+    print(f"memory of the process by then {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
+    del ledger, found
     began = process_time()
-    hours, _ = ledger_of(log.entries, window, grain=HOUR)
-    assert not reconcile(hours.cards.book, hours.entries)
-    print(f"{len(hours.cards.book.sums):,} card-hours folded and reconciled   {process_time() - began:6.1f} s")
+    log.fact(END + 1000, ObjectRemoved(kind="Job", name="none"))
+    closing, ledger = drawn_up(log.entries, "2026-11", author="ann")
+    books = reconcile(ledger.cards.book, ledger.entries)
+    assert not books.mismatches
+    print(f"closed: {closing.rows:,} rows, {books.checked:,} card-hours reconciled   {process_time() - began:6.1f} s")
     print(f"memory of the process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
 
 

@@ -5,26 +5,29 @@ Rule: docs/rules/billing.md#closing
 
 import csv
 import hashlib
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from events.billing import CorrectionEntered, MonthClosed
+from events.control import ClockScaled, Quarantined
 from events.event import Millis
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp, parse_timestamp
 from ops.queries.billing.focus import rows
 from ops.queries.billing.focus_columns import NAMES
+from ops.queries.billing.message_times import message_times
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, ledger_of
 from ops.queries.stored import opened
 from ops.queries.time_travel import first
+from projections.billing.charge import HOUR
 from projections.billing.entry import Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.money import decimal
 from projections.billing.totals import bill
 from projections.calendar import month_after
+from projections.log_position import LogPosition
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 
@@ -89,21 +92,53 @@ def month_ledger(
     if this is not None:
         entries = upto(entries, this.event.upto)
         known = [one for one in known if one.window.until <= window.since]
-    ledger, read = ledger_of(entries, window, grain=grain, wanted=corrected_entries(entries), on_progress=on_progress)
+    carries = bool(known) and window == Window(known[-1].window.until, month_after(known[-1].window.until))
+    then = upto(entries, known[-1].event.upto) if carries else {}
+    wanted, learnt = corrected_entries(entries), _Learnt({name: len(found) for name, found in then.items()}, window)
+    ledger, read = ledger_of(
+        entries, window, grain=grain, wanted=wanted, on_progress=on_progress, on_place=learnt.see if carries else None
+    )
     ledger.closed = this.event if this is not None else None
     ledger.invoice = invoice_of(this.event.month, this.event.number) if this is not None else ""
-    if known and window == Window(known[-1].window.until, month_after(known[-1].window.until)):
+    if carries and (learnt.found or not _read_as_then(entries, then, read)):
         windows = tuple(one.window for one in known)
         span = Window(windows[0].since, windows[-1].until)
-        then = upto(entries, known[-1].event.upto)
         ledger.carried = Carried(
             before=ledger_of(then, span, wanted=corrected_entries(then))[0],
-            now=ledger_of(entries, span, wanted=corrected_entries(entries))[0],
+            now=ledger_of(entries, span, wanted=wanted)[0],
             windows=windows,
             booked=window.since,
             place=f"{CONTROL}/{known[-1].sequence}",
         )
     return ledger, read
+
+
+class _Learnt:
+    """Whether a message that was stored after a closing tells of a time before the month's end, or comes ahead of one that does.
+
+    While none does, the log up to the closing and the whole of it say the same of the closed months.
+    """
+
+    def __init__(self, upto: Mapping[str, int], window: Window) -> None:
+        self.found = False
+        self._upto, self._until, self._beyond = upto, window.since, False
+
+    def see(self, place: LogPosition) -> None:
+        """The next message in the order in which the log counts."""
+        self._beyond = self._beyond or place.sequence > self._upto.get(place.partition, 0)
+        self.found = self.found or (self._beyond and place.at < self._until)
+
+
+def _read_as_then(entries: Entries, then: Entries, read: Read) -> bool:
+    """Whether what was stored since has changed neither which of the messages before it count, nor their times."""
+    control, control_then = Control(entries.get(CONTROL, ())), Control(then.get(CONTROL, ()))
+    later = entries.get(CONTROL, ())[len(then.get(CONTROL, ())) :]
+    if any(isinstance(one.event, Quarantined | ClockScaled) for entry in later for one in opened(entry, control)):
+        return False
+    return not read.moved or all(
+        message_times(name, found, control_then) == message_times(name, entries[name], control)[: len(found)]
+        for name, found in then.items()
+    )
 
 
 def invoice_of(month: str, number: int) -> str:
@@ -122,13 +157,18 @@ def upto(entries: Entries, ends: Mapping[str, int]) -> dict[str, Sequence[Entry]
 
 def statement(entries: Entries, month: str, *, author: str, reason: str = "") -> MonthClosed:
     """What would be closed: the month as the log has it now. Raises `BillRefused` where it can't be closed."""
+    return drawn_up(entries, month, author=author, reason=reason)[0]
+
+
+def drawn_up(entries: Entries, month: str, *, author: str, reason: str = "") -> tuple[MonthClosed, Ledger]:
+    """The statement of a month, and the ledger that it rests on, with the time of cards by hour. Raises `BillRefused`."""
     window, known = window_of(month), closings(entries)
     if any(one.event.month == month for one in known):
         raise BillRefused(f"{month} is closed already: what is learnt of it now is in the bill of the month after it")
     if known and window.since != known[-1].window.until:
         due = format_timestamp(known[-1].window.until)[:7]
         raise BillRefused(f"{known[-1].event.month} was closed last: close {due} before {month}")
-    ledger, read = month_ledger(entries, window)
+    ledger, read = month_ledger(entries, window, grain=HOUR)
     if read.last < window.until:
         raise BillRefused(f"the log ends at {format_timestamp(read.last)}, and {month} goes on until {_end(window)}")
     number = len(known) + 1
@@ -140,7 +180,7 @@ def statement(entries: Entries, month: str, *, author: str, reason: str = "") ->
         raise BillRefused(f"cards of flavor {flavor or '?'} (model {model}) have no price in {month}: enter one first")
     if found.unknown_entries:
         raise BillRefused(f"a correction names entry {found.unknown_entries[0]}, which the ledger has not or not yet")
-    return MonthClosed(
+    closing = MonthClosed(
         month=month,
         number=number,
         upto={name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())},
@@ -150,6 +190,7 @@ def statement(entries: Entries, month: str, *, author: str, reason: str = "") ->
         author=author,
         reason=reason,
     )
+    return closing, ledger
 
 
 def check_closed(ledger: Ledger, window: Window) -> None:
@@ -166,18 +207,23 @@ def check_closed(ledger: Ledger, window: Window) -> None:
 
 def digest(ledger: Ledger, window: Window) -> tuple[int, str]:
     """How many rows the FOCUS data set of a period has, and the hash of it as CSV."""
-    sha, count = hashlib.sha256(), -1
-    for text in _lines(ledger, window):
-        sha.update(text.encode())
-        count += 1
-    return count, sha.hexdigest()
+    sha = _Hashing()
+    writer = csv.writer(sha, lineterminator="\n")
+    writer.writerow(NAMES)
+    writer.writerows(rows(ledger, window))
+    return sha.lines - 1, sha.hash.hexdigest()
 
 
-def _lines(ledger: Ledger, window: Window) -> Iterator[str]:
-    for row in (NAMES, *rows(ledger, window)):
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow(row)
-        yield text.getvalue()
+class _Hashing:
+    """Where a CSV is written to of which only the hash is wanted."""
+
+    def __init__(self) -> None:
+        self.hash, self.lines = hashlib.sha256(), 0
+
+    def write(self, text: str) -> None:
+        """One row."""
+        self.hash.update(text.encode())
+        self.lines += 1
 
 
 def _end(window: Window) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from operator import itemgetter
 
 import msgspec
 
@@ -69,7 +70,9 @@ def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None
         bearing, month = {**common, **invoice, **_of_piece(piece)}, month_of(piece.booked)
         for charge in found:
             due[who, month] = due.get((who, month), 0) + charge.cost
-            yield _row({**bearing, **_of_charge(piece, charge)})
+            # The columns of a charge are the same for each, so that one charge leaves nothing to the next.
+            bearing.update(_of_charge(piece, charge))
+            yield _row(bearing)
     for amount in amounts(ledger, window):
         if not tenant or amount.tenant == tenant:
             month = month_of(amount.booked)
@@ -79,8 +82,12 @@ def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None
         yield _row({**common, **_of_amount(amount, ledger.invoice)})
 
 
+_EMPTY = dict.fromkeys(NAMES, "")
+_in_columns = itemgetter(*NAMES)
+
+
 def _row(found: dict[str, str]) -> Row:
-    return tuple(found.get(name, "") for name in NAMES)
+    return _in_columns(_EMPTY | found)
 
 
 def _common(seller: Seller) -> dict[str, str]:

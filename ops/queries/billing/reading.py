@@ -6,6 +6,7 @@ contradict itself (docs/rules/billing.md#clock).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -39,6 +40,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     events: tuple[AnyEvent, ...]
     off: Millis = 0
     """By how much its own time can't be right."""
+    passed: bool = False
+    """It does not count: an operator had it skipped, or it is not its author's to say."""
 
 
 class Skew(msgspec.Struct, frozen=True):
@@ -58,6 +61,8 @@ class Read(msgspec.Struct):
     upto: dict[str, int] = {}
     late: int = 0
     """Messages whose own time can't be right."""
+    moved: bool = False
+    """Whether any message counts at another time than its own, or does not count."""
     latest: Millis = 0
     """The most milliseconds that one was off."""
     skewed: list[Skew] = []
@@ -81,8 +86,12 @@ class _Stream:
     def __init__(self, name: str, entries: Sequence[Entry], control: Control) -> None:
         times = message_times(name, entries, control)
         self.name = name
-        self._messages = released(
-            _messages(name, entries, control, times), earliest_of(times), lambda one: (one.at, 0, "", one.sequence, 0)
+        messages = _messages(name, entries, control, times)
+        in_order = all(one <= other for one, other in pairwise(times))
+        self._messages = (
+            (message for found in messages for message in found)
+            if in_order
+            else released(messages, earliest_of(times), lambda one: (one.at, 0, "", one.sequence, 0))
         )
         self._beyond: set[int] = set()
         self.upto = 0
@@ -90,23 +99,27 @@ class _Stream:
 
     def take(self) -> None:
         """The head has come."""
-        if self.head is not None:
+        if self.head is not None and self.head.sequence != self.upto + 1:
             self._beyond.add(self.head.sequence)
-        while self.upto + 1 in self._beyond:
+        elif self.head is not None:
             self.upto += 1
-            self._beyond.discard(self.upto)
+            while self._beyond and self.upto + 1 in self._beyond:
+                self.upto += 1
+                self._beyond.discard(self.upto)
         self.head = next(self._messages, None)
 
 
 def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, LogPosition]]:
     """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
     control = Control(entries.get(CONTROL, ()))
-    streams = {name: _Stream(name, found, control) for name, found in sorted(entries.items())}
+    names = sorted(entries, key=lambda name: (_rank(name), name))
+    streams = {name: _Stream(name, entries[name], control) for name in names}
     began = False
     while (stream := _next(streams)) is not None and (message := stream.head) is not None:
         if message.events:
             read.first, began = (min(read.first, message.at) if began else message.at), True
             read.last = max(read.last, message.at)
+        read.moved = read.moved or message.passed or bool(message.off)
         if message.off and message.events:
             read.off(message, message.off, stream.name)
         place = LogPosition(partition=stream.name, sequence=message.sequence, at=message.at)
@@ -128,12 +141,18 @@ def ledger_of(
     grain: Millis | None = None,
     wanted: Sequence[str] = (),
     on_progress: Callable[[int], None] | None = None,
+    on_place: Callable[[LogPosition], None] | None = None,
 ) -> tuple[Ledger, Read]:
-    """The ledger of a window, or of all time. `on_progress` gets every so often how many events are folded."""
+    """The ledger of a window, or of all time.
+
+    `on_progress` gets every so often how many events are folded, `on_place` the place of each.
+    """
     read = Read(upto={})
     ledger = Ledger(window, grain=grain, wanted=wanted) if window is not None else Ledger(grain=grain, wanted=wanted)
     for count, (event, place) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place)
+        if on_place is not None:
+            on_place(place)
         if on_progress is not None and count % _PROGRESS_EVERY == 0:
             on_progress(count)
     ledger.finish(window.until if window is not None else None)
@@ -145,14 +164,20 @@ _PROGRESS_EVERY = 20_000
 
 def _next(streams: Mapping[str, _Stream]) -> _Stream | None:
     """The stream whose message comes next: the earliest of those that rest on nothing which has not come."""
-    heads = [(head, one) for one in streams.values() if (head := one.head) is not None]
-    if not heads:
-        return None
-    free = [(head.at, _rank(one.name), one.name) for head, one in heads if _missing(head, streams) is None]
-    if free:
-        return streams[min(free)[2]]
-    blocked, _ = min(heads, key=lambda one: one[1].name)
-    stream, upto = _missing(blocked, streams) or ("", 0)
+    found: tuple[Millis, _Stream] | None = None
+    waits: Message | None = None
+    # Of one time the one of the lowest rank comes first: in that order they stand.
+    for one in streams.values():
+        head = one.head
+        if head is None or (found is not None and head.at >= found[0]):
+            continue
+        if _missing(head, streams) is None:
+            found = (head.at, one)
+        else:
+            waits = waits or head
+    if found is not None or waits is None:
+        return found[1] if found is not None else None
+    stream, upto = _missing(waits, streams) or ("", 0)
     raise LogGap(stream=stream, expected=streams[stream].upto + 1, found=upto)
 
 
@@ -180,7 +205,7 @@ def _messages(
         found = open_message(entry, control)
         if isinstance(found, Passed):
             before = bytes_hash(entry.data)
-            yield [Message(entry.sequence, at, found.author, (), ())]
+            yield [Message(entry.sequence, at, found.author, (), (), passed=True)]
             continue
         message = found.message
         off = abs(message.at - at) + found.cut

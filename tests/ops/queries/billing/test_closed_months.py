@@ -170,6 +170,19 @@ def test_a_month_without_prices_is_not_closed() -> None:
         statement(day.entries, "2026-11", author="ann")
 
 
+def test_the_closed_months_are_folded_again_only_where_something_was_learnt_of_them() -> None:
+    day = three_months(1)
+    closed(day, "2026-11")
+    ledger, _ = month_ledger(day.entries, window_of("2026-12"))
+    assert ledger.carried is None, "all of it was on the log when the month was closed"
+    late = three_months(1)
+    places = begun(late.entries, "2026-11")
+    places |= {name: max(places[name] - 8, 1) for name in (DEVICES, PARTITION)}
+    closed(late, "2026-11", consistent(late.entries, places))
+    ledger, _ = month_ledger(late.entries, window_of("2026-12"))
+    assert ledger.carried is not None
+
+
 def test_a_correction_after_the_closing_is_in_the_month_in_which_it_was_entered() -> None:
     day = three_months(2)
     before = closed(day, "2026-11", begun(day.entries, "2026-11"))
