@@ -6,9 +6,16 @@ from events.json_object import JsonObject
 from ops.files.yaml_text import yaml_text
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.metrics.alert_rules import rules
-from ops.production.metrics.queue_board import queue_board
+from ops.production.metrics.card_board import CARDS
+from ops.production.metrics.log_board import LOG
+from ops.production.metrics.overview_board import OVERVIEW
+from ops.production.metrics.queue_board import QUEUES
 
 _HEAD = "# Made by `python -m ops.production.deploy` from ops/production/metrics/alert_rules.py; change that, not this file.\n"
+
+
+BOARDS = (OVERVIEW, QUEUES, CARDS, LOG)
+"""What Grafana is given."""
 
 
 def prometheus_rule(values: ChartValues) -> list[JsonObject]:
@@ -19,5 +26,5 @@ def prometheus_rule(values: ChartValues) -> list[JsonObject]:
 
 def monitoring_files() -> dict[str, str]:
     """What is given to Prometheus and Grafana themselves: each file's text by its name."""
-    board = json.dumps(queue_board(), indent=2) + "\n"
-    return {"rules.yaml": _HEAD + yaml_text([rules()]), "queues.json": board}
+    boards = {f"{one.name}.json": json.dumps(one.model(), indent=2) + "\n" for one in BOARDS}
+    return {"rules.yaml": _HEAD + yaml_text([rules()]), **boards}

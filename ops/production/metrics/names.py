@@ -50,6 +50,9 @@ _AMOUNT = ("cohort", _CQ, "flavor", "resource")
 _FOLD = ("service", "partition", "stream")
 _BUILD = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
 _CARD = ("node", "device_uuid", "device_index", "device_type")
+_HOST = ("node", "device_uuid", "device_index", "device_type")
+"""Only newer ones say the node."""
+_MEASURED = ("namespace", "pod", "container", "vdevice_index", "device_uuid")
 _SHARE = ("namespace", "node", "pod", "container_index", "device_uuid")
 
 
@@ -68,6 +71,8 @@ def _ours(name: str, labels: tuple[str, ...], meaning: str, kind: Kind = Kind.GA
     return Named(name=name, whose=Whose.KUELOG, kind=kind, labels=labels, meaning=meaning)
 
 
+MONITOR = "HAMi's node monitor goes on exporting it beside kuelog"
+"""Why something is not exported that may still be asked for."""
 _IN_SHELL = "how long a service thinks is not on the log, from which these figures come"
 _IN_CYCLE = "which attempts a cycle gives up is not on the log, as nothing follows from it"
 _LATER = "there is one cluster"
@@ -157,8 +162,12 @@ HAMI = (
     _hami("resource_quota_limit", ("namespace", "quota_name"), "That limit; +Inf without one"),
     _hami("hami_build_info", ("version", "revision", "build_date", "go_version", "compiler", "platform"), "1, with the version that runs"),
     *(
-        _hami(name, (), "Measured on the node, inside of containers", "HAMi's node monitor goes on exporting it beside kuelog")
-        for name in ("host_gpu_memory_used_bytes", "host_gpu_utilization_ratio", "vgpu_memory_used_bytes", "vgpu_memory_limit_bytes", "container_device_memory_bytes", "container_device_utilization_ratio", "container_last_kernel_elapsed_seconds", "mig_device_info")
+        _hami(name, labels, "Measured on the node, inside of containers", MONITOR)
+        for name, labels in (("host_gpu_memory_used_bytes", _HOST), ("host_gpu_utilization_ratio", _HOST), ("vgpu_memory_used_bytes", _MEASURED), ("vgpu_memory_limit_bytes", _MEASURED))
+    ),
+    *(
+        _hami(name, (), "Measured on the node, inside of containers", MONITOR)
+        for name in ("container_device_memory_bytes", "container_device_utilization_ratio", "container_last_kernel_elapsed_seconds", "mig_device_info")
     ),
 )
 

@@ -1,5 +1,6 @@
 """What is told is what the list of names promises, to the label, and docs/metrics.md is that list."""
 
+import subprocess
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,6 +48,7 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
 from services.runtime.appends import Appends
 from services.runtime.control_log import Control
+from tests.ops.production.metrics.test_alert_rules import PROMTOOL, needs_promtool
 from tests.projections.counters.counted_story import CountedStory
 from tests.stories.small_world import job, platform, queue
 
@@ -212,6 +214,16 @@ def test_what_is_told_reads_as_open_metrics() -> None:
     text = as_openmetrics(ApartInOpenMetrics(registry_of(lambda: story.world, (), others))).decode()
     found = {family.name for family in text_string_to_metric_families(text)}
     assert {"kueue_admitted_workloads", "kueue_admission_wait_time_seconds", "hami_gpu_shared_count"} <= found
+
+
+@needs_promtool
+def test_promtool_complains_only_of_two_names_that_are_promised(told: dict[str, Metric]) -> None:
+    text = as_text(cast(Any, SimpleNamespace(collect=lambda: told.values())))
+    words = [str(PROMTOOL), "check", "metrics"]
+    done = subprocess.run(words, input=text, capture_output=True, timeout=60, check=False)
+    assert done.returncode in (0, 3), "3: it reads them, and complains"
+    complained = [line.split()[0] for line in (done.stdout + done.stderr).decode().splitlines()]
+    assert complained == ["hami_gpu_shared_count", "kuelog_log_days_until_full"], "HAMi's suffix, and days for people"
 
 
 def test_waits_have_the_workload_that_was_counted_last_as_their_exemplar_and_its_trace_where_that_is_exported() -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from events.json_object import JsonObject
+from events.timestamp import parse_timestamp
 from events.workload import WorkloadParked, WorkloadQueued
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.server import Followed, VisibilityUnserved, follower, serving, shown_from
@@ -136,7 +138,31 @@ async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedde
     owners = {one["metadata"]["ownerReferences"][0]["name"] for one in found["items"]}
     assert owners == {"second", "third"}
     assert [one["positionInLocalQueue"] for one in found["items"]] == [0, 1]
+    await kueues_boards_show(stage, found)
     assert GROUP in [one["name"] for one in (await raw(stage, "/apis"))["groups"]]
+
+
+COLUMNS = ("priority", "localQueueName", "positionInClusterQueue", "positionInLocalQueue")
+
+
+async def kueues_boards_show(stage: Stage, found: JsonObject) -> None:
+    """The two boards for Grafana's Infinity plugin that Kueue brings as examples: what they choose from, and each of their columns."""
+    old, api = f"/apis/{GROUP}/v1beta1", "/apis/kueue.x-k8s.io/v1beta1"
+    [local] = (await raw(stage, f"{api}/localqueues"))["items"]
+    queues = [one["metadata"]["name"] for one in (await raw(stage, f"{api}/clusterqueues"))["items"]]
+    assert local["spec"]["clusterQueue"] in queues
+    name, namespace = local["metadata"]["name"], local["metadata"]["namespace"]
+    for path in (
+        f"clusterqueues/{local['spec']['clusterQueue']}/pendingworkloads",
+        f"namespaces/{namespace}/localqueues/{name}/pendingworkloads",
+    ):
+        rows = (await raw(stage, f"{old}/{path}"))["items"]
+        assert len(rows) == len(found["items"])
+        for row in rows:
+            assert all(row[column] not in ("", None) for column in COLUMNS)
+            assert row["metadata"]["name"] and row["metadata"]["namespace"] == namespace
+            assert parse_timestamp(row["metadata"]["creationTimestamp"])
+            assert row["metadata"]["ownerReferences"][0]["name"] in ("second", "third")
 
 
 async def test_a_process_of_its_own_needs_nothing_but_the_bus_and_exports_how_far_it_has_folded_it(
