@@ -241,6 +241,16 @@ class CardHoldings:
             for use in (on.used[card.uuid],)
         )
 
+    def overfull_of(self, placements: Sequence[PodPlacement]) -> bool:
+        """Whether a card that these placements name holds more than it has."""
+        named = uses_of(placements)
+        return any(
+            exceeds(on.used[card.uuid], card.memory, card.cores, card.slots)
+            for on in (self.cards_of(node) for node in sorted({one.node for one in placements}) if node in self.nodes)
+            for card in on.cards
+            if card.uuid in named
+        )
+
     def all_cards(self) -> Iterable[NodeCards]:
         """Every node's cards, by node name."""
         return (self.cards_of(node) for node in sorted(self.nodes))

@@ -4,7 +4,7 @@ The right to preempt is that of quota (docs/rules/preemption.md#candidates); of 
 chosen whose cards are of use. Everything here is tried on the ledgers and taken back.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from events.device import NodeObserved, PodPlacement
 from projections.devices.card_holdings import CardHoldings
@@ -53,10 +53,14 @@ def _suffice(world: DeviceState, victims: Sequence[Candidate], gangs: Sequence[G
         return _placed(world.cards, world.nodes, world.trail, gangs)
 
 
-def cards_coming_back(world: DeviceState, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
-    """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
+def cards_coming_back(
+    world: DeviceState, gangs: Sequence[Gang], victims: Iterable[Candidate] = ()
+) -> tuple[PodPlacement, ...]:
+    """Where the pods will find cards as soon as those are back whose workloads have lost their quota, or are to; else nowhere."""
     with world.trial():
         vacate_leavers(world.workloads, world.cards)
+        for victim in victims:
+            world.cards.vacate(victim.workload.key)
         return place(world.cards, world.nodes, gangs, world.trail).placements
 
 

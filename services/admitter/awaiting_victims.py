@@ -14,13 +14,16 @@ from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import difference, usage_of
 from projections.quota.columns import Usage
+from projections.quota.node import Node
+from services.admitter.cards import cards_once_left, placed_on_cards
 from services.admitter.entry import Entry
 
 
 def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
     """Whether the open preemption request still holds; the entry then takes its assignment and remaining victims from it.
 
-    It holds while the workload's requests are the same, it does not fit yet, and the victims that have not left suffice.
+    It holds while the workload's requests are the same, it does not fit yet, and the victims that have not left suffice. Who waits
+    for cards as well keeps those that it will have then, for the rest of the cycle: whoever got them meanwhile would be preempted for it next.
     """
     request = world.requests.get(entry.workload.key)
     node = entry.node
@@ -38,13 +41,7 @@ def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
     if entry.replaces is not None:
         usage = difference(usage, usage_of(entry.replaces, world.quota.columns))
     victims = _leaving(world, request.victims)
-    if not victims or fits_now(node, usage, borrowing=True):
-        return False
-    with world.trial():
-        for victim in victims:
-            discharge(world.trail, victim)
-        enough = fits_now(node, usage, borrowing=True)
-    if not enough:
+    if not victims or not _fits_without(world, node, usage, victims):
         return False
     entry.victims = victims
     entry.assignment = Assignment(
@@ -62,7 +59,19 @@ def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
         attempts=[],
         borrow=request.borrow_level,
     )
+    on_cards = placed_on_cards(world, entry, plan)
+    entry.placements = cards_once_left(world, entry, plan)
+    if fits_now(node, usage, borrowing=True) and not (on_cards.reason and entry.placements):
+        entry.assignment, entry.victims, entry.placements = None, [], ()
+        return False
     return True
+
+
+def _fits_without(world: PreemptionState, node: Node, usage: Usage, victims: Sequence[Candidate]) -> bool:
+    with world.trial():
+        for victim in victims:
+            discharge(world.trail, victim)
+        return fits_now(node, usage, borrowing=True)
 
 
 def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:

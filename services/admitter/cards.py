@@ -106,6 +106,12 @@ def waits_for_cards(world: DeviceState, entry: Entry, plan: Plan) -> bool:
     return entry.deferred
 
 
+def cards_once_left(world: DeviceState, entry: Entry, plan: Plan) -> tuple[PodPlacement, ...]:
+    """The cards that the entry will have as soon as its victims, and all who have lost their quota, have given theirs back."""
+    gangs = _gangs(world, entry, plan)
+    return cards_coming_back(world, gangs, entry.victims) if gangs else ()
+
+
 def preempts_for_cards(world: PreemptionState, entry: Entry, plan: Plan, at: Millis) -> bool:
     """Whether preemption frees the cards that an entry with enough quota lacks; its victims and mode are set then."""
     gangs = _gangs(world, entry, plan)
@@ -117,6 +123,7 @@ def preempts_for_cards(world: PreemptionState, entry: Entry, plan: Plan, at: Mil
     if not victims:
         return False
     entry.victims = victims
+    entry.placements = cards_once_left(world, entry, plan)
     for pod_set in entry.assignment.pod_sets:
         for resource, choice in pod_set.flavors.items():
             if resource in config_of(world).names:

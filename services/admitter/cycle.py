@@ -22,6 +22,8 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+import msgspec
+
 from events.admission import Mode, QuotaReserved, RequeueReason
 from events.catalogue import Decision
 from events.event import Millis
@@ -31,6 +33,7 @@ from events.slices import WorkloadSliceReplaced
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
 from projections.preemption.candidates import Candidate
+from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.claims import Claimed, claimed_room
 from projections.preemption.classic import charge, discharge, fits_now, free
 from projections.preemption.message import replacement_message
@@ -170,6 +173,8 @@ class Cycle:
             self._recompute_assignment(entry, preempted)
         elif self._only_domains_are_taken(entry, preempted):
             self._find_other_domains(entry)
+        elif entry.mode is Mode.FIT and not entry.deferred and not self._cards_fit(entry, preempted):
+            self._find_other_cards(entry)
 
     def _recompute_assignment(self, entry: Entry, preempted: Preempted) -> None:
         """Nominate it again as if the victims of earlier entries had gone, on the same flavors.
@@ -195,7 +200,7 @@ class Cycle:
         with self._without_victims(entry, preempted):
             if not fits_now(entry.node, entry.usage, borrowing=True):
                 return False
-            return not found.fit() or not self._cards_fit(entry)
+            return not found.fit() or not self._cards_fit(entry, preempted)
 
     def _find_other_domains(self, entry: Entry) -> None:
         """Nominate it again as things stand, on the same flavors (docs/rules/topology.md#other-domains)."""
@@ -209,7 +214,7 @@ class Cycle:
             return False
         with self._without_victims(entry, preempted):
             fits = fits_now(entry.node, entry.usage, borrowing=True) and held_domains(self.world, entry).fit()
-        return fits and self._cards_fit(entry)
+        return fits and self._cards_fit(entry, preempted)
 
     @contextmanager
     def _without_victims(self, entry: Entry, preempted: Preempted) -> Generator[None]:
@@ -219,14 +224,31 @@ class Cycle:
             leave_domains(self.world, entry)
             yield
 
-    def _cards_fit(self, entry: Entry) -> bool:
-        """Whether an earlier entry of this cycle has left the very cards that were found for the entry."""
+    def _find_other_cards(self, entry: Entry) -> None:
+        """Take other cards on the same flavors, if there are any; else it stays in line, for those that it was to have."""
+        if entry.assignment is None:
+            return
+        other = msgspec.structs.replace(entry)
+        pinned = chosen_flavors(entry.assignment)
+        consider(self.world, other, plan_for(self.world, entry.head), self.at, pinned)
+        if other.mode is Mode.FIT and other.placements:
+            entry.assignment, entry.placements, entry.kept = other.assignment, other.placements, other.kept
+
+    def _cards_fit(self, entry: Entry, preempted: Preempted) -> bool:
+        """Whether earlier entries of this cycle have left the very cards that were found for the entry.
+
+        For who preempts they were found as they will be when its victims have given theirs back.
+        """
         if not entry.placements:
             return True
         cards = self.world.cards
         with self.world.trial():
+            if entry.mode is Mode.PREEMPT:
+                vacate_leavers(self.world.workloads, cards)
+                for key in (*preempted, *(victim.workload.key for victim in entry.victims)):
+                    cards.vacate(key)
             cards.trial(entry.placements)
-            return not cards.overfull({placement.node for placement in entry.placements})
+            return not cards.overfull_of(entry.placements)
 
     def _discharge(self, victims: Iterable[Candidate]) -> None:
         for victim in victims:
@@ -261,6 +283,7 @@ class Cycle:
         if held_by_a_gate(entry.workload):
             return self._requeue(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
         preempted.update({victim.workload.key: victim for victim in entry.victims})
+        self.world.cards.trial(entry.placements)
         return request_event(self.world, entry)
 
     def _waits_for_pods_ready(self, entry: Entry) -> bool:

@@ -38,6 +38,7 @@ from services.admitter.cards import (
     card_caps,
     card_flavor,
     cards_kept,
+    cards_once_left,
     enough_for_cards,
     placed_on_cards,
     preempts_for_cards,
@@ -154,6 +155,8 @@ def _consider_plan(
         refused.note(placed, flavor)
     if entry.mode is Mode.PREEMPT:
         entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, demand, at), at)
+        if entry.victims:
+            entry.placements = cards_once_left(world, entry, plan)
         settle_domains(world, entry, demand)
     elif refused.why and entry.assignment is not None and refusal_reason(entry.assignment) != WAITING_FOR_QUOTA:
         _without_cards(world, entry, plan, at, pinned, refused)

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
-from events.card import CardShare
+from events.card import Card, CardShare
 from events.control import ObjectRemoved
-from events.device import PodObserved
+from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.preemption import PreemptionOrdered
 from events.quota import BorrowWithinCohort, LocalQueueObserved, PreemptionPolicy
 from events.settings import DevicePolicy, SettingsObserved
@@ -166,3 +166,47 @@ def test_nobody_goes_for_who_counts_on_cards_that_are_on_their_way_back_to_anoth
     assert preempted(said) == [], "`urgent`, which borrows nothing, comes first for the card of `mine`"
     told.told(ObjectRemoved(kind="Pod", namespace="team", name="p")).decided()
     assert told.world.workloads["team/urgent"].admitted and told.world.workloads["team/theirs"].admitted
+
+
+def two_victims_of_one() -> Story:
+    """Two low jobs of a queue that borrows hold a card each, on which pods of theirs still stop; `urgent` of another needs both."""
+    told = Story().told(*platform(nominal=1, cards=2, cohort="all"))
+    told.told(
+        queue("own", nominal=4, reclaim=PreemptionPolicy.ANY, cohort="all"),
+        queue("spare", nominal=40, cohort="all"),
+        LocalQueueObserved(namespace="team", name="other", cluster_queue="own"),
+    )
+    for name in ("first", "second"):
+        told.told(job(name, memory=20000)).decided()
+        [held] = told.world.cards.attempts_of(f"team/{name}")
+        shares = held.placements[0].containers
+        told.told(
+            PodObserved(namespace="team", name=name, uid=name, node="n1", workload=f"team/{name}", shares=shares)
+        ).decided()
+    said = list(told.told(job("urgent", count=2, memory=20000, queue="other")).decided())
+    assert sorted(preempted(said)) == ["team/first", "team/second"]
+    return told
+
+
+def test_what_the_first_victim_has_left_is_not_given_to_others_before_the_last_has_gone() -> None:
+    told = two_victims_of_one()
+    told.told(ObjectRemoved(kind="Pod", namespace="team", name="first"))
+    said = gone(told, "team/first")
+    assert not [e for e in said if isinstance(e, QuotaReserved | PreemptionRequested)], (
+        "it would be preempted for `urgent`"
+    )
+    said = list(told.told(job("third", memory=20000)).decided())
+    assert not [e for e in said if isinstance(e, QuotaReserved | PreemptionRequested)]
+    told.told(ObjectRemoved(kind="Pod", namespace="team", name="second"))
+    said = gone(told, "team/second")
+    assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/urgent"]
+    assert preempted(told.decisions).count("team/first") == 1
+
+
+def test_who_waits_for_victims_keeps_nobody_from_cards_that_it_does_not_need() -> None:
+    told = two_victims_of_one()
+    card = Card(uuid="GPU-9", index=9, slots=10, memory=32768, model="NVIDIA-V100")
+    told.told(NodeObserved(name="n2", labels={"card": "v100"}), DevicesRegistered(node="n2", cards=(card,)))
+    said = list(told.told(job("small", memory=4000, cores=10)).decided())
+    assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/small"]
+    assert preempted(said) == []
