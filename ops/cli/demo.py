@@ -41,8 +41,13 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
         f"everything stays in {data}"
     )
     if loose:
-        warnings = [one for one in lint([folder], loose=True) if one.severity == "warning"]
+        findings = lint([folder], loose=True)
+        warnings = [one for one in findings if one.severity == "warning"]
         console.print(f"{len(warnings)} warning(s) about these manifests: kuelog lint {folder}")
+        for one in findings:
+            if one.severity == "error":
+                lacking = f"  {one.object}: {one.what}, so {one.consequence}"
+                console.print(lacking, markup=False, highlight=False, soft_wrap=True)
     async with platform(data.resolve(), scale=script.clock_scale, settings=settings) as on:
         agreed = await play(script, folder, on, loose=loose, print_line=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun

@@ -7,7 +7,8 @@ _HEAD = """# Scenarios
 
 `kuelog demo FOLDER` plays the scenario.yaml of a folder on a cluster that it brings along, and holds what happened against what is expected of
 it. [examples](../examples/concepts/preemption) has small ones. Without a scenario.yaml all manifests of the folder are applied at once and each
-job has to finish: those that the API server would refuse are taken loosely, and missing namespaces are made.
+job has to finish: those that the API server would refuse are taken loosely, missing namespaces are made, and
+nodes for flavors whose labels none has; a job without a namespace goes where its queue is. What is missing beyond that is named at the start.
 
 Times are seconds of the scenario, which run `clockScale` times as fast as the wall's while nothing is to be decided. A step happens at its time,
 or later, once all that it needs is so; so a busy machine plays more slowly, and not another scenario. A job runs for as long as the annotation

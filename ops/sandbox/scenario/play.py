@@ -14,6 +14,7 @@ from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.fault_injection import remove_node, set_card_health, set_node_ready
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.scenario.agreement import agreement
+from ops.sandbox.scenario.left_out import placed
 from ops.sandbox.scenario.needs import Needs
 from ops.sandbox.scenario.node_pools import add_nodes
 from ops.sandbox.scenario.platform import Platform
@@ -50,8 +51,7 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print
     """
     agreed: list[bool] = []
     add_nodes(on.cluster, script.nodes)
-    names = dict.fromkeys(name for step in script.steps for name in step.apply)
-    documents = read_manifests([folder / name for name in names], loose=loose)
+    documents = _documents(script, folder, loose=loose)
     begin, needs = on.clock.now(), Needs(on)
     for step in script.steps:
         await _time_has_come(on, begin + step.at * 1000)
@@ -75,6 +75,13 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print
     if script.agree:
         agreed.append(await agreement(on))
     return agreed
+
+
+def _documents(script: Script, folder: Path, *, loose: bool) -> list[Document]:
+    """All objects that the script applies. Raises `ManifestBroken`."""
+    names = dict.fromkeys(name for step in script.steps for name in step.apply)
+    found = read_manifests([folder / name for name in names], loose=loose)
+    return placed(found) if loose else found
 
 
 async def _time_has_come(on: Platform, at: Millis) -> None:

@@ -8,8 +8,10 @@ import msgspec
 
 from events.device import DriftKind
 from events.settings import SettingsObserved
+from ops.files.manifests import read_manifests
 from ops.files.reading import Unreadable, yaml_file
 from ops.production.configuration.configuration_file import read_configuration
+from ops.sandbox.scenario.left_out import nodes_for
 from ops.sandbox.scenario.node_pools import UP_NODES, NodePool
 
 
@@ -158,7 +160,10 @@ class ScenarioBroken(Exception):
 
 
 def load(folder: Path) -> Script:
-    """The scenario of a folder: its scenario.yaml, or all of its manifests at once. Raises `ScenarioBroken`."""
+    """The scenario of a folder: its scenario.yaml, or all of its manifests at once, with nodes for their flavors.
+
+    Raises `ScenarioBroken`, and `ManifestBroken` for manifests that can't be read.
+    """
     path = folder / "scenario.yaml"
     if not folder.is_dir():
         raise ScenarioBroken(folder, "there is no such folder")
@@ -166,9 +171,10 @@ def load(folder: Path) -> Script:
         files = tuple(sorted(one.name for one in folder.glob("*.y*ml")))
         if not files:
             raise ScenarioBroken(folder, "holds no manifests")
+        made = nodes_for(read_manifests([folder / name for name in files], loose=True), UP_NODES)
         return Script(
             title=f"the manifests of {folder.name}, as they are",
-            nodes=UP_NODES,
+            nodes=(*UP_NODES, *made),
             steps=(Step(at=0, apply=files),),
             run_seconds=30,
         )
