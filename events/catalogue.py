@@ -51,17 +51,7 @@ from events.provisioning import (
     ProvisioningRejected,
     ProvisioningRequestObserved,
 )
-from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
-)
+from events.quota import ConfigurationFact
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.slices import (
@@ -70,7 +60,6 @@ from events.slices import (
     WorkloadSliceResized,
     WorkloadSliceSubmitted,
 )
-from events.topology import TopologyObserved
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -104,16 +93,7 @@ from events.workload import (
 from events.workload_object import WorkloadTerminating
 
 Fact: TypeAlias = (
-    ClusterQueueObserved
-    | CohortObserved
-    | LocalQueueObserved
-    | FlavorObserved
-    | TopologyObserved
-    | PriorityClassObserved
-    | NamespaceObserved
-    | AdmissionCheckObserved
-    | LimitRangeObserved
-    | RuntimeClassObserved
+    ConfigurationFact
     | ProvisioningConfigObserved
     | ProvisioningRequestObserved
     | SettingsObserved

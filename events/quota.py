@@ -1,10 +1,13 @@
 """Facts about what may be shared: queues, cohorts, flavors, and the rules of each."""
 
 from enum import StrEnum
+from typing import ClassVar, TypeAlias
 
-from events.event import Event, Millis, Value
+from events.configuration import ClusterObjectObserved, NamespacedObjectObserved
+from events.event import Millis, Value
 from events.selector import LabelSelector, Taint, Toleration
 from events.settings import DevicePolicy, QuotaCheckStrategy
+from events.topology import TopologyObserved
 
 
 class Quota(Value, frozen=True, kw_only=True):
@@ -136,10 +139,10 @@ class Budget(Value, frozen=True, kw_only=True):
     limits: dict[str, int]
 
 
-class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueObserved.v1"):
+class ClusterQueueObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="ClusterQueueObserved.v1"):
     """A cluster queue stands so in the cluster."""
 
-    name: str
+    kind: ClassVar[str] = "ClusterQueue"
     uid: str = ""
     generation: int = 0
     created_at: Millis = 0
@@ -164,21 +167,20 @@ class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueOb
     """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
 
-class CohortObserved(Event, frozen=True, kw_only=True, tag="CohortObserved.v1"):
+class CohortObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="CohortObserved.v1"):
     """A cohort object stands so in the cluster; a cohort that is only named needs none."""
 
-    name: str
+    kind: ClassVar[str] = "Cohort"
     uid: str = ""
     parent: str = ""
     groups: tuple[ResourceGroup, ...] = ()
     weight: Weight = Weight()
 
 
-class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserved.v1"):
+class LocalQueueObserved(NamespacedObjectObserved, frozen=True, kw_only=True, tag="LocalQueueObserved.v1"):
     """A local queue stands so in the cluster: how a namespace submits to a cluster queue."""
 
-    namespace: str
-    name: str
+    kind: ClassVar[str] = "LocalQueue"
     uid: str = ""
     cluster_queue: str
     stop: StopPolicy = StopPolicy.NONE
@@ -189,10 +191,10 @@ class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserv
     terminating: bool = False
 
 
-class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
+class FlavorObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
     """A kind of capacity stands so in the cluster."""
 
-    name: str
+    kind: ClassVar[str] = "ResourceFlavor"
     uid: str = ""
     node_labels: dict[str, str] = {}
     node_taints: tuple[Taint, ...] = ()
@@ -205,19 +207,26 @@ class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
     """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
 
-class PriorityClassObserved(Event, frozen=True, kw_only=True, tag="PriorityClassObserved.v1"):
+class PriorityClassObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="PriorityClassObserved.v1"):
     """A priority class; `workload` is true for a WorkloadPriorityClass, false for a pod PriorityClass."""
 
-    name: str
+    kind: ClassVar[str] = "PriorityClass"
+    api_version: ClassVar[str] = "scheduling.k8s.io/v1"
     value: int
     workload: bool = False
     default: bool = False
 
+    @property
+    def place(self) -> str:
+        """The class as `kind//name`."""
+        return f"{'WorkloadPriorityClass' if self.workload else self.kind}//{self.name}"
 
-class NamespaceObserved(Event, frozen=True, kw_only=True, tag="NamespaceObserved.v1"):
+
+class NamespaceObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="NamespaceObserved.v1"):
     """A namespace and its labels."""
 
-    name: str
+    kind: ClassVar[str] = "Namespace"
+    api_version: ClassVar[str] = "v1"
     labels: dict[str, str] = {}
     budget: Budget | None = None
     """What its workloads may hold in a period, in queues that require the check of budgets."""
@@ -231,10 +240,10 @@ class CheckParameters(Value, frozen=True, kw_only=True):
     name: str
 
 
-class AdmissionCheckObserved(Event, frozen=True, kw_only=True, tag="AdmissionCheckObserved.v1"):
+class AdmissionCheckObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="AdmissionCheckObserved.v1"):
     """A check that queues may require; inactive ones make their queues inactive."""
 
-    name: str
+    kind: ClassVar[str] = "AdmissionCheck"
     uid: str = ""
     generation: int = 0
     controller: str
@@ -256,16 +265,32 @@ class LimitRangeItem(Value, frozen=True, kw_only=True):
     default_request: dict[str, int] = {}
 
 
-class LimitRangeObserved(Event, frozen=True, kw_only=True, tag="LimitRangeObserved.v1"):
+class LimitRangeObserved(NamespacedObjectObserved, frozen=True, kw_only=True, tag="LimitRangeObserved.v1"):
     """The limit range of a namespace."""
 
-    namespace: str
-    name: str
+    kind: ClassVar[str] = "LimitRange"
+    api_version: ClassVar[str] = "v1"
     items: tuple[LimitRangeItem, ...] = ()
 
 
-class RuntimeClassObserved(Event, frozen=True, kw_only=True, tag="RuntimeClassObserved.v1"):
+class RuntimeClassObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="RuntimeClassObserved.v1"):
     """A runtime class and what each of its pods costs on top."""
 
-    name: str
+    kind: ClassVar[str] = "RuntimeClass"
+    api_version: ClassVar[str] = "node.k8s.io/v1"
     overhead: dict[str, int] = {}
+
+
+ConfigurationFact: TypeAlias = (
+    ClusterQueueObserved
+    | CohortObserved
+    | LocalQueueObserved
+    | FlavorObserved
+    | TopologyObserved
+    | PriorityClassObserved
+    | NamespaceObserved
+    | AdmissionCheckObserved
+    | LimitRangeObserved
+    | RuntimeClassObserved
+)
+"""All of them. Whatever is not said to be otherwise of one of them is done with each alike."""

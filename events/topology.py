@@ -4,14 +4,16 @@ Rule: docs/rules/topology.md#explicit-request
 """
 
 from enum import StrEnum
+from typing import ClassVar
 
-from events.event import Event, Value
+from events.configuration import ClusterObjectObserved
+from events.event import Value
 
 
-class TopologyObserved(Event, frozen=True, kw_only=True, tag="TopologyObserved.v1"):
+class TopologyObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="TopologyObserved.v1"):
     """A topology stands so in the cluster: the node labels that are its levels, the widest first."""
 
-    name: str
+    kind: ClassVar[str] = "Topology"
     uid: str = ""
     levels: tuple[str, ...]
     terminating: bool = False

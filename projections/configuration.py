@@ -1,12 +1,16 @@
 """What administrators have set up, as the cluster last showed it: the part of the world that every room may look at."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Protocol, get_args
+
+import msgspec
 
 from events.control import ObjectRefused
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
     CohortObserved,
+    ConfigurationFact,
     FlavorObserved,
     LimitRangeObserved,
     LocalQueueObserved,
@@ -18,6 +22,46 @@ from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from projections.object_versions import Versions
 from projections.trail import Trail
+
+
+class ConfigurationTables(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of each kind, as they are stored; of `Configuration`, what can't be derived."""
+
+    cluster_queues: dict[str, ClusterQueueObserved]
+    cohorts: dict[str, CohortObserved]
+    local_queues: dict[str, LocalQueueObserved]
+    flavors: dict[str, FlavorObserved]
+    topologies: dict[str, TopologyObserved] = {}
+    priority_classes: dict[str, PriorityClassObserved]
+    namespaces: dict[str, NamespaceObserved]
+    checks: dict[str, AdmissionCheckObserved]
+    limit_ranges: dict[str, LimitRangeObserved]
+    runtime_classes: dict[str, RuntimeClassObserved]
+
+
+TABLES: Mapping[str, str] = {
+    get_args(one.type)[1].kind: one.name for one in msgspec.structs.fields(ConfigurationTables)
+}
+"""By kind of object, the table of the world that holds those; a kind that is observed has one."""
+
+
+class ConfigurationObjects:
+    """The objects of each kind in a world; the folds put them there."""
+
+    cluster_queues: dict[str, ClusterQueueObserved]
+    cohorts: dict[str, CohortObserved]
+    local_queues: dict[str, LocalQueueObserved]
+    flavors: dict[str, FlavorObserved]
+    topologies: dict[str, TopologyObserved]
+    priority_classes: dict[str, PriorityClassObserved]
+    namespaces: dict[str, NamespaceObserved]
+    checks: dict[str, AdmissionCheckObserved]
+    limit_ranges: dict[str, LimitRangeObserved]
+    runtime_classes: dict[str, RuntimeClassObserved]
+
+    def __init__(self) -> None:
+        for table in TABLES.values():
+            setattr(self, table, {})
 
 
 class Configuration(Protocol):
@@ -43,6 +87,11 @@ class Configuration(Protocol):
     """Which version of each object was folded last."""
     refused: dict[str, ObjectRefused]
     """Objects that could not be understood, by `kind/namespace/name`."""
+
+
+def table_of(world: Configuration, kind: str) -> dict[str, ConfigurationFact] | None:
+    """The objects of a kind; None where it is no kind of these."""
+    return None if kind not in TABLES else getattr(world, TABLES[kind])
 
 
 def accept(refused: dict[str, ObjectRefused], trail: Trail, kind: str, namespace: str, name: str) -> None:

@@ -15,6 +15,7 @@ from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
 from events.commit import Sighting
+from events.configuration import ConfigurationObserved
 from events.control import (
     ClockScaled,
     EpochStarted,
@@ -53,17 +54,6 @@ from events.provisioning import (
     ProvisioningRejected,
     ProvisioningRequestObserved,
 )
-from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
-)
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.slices import (
@@ -72,7 +62,6 @@ from events.slices import (
     WorkloadSliceResized,
     WorkloadSliceSubmitted,
 )
-from events.topology import TopologyObserved
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -168,16 +157,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
         ):
             evolve_admission(world, event, position)
         case (
-            ClusterQueueObserved()
-            | CohortObserved()
-            | LocalQueueObserved()
-            | FlavorObserved()
-            | TopologyObserved()
-            | PriorityClassObserved()
-            | NamespaceObserved()
-            | AdmissionCheckObserved()
-            | LimitRangeObserved()
-            | RuntimeClassObserved()
+            ConfigurationObserved()
             | SettingsObserved()
             | PodAccounted()
             | WorkloadTerminating()

@@ -22,21 +22,10 @@ from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
-from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
-)
 from events.settings import SettingsObserved
-from events.topology import TopologyObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
+from projections.configuration import TABLES, ConfigurationTables
 from projections.devices.card_care import ReportedDrift, Suspect
 from projections.devices.card_holdings import Holding
 from projections.devices.health import CardHealth
@@ -85,20 +74,10 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[str, dict[str, Limit]] = {}
 
 
-class Tables(msgspec.Struct, frozen=True, kw_only=True):
+class Tables(ConfigurationTables, frozen=True, kw_only=True):
     """The tables of a world that cannot be derived from others."""
 
     sole: dict[str, SettingsObserved]
-    cluster_queues: dict[str, ClusterQueueObserved]
-    cohorts: dict[str, CohortObserved]
-    local_queues: dict[str, LocalQueueObserved]
-    flavors: dict[str, FlavorObserved]
-    topologies: dict[str, TopologyObserved] = {}
-    priority_classes: dict[str, PriorityClassObserved]
-    namespaces: dict[str, NamespaceObserved]
-    checks: dict[str, AdmissionCheckObserved]
-    limit_ranges: dict[str, LimitRangeObserved]
-    runtime_classes: dict[str, RuntimeClassObserved]
     nodes: dict[str, NodeObserved]
     node_usage: dict[str, Requests] = {}
     registered: dict[str, DevicesRegistered]
@@ -144,15 +123,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 _PLAIN = (
     "sole",
-    "cohorts",
-    "local_queues",
-    "flavors",
-    "topologies",
-    "priority_classes",
-    "namespaces",
-    "checks",
-    "limit_ranges",
-    "runtime_classes",
+    *(name for name in TABLES.values() if name != "cluster_queues"),
     "nodes",
     "node_usage",
     "registered",

@@ -5,9 +5,25 @@ from typing import Any
 
 import msgspec
 
+from projections.configuration import TABLES, table_of
 from projections.queues.state import QueueState
 from projections.world import World
 
+_AS_BEFORE = frozenset(
+    {
+        "cluster_queues",
+        "cohorts",
+        "local_queues",
+        "flavors",
+        "topologies",
+        "priority_classes",
+        "namespaces",
+        "checks",
+        "limit_ranges",
+        "runtime_classes",
+    }
+)
+"""Tables whose place in the digest is what it was in logs that were written before; others follow where they hold anything."""
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
@@ -81,6 +97,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         for name, table in (("accounted", world.accounted), ("terminating", world.terminating))
         if table
     ]
+    configured = [
+        (name, dict(table))
+        for kind, name in TABLES.items()
+        if name not in _AS_BEFORE and (table := table_of(world, kind))
+    ]
     seen = world.versions
     versions = [("versions", {**seen.known, "": seen.epoch})] if seen.known or seen.epoch else []
     return [
@@ -95,6 +116,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *configs,
         *unusual,
         *versions,
+        *configured,
         ("settings", dict(world.sole)),
         ("cluster_queues", dict(world.cluster_queues)),
         ("cohorts", dict(world.cohorts)),

@@ -21,6 +21,7 @@ from events.settings import SettingsObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, changes_after
 from projections.budgets.state import BudgetState
+from projections.configuration import ConfigurationObjects
 from projections.devices.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.flavors.plan import PlanCache
@@ -37,7 +38,7 @@ from projections.workloads.lifecycle import Workload, chain_of, with_earlier
 from projections.workloads.second_pass import needs_second_pass
 
 
-class World(PreemptionState, BudgetState):
+class World(ConfigurationObjects, PreemptionState, BudgetState):
     """State folded from the log, and the indexes that keep its questions cheap.
 
     What a table holds is said where its room declares it: `state.py` of each room.
@@ -49,10 +50,8 @@ class World(PreemptionState, BudgetState):
         """Whether deciders may save work by hints, by what they remember, and by answers that need no search."""
         self.settings = DEFAULT_SETTINGS
         self.sole: dict[str, SettingsObserved] = {}
-        self.cluster_queues, self.cohorts, self.local_queues, self.local_queues_of = {}, {}, {}, {}
-        self.flavors, self.topologies, self.checks = {}, {}, {}
-        self.namespaces, self.priority_classes, self.limit_ranges, self.runtime_classes = {}, {}, {}, {}
-        self.refused = {}
+        super().__init__()
+        self.local_queues_of, self.refused = {}, {}
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.chains, self.terminating = {}, {}, {}, {}, {}

@@ -25,11 +25,11 @@ from services.validation.problem import Problem, Severity, required
 from services.validation.shape import shape_problems
 from services.validation.unknown_fields import unknown_fields
 from services.validation.unsupported import problems_in
-from services.watcher.cluster_objects import read
+from services.watcher.cluster_objects import SIMPLE
 from services.watcher.device_config import hami_config, is_hami_config
+from services.watcher.object_reading import read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused
-from services.watcher.simple_kinds import SIMPLE
 
 EXCUSED = frozenset(
     {

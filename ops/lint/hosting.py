@@ -15,7 +15,7 @@ from projections.quota.effective_requests import pod_requests
 from services.validation.card_slots import cards_of
 from services.validation.crosscheck import Objects
 from services.validation.problem import Problem
-from services.watcher.cluster_objects import read
+from services.watcher.object_reading import read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused
 

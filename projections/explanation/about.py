@@ -1,5 +1,7 @@
 """What an event is about: the objects that it names, as `kind/name` or `kind/namespace/name`."""
 
+from typing import get_args
+
 from events.admission import (
     AdmissionRefused,
     PreemptionRequested,
@@ -10,6 +12,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.catalogue import AnyEvent
+from events.configuration import ConfigurationObserved
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import (
     CardQuotaObserved,
@@ -23,20 +26,9 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
-from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
-)
+from events.quota import ConfigurationFact, LocalQueueObserved
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
-from events.topology import TopologyObserved
 from events.upkeep import CheckSettled
 from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
 
@@ -67,8 +59,7 @@ KINDS = {
     "prc": "provisioningrequestconfig",
     "workloadpriorityclass": "workloadpriorityclass",
     "priorityclass": "priorityclass",
-    "limitrange": "limitrange",
-    "runtimeclass": "runtimeclass",
+    **{one.kind.lower(): one.kind.lower() for one in get_args(ConfigurationFact)},
     "configmap": "configmap",
     "cm": "configmap",
     "settings": "settings",
@@ -81,6 +72,12 @@ def canonical(text: str) -> str:
     kind, slash, name = text.partition("/")
     known = KINDS.get(kind.lower())
     return f"{known}/{name}" if known is not None and slash and name else f"job/{text}"
+
+
+def _as_shown(place: str) -> str:
+    """An object of the log, `kind/namespace/name`, as answers show it."""
+    kind, namespace, name = place.split("/", 2)
+    return "/".join(part for part in (kind.lower(), namespace, name) if part)
 
 
 def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one case per kind of event
@@ -118,22 +115,10 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"workload/{event.preemptor}", f"clusterqueue/{event.cluster_queue}")
         case PreemptionRefused() | PreemptionWasted():
             return (f"workload/{event.preemptor}",)
-        case ClusterQueueObserved():
-            return (f"clusterqueue/{event.name}",)
-        case CohortObserved():
-            return (f"cohort/{event.name}",)
         case LocalQueueObserved():
-            return (f"localqueue/{event.namespace}/{event.name}", f"clusterqueue/{event.cluster_queue}")
-        case FlavorObserved():
-            return (f"resourceflavor/{event.name}",)
-        case TopologyObserved():
-            return (f"topology/{event.name}",)
-        case PriorityClassObserved():
-            return (f"{'workloadpriorityclass' if event.workload else 'priorityclass'}/{event.name}",)
-        case NamespaceObserved():
-            return (f"namespace/{event.name}",)
-        case AdmissionCheckObserved():
-            return (f"admissioncheck/{event.name}",)
+            return (_as_shown(event.place), f"clusterqueue/{event.cluster_queue}")
+        case ConfigurationObserved():
+            return (_as_shown(event.place),)
         case ProvisioningConfigObserved():
             return (f"provisioningrequestconfig/{event.name}",)
         case ProvisioningRequestObserved():
@@ -142,14 +127,10 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             space = event.workload.partition("/")[0]
             request = f"provisioningrequest/{space}/{event.request}"
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", request)
-        case LimitRangeObserved():
-            return (f"limitrange/{event.namespace}/{event.name}",)
         case CardQuotaObserved():
             return (f"resourcequota/{event.namespace}/{event.name}",)
         case DeviceConfigObserved() | NodeConfigsObserved():
             return (f"configmap/{event.namespace}/{event.name}",)
-        case RuntimeClassObserved():
-            return (f"runtimeclass/{event.name}",)
         case SettingsObserved():
             return ("settings/kuelog",)
         case NodeObserved():

@@ -9,23 +9,24 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
+from events.configuration import ConfigurationObserved
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.pod import PodAccounted
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
     CohortObserved,
+    ConfigurationFact,
     FlavorObserved,
     LimitRangeObserved,
     LocalQueueObserved,
     NamespaceObserved,
     PriorityClassObserved,
-    RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
-from projections.configuration import accept
+from projections.configuration import accept, table_of
 from projections.folds.changed_configuration import flavor_changed, forget_plans, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import (
@@ -43,16 +44,7 @@ from projections.workloads.terminating import terminating
 from projections.world import World
 
 ObjectEvent: TypeAlias = (
-    ClusterQueueObserved
-    | CohortObserved
-    | LocalQueueObserved
-    | FlavorObserved
-    | TopologyObserved
-    | PriorityClassObserved
-    | NamespaceObserved
-    | AdmissionCheckObserved
-    | LimitRangeObserved
-    | RuntimeClassObserved
+    ConfigurationFact
     | SettingsObserved
     | PodAccounted
     | WorkloadTerminating
@@ -115,16 +107,12 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             accept(world.refused, world.trail, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
             readjust(world, event.namespace)
-        case RuntimeClassObserved():
-            accept(world.refused, world.trail, "RuntimeClass", "", event.name)
-            put(world.runtime_classes, event.name, event)
-            forget_plans(world)
-            retry_all_refused(world)
+        case ConfigurationObserved():
+            _set_up(world, event)
         case SettingsObserved():
             put(world.sole, "settings", event)
             world.use(event)
-            forget_plans(world)
-            retry_all_refused(world)
+            _changed(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
         case ObjectMended():
@@ -142,6 +130,22 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             _remove(world, event, position)
         case _:
             assert_never(event)
+
+
+def _set_up(world: World, event: ConfigurationFact) -> None:
+    """Keep an object of which no more is known than that decisions may depend on it."""
+    kind, namespace, name = event.place.split("/", 2)
+    table = table_of(world, kind)
+    if table is not None:
+        accept(world.refused, world.trail, kind, namespace, name)
+        world.trail.put(table, f"{namespace}/{name}" if namespace else name, event)
+        _changed(world)
+
+
+def _changed(world: World) -> None:
+    """Anything that was planned or refused may come out otherwise."""
+    forget_plans(world)
+    retry_all_refused(world)
 
 
 def _review_if_moved(world: World, cohort: str, parent: str) -> None:
@@ -224,10 +228,6 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             _drop_card_quota(world, event)
         case "ConfigMap":
             _drop_configs(world, spaced)
-        case "RuntimeClass":
-            drop(world.runtime_classes, event.name)
-            forget_plans(world)
-            retry_all_refused(world)
         case "Node":
             _remove_node(world, event.name)
         case "Pod":
@@ -240,6 +240,9 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             world.pod_work.forget(spaced)
         case "Workload":
             _remove_workload_object(world, spaced, position)
+        case kind if (table := table_of(world, kind)) is not None:
+            drop(table, spaced if event.namespace else event.name)
+            _changed(world)
         case _:
             pass  # An object of a kind that decides nothing, such as a job that was refused.
 

@@ -3,23 +3,13 @@
 import msgspec
 
 from events.catalogue import AnyEvent
+from events.configuration import ConfigurationObserved
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
 from events.device_config import DeviceConfigObserved
-from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
-)
+from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
-from events.topology import TopologyObserved
 from events.workload import (
     CheckReported,
     Condition,
@@ -125,16 +115,9 @@ def _concerns(world: QuotaState, event: AnyEvent, aside: Aside) -> bool:  # noqa
                 return any(share.uuid == aside.name for shares in event.shares for share in shares)
             return aside.scope is Scope.POD and aside.name == f"{event.namespace}/{event.name}"
         case (
-            CohortObserved()
-            | FlavorObserved()
-            | TopologyObserved()
-            | PriorityClassObserved()
-            | NamespaceObserved()
-            | AdmissionCheckObserved()
-            | LimitRangeObserved()
+            ConfigurationObserved()
             | CardQuotaObserved()
             | DeviceConfigObserved()
-            | RuntimeClassObserved()
             | SettingsObserved()
             | ObjectRemoved()
             | ObjectRefused()

@@ -1,14 +1,17 @@
 """Kubernetes Events on Workloads, jobs, pods and refused objects: what each says and under which name; pure."""
 
 import hashlib
+from typing import get_args
 
 import msgspec
 
+from events.configuration import KUEUE_API
 from events.control import ObjectRefused
 from events.event import Millis
 from events.json_object import JsonObject
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
+from events.quota import ConfigurationFact
 from events.timestamp import format_timestamp
 from events.workload import Member, Owner
 from projections.configuration import refused_because
@@ -21,14 +24,10 @@ _JOBS = {kind.place: f"{kind.group}/{kind.versions[0]}".removeprefix("/") for ki
 _API = {
     **_JOBS,
     "Node": "v1",
-    "Namespace": "v1",
-    "LimitRange": "v1",
     "ResourceQuota": "v1",
     "ConfigMap": "v1",
-    "PriorityClass": "scheduling.k8s.io/v1",
-    "RuntimeClass": "node.k8s.io/v1",
+    **{one.kind: one.api_version for one in get_args(ConfigurationFact)},
 }
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +80,7 @@ def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
     message = refused_because(refused)
     kind, name = ("Pod", refused.pod) if refused.pod else (refused.kind, refused.name)
     return ClusterEvent(
-        api_version=_API.get(kind, _KUEUE),
+        api_version=_API.get(kind, KUEUE_API),
         kind=kind,
         namespace=refused.namespace,
         name=name,
@@ -144,7 +143,7 @@ def _about_workload(
 ) -> ClusterEvent:
     namespace, _, name = key.partition("/")
     return ClusterEvent(
-        api_version=_KUEUE,
+        api_version=KUEUE_API,
         kind="Workload",
         namespace=namespace,
         name=name,

@@ -9,7 +9,7 @@ from events.timestamp import parse_timestamp
 from events.workload import CheckState, CheckStatus, PodSetUpdate
 from projections.queues.active_condition import OURS
 from services.validation.workload import pod_set_update_problems
-from services.watcher.cluster_objects import is_held, read
+from services.watcher.object_reading import is_held, read
 from services.watcher.pod_shapes import tolerations
 from services.watcher.problems import Refused, problem
 

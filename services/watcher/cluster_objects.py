@@ -1,4 +1,4 @@
-"""Queues, cohorts, flavors, topologies, classes and namespaces as facts."""
+"""The kinds of which every object makes one fact, whatever else there is: queues, flavors, classes, namespaces and the like."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ from events.api.labels import (
     PREEMPTION_CLAIMS,
     PREEMPTION_COOLDOWN,
     QUOTA_CHECK_STRATEGY,
-    RESOURCE_IN_USE,
 )
 from events.api.meta import ObjectMeta
 from events.api.topology import ApiTopology
@@ -61,21 +60,17 @@ from events.quota import (
 from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
 from events.topology import TopologyObserved
+from services.runtime.cluster_port import Resource
 from services.watcher.budget_text import BUDGET_EXAMPLE, budget
+from services.watcher.check_states import admission_check
+from services.watcher.nodes import card_quota
+from services.watcher.object_reading import created_at, is_held, read
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
+from services.watcher.provisioning import provisioning_config
 from services.watcher.quantities import amounts, duration, units
 
 T = TypeVar("T")
-
-
-def read(value: JsonMapping, kind: type[T]) -> T:
-    """An object in its typed form. Raises `Refused` naming the field that does not fit."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as bad:
-        message, _, where = str(bad).partition(" - at `")
-        raise Refused([problem(where.rstrip("`").removeprefix("$.") or "the object", message)]) from bad
 
 
 def cluster_queue(value: JsonMapping) -> Fact:
@@ -270,16 +265,6 @@ def weight(found: FairSharingSpec | None) -> Weight:
     return Weight(numerator=exact.numerator, denominator=exact.denominator)
 
 
-def is_held(meta: ObjectMeta) -> bool:
-    """Whether an object bears Kueue's finalizer."""
-    return RESOURCE_IN_USE in (meta.finalizers or ())
-
-
-def created_at(meta: ObjectMeta) -> int:
-    """When the object was created; 0 when it does not say."""
-    return parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
-
-
 def _preemption(found: PreemptionSpec | None, meta: ObjectMeta) -> PreemptionRules:
     spec = found or PreemptionSpec()
     within = spec.borrow_within_cohort
@@ -307,3 +292,41 @@ def _annotated(
         return read_as(text)
     except ValueError as bad:
         raise Refused([problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", instead)]) from bad
+
+
+class ObservedKind(msgspec.Struct, frozen=True):
+    """A kind of object, and its objects as facts. Raises `Refused`."""
+
+    resource: Resource
+    read: Callable[[JsonMapping], Fact]
+
+
+def _of_kueue(
+    kind: str, plural: str, read_as: Callable[[JsonMapping], Fact], *, namespaced: bool = False
+) -> ObservedKind:
+    return ObservedKind(
+        Resource(group="kueue.x-k8s.io", version="v1beta2", plural=plural, kind=kind, namespaced=namespaced), read_as
+    )
+
+
+def _of_cluster(group: str, kind: str, plural: str, read_as: Callable[[JsonMapping], Fact]) -> ObservedKind:
+    return ObservedKind(Resource(group=group, plural=plural, kind=kind, namespaced=False), read_as)
+
+
+OBSERVED = (
+    _of_cluster("", "Namespace", "namespaces", namespace),
+    _of_cluster("scheduling.k8s.io", "PriorityClass", "priorityclasses", priority_class),
+    _of_kueue("WorkloadPriorityClass", "workloadpriorityclasses", priority_class),
+    _of_kueue("Topology", "topologies", topology),
+    _of_kueue("ResourceFlavor", "resourceflavors", flavor),
+    _of_kueue("Cohort", "cohorts", cohort),
+    _of_kueue("ProvisioningRequestConfig", "provisioningrequestconfigs", provisioning_config),
+    _of_kueue("AdmissionCheck", "admissionchecks", admission_check),
+    _of_kueue("ClusterQueue", "clusterqueues", cluster_queue),
+    _of_kueue("LocalQueue", "localqueues", local_queue, namespaced=True),
+    ObservedKind(Resource(plural="limitranges", kind="LimitRange"), limit_range),
+    ObservedKind(Resource(plural="resourcequotas", kind="ResourceQuota"), card_quota),
+    _of_cluster("node.k8s.io", "RuntimeClass", "runtimeclasses", runtime_class),
+)
+"""In the order of their first lists."""
+SIMPLE = {one.resource.kind: one.read for one in OBSERVED}

@@ -19,8 +19,8 @@ from events.device_config import (
 )
 from events.json_object import JsonMapping, is_object, object_at
 from projections.devices.vendors import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
-from services.watcher.cluster_objects import read
 from services.watcher.config_section import Section
+from services.watcher.object_reading import read
 from services.watcher.problems import Refused, problem
 
 DEVICE_CONFIG, NODE_CONFIG = "device-config.yaml", "config.json"

@@ -35,7 +35,7 @@ from services.jobs.table import JOB, POD
 from services.jobs.topology_request import topology_request
 from services.provisioning_kinds import PARAMETERS
 from services.validation.unsupported import asked_in
-from services.watcher.cluster_objects import created_at, read
+from services.watcher.object_reading import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
 

@@ -24,7 +24,7 @@ from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
 from services.jobs.scheduling_gates import waits_at
 from services.jobs.table import COMPLETION_INDEX
-from services.watcher.cluster_objects import created_at, read
+from services.watcher.object_reading import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.pod_topology import pod_topology
 from services.watcher.problems import Refused, problem

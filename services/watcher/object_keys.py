@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from events.catalogue import Fact
+from events.configuration import ConfigurationObserved
 from events.control import ObjectRefused
 from events.device import (
     CardQuotaObserved,
@@ -17,18 +18,7 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
-from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
-    LocalQueueObserved,
-    NamespaceObserved,
-    PriorityClassObserved,
-    RuntimeClassObserved,
-)
-from events.topology import TopologyObserved
+from events.quota import LocalQueueObserved
 from events.workload_object import WorkloadTerminating
 from projections.object_versions import NODE_USAGE
 
@@ -49,34 +39,16 @@ def object_of(place: str) -> str:
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
     """The key under which a fact is kept, `kind/namespace/name` with a suffix; empty for facts about workloads."""
     match fact:
-        case ClusterQueueObserved():
-            return f"ClusterQueue//{fact.name}"
-        case CohortObserved():
-            return f"Cohort//{fact.name}"
-        case LocalQueueObserved():
-            return f"LocalQueue/{fact.namespace}/{fact.name}"
-        case FlavorObserved():
-            return f"ResourceFlavor//{fact.name}"
-        case TopologyObserved():
-            return f"Topology//{fact.name}"
-        case PriorityClassObserved():
-            return f"{'WorkloadPriorityClass' if fact.workload else 'PriorityClass'}//{fact.name}"
-        case NamespaceObserved():
-            return f"Namespace//{fact.name}"
-        case AdmissionCheckObserved():
-            return f"AdmissionCheck//{fact.name}"
+        case ConfigurationObserved():
+            return fact.place
         case ProvisioningConfigObserved():
             return f"ProvisioningRequestConfig//{fact.name}"
         case ProvisioningRequestObserved():
             return f"ProvisioningRequest/{fact.namespace}/{fact.name}"
-        case LimitRangeObserved():
-            return f"LimitRange/{fact.namespace}/{fact.name}"
         case CardQuotaObserved():
             return f"ResourceQuota/{fact.namespace}/{fact.name}"
         case DeviceConfigObserved() | NodeConfigsObserved():
             return f"ConfigMap/{fact.namespace}/{fact.name}"
-        case RuntimeClassObserved():
-            return f"RuntimeClass//{fact.name}"
         case NodeObserved():
             return f"Node//{fact.name}"
         case NodeUsageObserved():

@@ -9,8 +9,8 @@ from events.json_object import JsonObject
 from events.pod import PodAccounted
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken
-from services.watcher.cluster_objects import read
 from services.watcher.jobs import JobState, Surroundings
+from services.watcher.object_reading import read
 from services.watcher.pod_members import age, counts_on
 from services.watcher.pod_state import excess_of, members_of_group, pod_state
 from services.watcher.problems import Refused, problem

@@ -23,7 +23,6 @@ from services.jobs.paths import FieldBroken, get
 from services.jobs.pod_set import PodIndex
 from services.jobs.topology_request import topology_request
 from services.validation.unsupported import asked_in
-from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import (
     JobState,
     Surroundings,
@@ -34,6 +33,7 @@ from services.watcher.jobs import (
     priority_of,
     workload_name,
 )
+from services.watcher.object_reading import created_at, read
 from services.watcher.pod_members import GroupMembers, counts_on, group_members, members_of
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.reported_state import ReportedState

@@ -12,7 +12,7 @@ from events.provisioning import (
     ProvisioningRequestObserved,
     SelectorFromDetail,
 )
-from services.watcher.cluster_objects import read
+from services.watcher.object_reading import read
 
 
 class _Spec(ApiStruct, frozen=True, kw_only=True):

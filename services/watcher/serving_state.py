@@ -16,8 +16,8 @@ from services.jobs.paths import FieldBroken, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.unsupported import asked_in
-from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import JobState, Surroundings, copied_labels, names_in, own_parameters, pod_set, priority_of
+from services.watcher.object_reading import created_at, read
 from services.watcher.pod_group_owners import index_of
 from services.watcher.pod_members import group_members, members_of
 from services.watcher.problems import Refused, problem

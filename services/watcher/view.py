@@ -33,6 +33,7 @@ from services.jobs.kinds import kinds_of
 from services.jobs.pods import leader_worker_group
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.conversion import to_v1beta2
+from services.watcher.cluster_objects import SIMPLE
 from services.watcher.default_class import with_default_class
 from services.watcher.device_config import hami_config
 from services.watcher.job_ownership import JobOwnership
@@ -45,7 +46,6 @@ from services.watcher.problems import Refused, refusal, refuse_invalid, understo
 from services.watcher.provisioning import provisioning_request
 from services.watcher.reported_state import ReportedState, changes, note
 from services.watcher.seen_versions import place_in
-from services.watcher.simple_kinds import SIMPLE
 from services.watcher.workload_object_diff import (
     as_found,
     companion_facts,

@@ -5,31 +5,12 @@ from services.jobs.kinds import resource_of
 from services.jobs.table import STATEFUL_SET
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
+from services.watcher.cluster_objects import OBSERVED
 from services.watcher.installed_kinds import DEFINITIONS
 
 KUEUE, CONFIG_MAP = "kueue.x-k8s.io", "ConfigMap"
 CLUSTER_KINDS = (
-    Resource(plural="namespaces", kind="Namespace", namespaced=False),
-    Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False),
-    Resource(
-        group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False
-    ),
-    Resource(group=KUEUE, version="v1beta2", plural="topologies", kind="Topology", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
-    Resource(
-        group=KUEUE,
-        version="v1beta2",
-        plural="provisioningrequestconfigs",
-        kind="ProvisioningRequestConfig",
-        namespaced=False,
-    ),
-    Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue"),
-    Resource(plural="limitranges", kind="LimitRange"),
-    Resource(plural="resourcequotas", kind="ResourceQuota"),
-    Resource(group="node.k8s.io", plural="runtimeclasses", kind="RuntimeClass", namespaced=False),
+    *(one.resource for one in OBSERVED),
     Resource(plural="nodes", kind="Node", namespaced=False),
 )
 """Seen before any job is looked at, so that a job finds its queue and its class."""

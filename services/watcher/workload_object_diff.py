@@ -10,8 +10,8 @@ from events.object_version import version_number
 from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
 from services.watcher.check_states import checks_of
-from services.watcher.cluster_objects import read
 from services.watcher.jobs import JobState
+from services.watcher.object_reading import read
 from services.watcher.reported_state import ReportedState, same_pods
 from services.watcher.workload_objects import workload_state
 

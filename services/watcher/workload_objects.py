@@ -32,8 +32,8 @@ from projections.quota.effective_requests import pod_requests
 from projections.topology.stored_assignment import read_assignment
 from services.validation.unsupported import asked_in
 from services.watcher.check_states import checks_of
-from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import JobState, names_in, own_parameters
+from services.watcher.object_reading import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
 

@@ -13,8 +13,8 @@ from services.jobs.topology_rules import new_topology_problems
 from services.validation.conversion import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
 from services.validation.problem import Problem, immutable
+from services.watcher.cluster_objects import SIMPLE
 from services.watcher.problems import Refused
-from services.watcher.simple_kinds import SIMPLE
 
 DEFAULT_QUEUE = "default"
 _MAKERS_OF_JOBS = frozenset({"CronJob"})

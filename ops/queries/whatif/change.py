@@ -22,8 +22,8 @@ from ops.queries.whatif.priority import Priorities, is_priority
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.world import World
 from services.validation.conversion import to_v1beta2
+from services.watcher.cluster_objects import SIMPLE
 from services.watcher.problems import Refused
-from services.watcher.simple_kinds import SIMPLE
 from services.watcher.view import View
 
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]+)\]")

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from ops.sandbox.embedded_cluster.merge_rules import MergeRule
+from services.watcher.watched_kinds import CLUSTER_KINDS, KUEUE
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -89,7 +90,7 @@ def _kind(
 
 _REPLICAS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 _OF_TEMPLATES = (("Containers", "@containers"), ("Images", "@images"))
-BUILT_IN: tuple[Kind, ...] = (
+_KINDS: tuple[Kind, ...] = (
     _kind(
         "", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)
     ),
@@ -276,6 +277,16 @@ BUILT_IN: tuple[Kind, ...] = (
         status=True,
     ),
 )
+_LISTED = {(one.group, one.plural) for one in _KINDS}
+BUILT_IN: tuple[Kind, ...] = (
+    *_KINDS,
+    *(
+        _kind(one.group, one.version, one.kind, one.plural, namespaced=one.namespaced)
+        for one in CLUSTER_KINDS
+        if one.group != KUEUE and (one.group, one.plural) not in _LISTED
+    ),
+)
+"""All that are watched and that no definition adds are among them."""
 
 
 def kinds_of(definition: dict[str, Any]) -> list[Kind]:
