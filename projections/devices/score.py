@@ -48,31 +48,23 @@ def asked_of(card: Card, requests: Iterable[CardRequest]) -> CardUse:
 
 def node_score(states: Iterable[CardState]) -> Fraction:
     """The score of a node before a pod comes: 10 times the fullness of all its cards together."""
-    slots = cores = memory = used_slots = used_cores = used_memory = 0
-    for state in states:
-        slots, cores, memory = slots + state.card.slots, cores + state.card.cores, memory + state.card.memory
-        used_slots += state.use.slots
-        used_cores += state.use.cores
-        used_memory += state.use.memory
-    return 10 * (_part(used_slots, slots) + _part(used_cores, cores) + _part(used_memory, memory))
+    return 10 * sum((Fraction(used, whole) for used, whole in _used_of(states)), Fraction(0))
 
 
 def node_fullness(states: Iterable[CardState]) -> int:
     """How full a node is, scaled: the same order as its score, without fractions."""
+    return sum(used * SCALE // whole for used, whole in _used_of(states))
+
+
+def _used_of(states: Iterable[CardState]) -> list[tuple[int, int]]:
+    """What is used of the slots, the cores and the memory of all cards together, and how much that is; without what they lack."""
     slots = cores = memory = used_slots = used_cores = used_memory = 0
     for state in states:
         slots, cores, memory = slots + state.card.slots, cores + state.card.cores, memory + state.card.memory
         used_slots += state.use.slots
         used_cores += state.use.cores
         used_memory += state.use.memory
-    parts = [
-        (used, whole) for used, whole in ((used_slots, slots), (used_cores, cores), (used_memory, memory)) if whole
-    ]
-    return sum(used * SCALE // whole for used, whole in parts)
-
-
-def _part(used: int, whole: int) -> Fraction:
-    return Fraction(used, whole) if whole else Fraction(0)
+    return [(used, whole) for used, whole in ((used_slots, slots), (used_cores, cores), (used_memory, memory)) if whole]
 
 
 def card_order(policy: str, *, numa_bind: bool) -> Callable[[int, int, int, int], Key]:

@@ -304,17 +304,22 @@ def _deployed(
     ]
 
 
+def runs_as(user: int) -> JsonObject:
+    """The security context of a pod that runs as nobody but this user."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "fsGroup": user,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
 def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
     """A pod that may do as little as a pod can."""
     return {
         "serviceAccountName": f"kuelog-{service}",
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER_ID,
-            "runAsGroup": _USER_ID,
-            "fsGroup": _USER_ID,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": runs_as(_USER_ID),
         "priorityClassName": "system-cluster-critical",
         "terminationGracePeriodSeconds": 15,
         "nodeSelector": values.whole("nodeSelector"),

@@ -3,7 +3,7 @@
 from events.json_object import JsonObject
 from ops.production.deploy.bus import USERS, server_configuration, server_file
 from ops.production.deploy.chart_values import Chosen
-from ops.production.deploy.deployments import USERS_SECRET
+from ops.production.deploy.deployments import USERS_SECRET, runs_as
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
@@ -96,13 +96,7 @@ def _pod() -> JsonObject:
     return {
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 60,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER_ID,
-            "runAsGroup": _USER_ID,
-            "fsGroup": _USER_ID,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": runs_as(_USER_ID),
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
