@@ -9,7 +9,7 @@ from events.commit import Sighting
 from events.event import Millis
 from events.quota import LocalQueueObserved, PreemptionPolicy
 from events.subjects import FACTS, fact_subject
-from events.workload import WorkloadFinished, WorkloadQueued
+from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadQueued
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from projections.world import World
@@ -117,6 +117,22 @@ def test_a_queue_manager_that_is_away_keeps_nobody_waiting_for_long() -> None:
     at.told(job("b"))
     window.look(at.world, at.at + LONGEST)
     assert window.opens() is not None
+
+
+def test_who_stays_in_no_line_is_waited_for_once_whatever_happens_to_it_after() -> None:
+    at, window = Story().told(*without_cards(60), job("a")), AdmissionWindow()
+    window.look(at.world, at.at)
+    at.at += LONGEST
+    window.look(at.world, at.at)
+    at.told(WorkloadChanged(workload="team/a", spec=job("a", priority=5).spec))
+    window.look(at.world, at.at)
+    assert window.opens() is None
+    at.decided()
+    at.told(WorkloadDeleted(workload="team/a"))
+    window.look(at.world, at.at)
+    at.told(job("a"))
+    window.look(at.world, at.at)
+    assert window.opens() is not None, "this is another one"
 
 
 async def test_nobody_borrows_before_the_owners_are_in_line_however_many_come_at_once() -> None:
