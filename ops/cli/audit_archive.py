@@ -7,11 +7,14 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
+from events.subjects import CONTROL
 from ops.cli.audit import Source, examined, found_of, show, sign_all
 from ops.cli.failures import known_failures
 from ops.production.archive.archive import write_archive
+from ops.production.archive.data_sets import copy_data_sets
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.keys import KEY
+from ops.queries.billing.closed_months import closings
 
 
 def run_archive(source: Source, to: str, *, console: Console) -> int:
@@ -38,6 +41,9 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
         begun = time.perf_counter()
         with found_of(source) as found:
             fresh = write_archive(found.entries, evidence, to, lambda text: console.print(f"  {text}", style="dim"))
+            closed = [(one.event.month, one.event.sha256) for one in closings({CONTROL: tuple(found.entries[CONTROL])})]
+        for month in copy_data_sets(source.beside, to, closed):
+            console.print(f"  what was billed for {month}", style="dim")
         took = time.perf_counter() - begun
         count = sum(one.last - one.first + 1 for one in fresh)
         console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")

@@ -1,6 +1,9 @@
 """`kuelog bill` and its subcommands: the ledger of a period, summed up, listed, checked, corrected."""
 
 import asyncio
+import csv
+import gzip
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,12 +19,13 @@ from ops.cli.bill_form import BillForm
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
+from ops.production.archive.data_sets import chunks, kept
 from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus, tables
-from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
-from ops.queries.billing.closed_months import check_closed, corrected_entries
+from ops.queries.billing.answer import asked_window, bill_answer, groups_of, period_ledger
+from ops.queries.billing.closed_months import check_closed, closings, corrected_entries
 from ops.queries.billing.entering import check_correction, check_tenant, enter
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
@@ -43,6 +47,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     since: str = ""
     until: str = ""
     tenant: str = ""
+    witness: str = ""
+    """Where the data sets of closed months are, if not in the folder or the archive."""
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """Folders that may hold the data sets of closed months."""
+        own = self.witness or (str(self.source.folder / "witness") if self.source.folder is not None else "")
+        return tuple(one for one in (own, self.source.archive) if one)
 
 
 def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Path | None, console: Console) -> int:
@@ -50,6 +62,10 @@ def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Pa
     with known_failures() as outcome:
         groups = groups_of(group_by)
         _check_form(output, out, grouped=bool(group_by))
+        if output is BillForm.FOCUS and not asked.tenant and (packed := _as_billed(asked)) is not None:
+            _hand_out(packed, out)
+            outcome.code = 0
+            return outcome.code
         ledger, read, window = read_ledger(asked, quiet=output is not BillForm.TABLE)
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
@@ -59,6 +75,30 @@ def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Pa
         warnings = warn(ledger, found, read, window)
         outcome.code = 1 if warnings else 0
     return outcome.code
+
+
+def _as_billed(asked: Asked) -> bytes | None:
+    """The data set of a closed month as it was billed, if the period is one and the data set is at hand."""
+    with opened_log(asked.source) as entries:
+        known = closings(entries)
+        window = asked_window(entries, asked.since, asked.until) if known else None
+    this = next((one.event for one in known if one.window == window), None)
+    return kept(asked.data_sets, this.month, this.sha256) if this is not None else None
+
+
+def _hand_out(packed: bytes, out: Path | None) -> None:
+    if out is not None and out.suffix == ".parquet":
+        text = io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(packed)), newline="")
+        rows = csv.reader(text)
+        next(rows)
+        flat.write_focus_parquet(out, rows)
+    elif out is not None:
+        with flat.opened(out, "wb") as file:
+            for part in chunks(packed):
+                file.write(part)
+    else:
+        for part in chunks(packed):
+            sys.stdout.buffer.write(part)
 
 
 def run_entries(asked: Asked, workload: str, *, output: Form, console: Console) -> int:

@@ -14,6 +14,7 @@ from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.files.reading import json_of
 from ops.files.whole_file import write_whole
 from ops.production.archive.approvers import add, approved, approvers_in, check_approvals, make_key
+from ops.production.archive.data_sets import DataSetWriter
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
@@ -61,7 +62,10 @@ def run_close(source: Source, file: Path, *, month: str, console: Console) -> in
         async def close() -> int:
             async with bus_of(source) as bus:
                 entries = await read_everything(bus, await archive_of(source, bus))
-                _check_still(entries, event)
+                data_set = DataSetWriter()
+                _check_still(entries, event, data_set)
+                for place in (source.beside, *((source.archive,) if source.archive else ())):
+                    data_set.keep(place, event.month)
                 return await enter(bus, event, ScaledClock().now(), entries[CONTROL])
 
         sequence = asyncio.run(close())
@@ -122,14 +126,16 @@ def _check_books(ledger: Ledger, month: str) -> None:
         )
 
 
-def _check_still(entries: Entries, event: MonthClosed) -> None:
+def _check_still(entries: Entries, event: MonthClosed, data_set: DataSetWriter) -> None:
     """Whether the statement is what this log comes to, and still the next one. Raises `BillRefused`."""
     known = closings(entries)
     if len(known) + 1 != event.number:
         raise BillRefused(
             f"{len(known)} months are closed by now, so this is not invoice {event.number}: draw it up anew"
         )
-    again, ledger = drawn_up(upto(entries, event.upto), event.month, author=event.author, reason=event.reason)
+    again, ledger = drawn_up(
+        upto(entries, event.upto), event.month, author=event.author, reason=event.reason, data_set=data_set
+    )
     if again != msgspec.structs.replace(event, approvals=()):
         raise BillRefused(
             f"the log does not come to this statement of {event.month}: draw it up anew, and have it approved"

@@ -16,6 +16,10 @@ Until = Annotated[str, typer.Option("--to", help="The same; the end itself is no
 Tenant = Annotated[str, typer.Option(help="Only this namespace.")]
 Author = Annotated[str, typer.Option(help="Who enters it; the name of the user by default.")]
 
+Witness = Annotated[
+    str, typer.Option(help="Where keys, checkpoints and data sets of closed months are; else in the folder.")
+]
+
 bill_app = typer.Typer(invoke_without_command=True)
 price_app = typer.Typer(help="Price lists: entered once, in force from a time on, never changed.", no_args_is_help=True)
 console = terminal()
@@ -40,6 +44,7 @@ def bill(
         BillForm, typer.Option("-o", "--output", help="table, csv, json, yaml, parquet, or focus (FOCUS 1.2).")
     ] = BillForm.TABLE,
     out: Annotated[Path | None, typer.Option(help="A file to write to; with focus, .parquet chooses Parquet.")] = None,
+    witness: Witness = "",
 ) -> None:
     """What was held of which cards for how long, and what it costs; exit code 1 if something in it has no price.
 
@@ -53,7 +58,8 @@ def bill(
         return
     from ops.cli.bill import Asked, run_bill  # noqa: PLC0415 - a command loads what it needs
 
-    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until, tenant=tenant)
+    source = LogSource(data=data, nats=nats, archive=archive)
+    asked = Asked(source=source, since=since, until=until, tenant=tenant, witness=witness)
     raise typer.Exit(run_bill(asked, group_by or (), output=output, out=out, console=console))
 
 
@@ -137,14 +143,12 @@ def correct(
     raise typer.Exit(run_correct(asked, event, since, until, console=console))
 
 
-Witness = Annotated[str, typer.Option(help="Where keys, checkpoints and leaves are; else in the folder.")]
-
-
 @bill_app.command()
 def close(
     month: Annotated[str, typer.Argument(help="The month, as 2026-11, in UTC.")],
     data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     witness: Witness = "",
     statement: Annotated[
         Path | None, typer.Option(help="Where its statement is written; else close-MONTH.json.")
@@ -164,7 +168,7 @@ def close(
     from ops.cli.audit import Source  # noqa: PLC0415
     from ops.cli.bill_close import run_close, run_draft  # noqa: PLC0415
 
-    source = Source(data=data, nats=nats, witness=witness)
+    source = Source(data=data, nats=nats, archive=archive, witness=witness)
     if approved is not None:
         raise typer.Exit(run_close(source, approved, month=month, console=console))
     file = statement or Path(f"close-{month}.json")

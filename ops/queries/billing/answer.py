@@ -31,12 +31,17 @@ def period_ledger(
 
     `end` is where the period ends when `until` is empty; without it, as far as the log goes.
     """
+    window = asked_window(entries, since, until, end)
+    return (*month_ledger(entries, window, grain=grain, on_progress=on_progress), window)
+
+
+def asked_window(entries: Mapping[str, Sequence[Entry]], since: str, until: str, end: Millis | None = None) -> Window:
+    """A period as people write it. Raises `BillRefused`."""
     first, last = seen(entries)
     if not last:
         raise BillRefused("the log is empty: there is nothing to bill")
     # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
-    window = period(since, until, first, end if end is not None else max(last, span(entries)[1] + 1))
-    return (*month_ledger(entries, window, grain=grain, on_progress=on_progress), window)
+    return period(since, until, first, end if end is not None else max(last, span(entries)[1] + 1))
 
 
 def groups_of(names: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Rule: docs/rules/billing.md#closing
 import csv
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -32,6 +33,14 @@ from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
+
+
+class Sink(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """The next ones."""
+        ...
 
 
 class Closing(msgspec.Struct, frozen=True):
@@ -160,8 +169,13 @@ def statement(entries: Entries, month: str, *, author: str, reason: str = "") ->
     return drawn_up(entries, month, author=author, reason=reason)[0]
 
 
-def drawn_up(entries: Entries, month: str, *, author: str, reason: str = "") -> tuple[MonthClosed, Ledger]:
-    """The statement of a month, and the ledger that it rests on, with the time of cards by hour. Raises `BillRefused`."""
+def drawn_up(
+    entries: Entries, month: str, *, author: str, reason: str = "", data_set: Sink | None = None
+) -> tuple[MonthClosed, Ledger]:
+    """The statement of a month, and the ledger that it rests on, with the time of cards by hour. Raises `BillRefused`.
+
+    `data_set` gets the bytes of which the statement has the hash.
+    """
     window, known = window_of(month), closings(entries)
     if any(one.event.month == month for one in known):
         raise BillRefused(f"{month} is closed already: what is learnt of it now is in the bill of the month after it")
@@ -173,7 +187,7 @@ def drawn_up(entries: Entries, month: str, *, author: str, reason: str = "") -> 
         raise BillRefused(f"the log ends at {format_timestamp(read.last)}, and {month} goes on until {_end(window)}")
     number = len(known) + 1
     ledger.invoice = invoice_of(month, number)
-    count, sha256 = digest(ledger, window)
+    count, sha256 = digest(ledger, window, data_set)
     found = bill(ledger, window, ("tenant",))
     if found.unpriced:
         flavor, model = next(iter(found.unpriced))
@@ -197,17 +211,19 @@ def check_closed(ledger: Ledger, window: Window) -> None:
     """Whether a closed month still comes to what was closed. Raises `BillRefused`."""
     if ledger.closed is None:
         return
-    _, sha256 = digest(ledger, window)
+    month, (_, sha256) = ledger.closed.month, digest(ledger, window)
     if sha256 != ledger.closed.sha256:
         raise BillRefused(
-            f"{ledger.closed.month} was closed with the data set {ledger.closed.sha256}, and the log now comes to {sha256}: "
-            "`kuelog audit verify` says what was changed; a version that bills otherwise says so in its change log"
+            f"{month} was closed with the data set {ledger.closed.sha256}, and this version comes to {sha256} from the log. "
+            f"`kuelog bill --from {month} --to {format_timestamp(window.until)[:7]} -o focus` hands out what was billed, where "
+            "the witness folder or an archive holds it (--witness, --archive); `kuelog audit verify` says whether the log "
+            "was changed"
         )
 
 
-def digest(ledger: Ledger, window: Window) -> tuple[int, str]:
+def digest(ledger: Ledger, window: Window, data_set: Sink | None = None) -> tuple[int, str]:
     """How many rows the FOCUS data set of a period has, and the hash of it as CSV."""
-    sha = _Hashing()
+    sha = _Hashing(data_set)
     writer = csv.writer(sha, lineterminator="\n")
     writer.writerow(NAMES)
     writer.writerows(rows(ledger, window))
@@ -215,15 +231,18 @@ def digest(ledger: Ledger, window: Window) -> tuple[int, str]:
 
 
 class _Hashing:
-    """Where a CSV is written to of which only the hash is wanted."""
+    """Where a CSV is written to of which the hash is wanted, and the bytes by whoever takes them."""
 
-    def __init__(self) -> None:
-        self.hash, self.lines = hashlib.sha256(), 0
+    def __init__(self, data_set: Sink | None) -> None:
+        self.hash, self.lines, self._data_set = hashlib.sha256(), 0, data_set
 
     def write(self, text: str) -> None:
         """One row."""
-        self.hash.update(text.encode())
+        data = text.encode()
+        self.hash.update(data)
         self.lines += 1
+        if self._data_set is not None:
+            self._data_set.write(data)
 
 
 def _end(window: Window) -> str:

@@ -42,7 +42,7 @@ def write_csv(path: Path | None, names: Sequence[str], rows: Iterable[Sequence[s
         text = io.StringIO()
         _csv(text, names, rows)
         return text.getvalue()
-    with _opened(path) as file:
+    with opened(path) as file:
         _csv(file, names, rows)
     return ""
 
@@ -135,8 +135,9 @@ def _array(texts: Sequence[str], kind: pa.DataType) -> pa.Array:
     return pa.array([text or None for text in texts], kind)
 
 
-def _opened(path: Path) -> Any:
+def opened(path: Path, mode: str = "w") -> Any:
+    """A file to write to. Raises `BillRefused`."""
     try:
-        return path.open("w", newline="")
+        return path.open(mode) if "b" in mode else path.open(mode, newline="")
     except OSError as problem:
         raise BillRefused(f"{path} can't be written: {problem.strerror}") from problem

@@ -197,7 +197,7 @@ def test_a_log_that_was_changed_does_not_pass_for_what_was_closed() -> None:
     window = window_of("2026-11")
     ledger, _ = month_ledger(day.entries, window)
     ledger.closed = msgspec.structs.replace(event, sha256="0" * 64)
-    with pytest.raises(BillRefused, match="2026-11 was closed with the data set 000.*, and the log now comes to"):
+    with pytest.raises(BillRefused, match="2026-11 was closed with the data set 000.*, and this version comes to"):
         check_closed(ledger, window)
     with pytest.raises(BillRefused, match="does not reach that far"):
         month_ledger({**day.entries, FACTS: day.entries[FACTS][:5]}, window)
