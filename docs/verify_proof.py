@@ -70,14 +70,15 @@ def goes_on(old, new, path):
 
 
 def trusted_keys(keys, roots):
-    """Each key that is named, or that was endorsed by a trusted one when it was replaced; and how far each counts."""
+    """Each key that is named, or endorsed by a trusted one, and how far it counts; the first are recorded by half a name."""
     public, ends = {}, {}
     for key in keys:
         sizes = "".join(f"{stream} {size}\n" for stream, size in sorted(key["upto"].items()))
         text = f"kuelog key\n{key['public']}\n{key['replaces']}\n{sizes}"
-        named = key["id"] in roots and key["id"] == sha(bytes.fromhex(key["public"])).hex()[:16]
+        whole, twice = sha(bytes.fromhex(key["public"])).hex(), [one["id"] for one in keys].count(key["id"]) > 1
+        named = key["id"] in (whole[:32], whole[:16]) and not roots.isdisjoint((key["id"], whole[:32]))
         before = public.get(key["replaces"])
-        if named or (before and signed(before, text, key["endorsement"])):
+        if not twice and (named or (before and signed(before, text, key["endorsement"]))):
             public[key["id"]] = key["public"]
             ends[key["replaces"]] = key["upto"]
     return public, ends

@@ -18,13 +18,15 @@ from ops.files.whole_file import write_whole
 from ops.production.archive.checkpoint import Checkpoint, signed_by, signed_text
 
 KEY, RING = "witness.key", "keys.json"
+_LENGTH, _SHORT = 32, 16
+"""Characters of a fingerprint, and of those of the first keys."""
 
 
 class RingKey(msgspec.Struct, frozen=True, kw_only=True):
     """A public key, and who vouches for it."""
 
     id: str
-    """The fingerprint: the first 16 characters of the SHA-256 of the public key."""
+    """The fingerprint, as it was recorded: of the first keys it was half as long."""
     public: str
     replaces: str = ""
     upto: dict[str, int] = {}
@@ -47,8 +49,13 @@ class WitnessKeyMissing(Exception):
 
 
 def fingerprint(public: str) -> str:
-    """The id of a public key in hex."""
-    return hashlib.sha256(bytes.fromhex(public)).hexdigest()[:16]
+    """The id of a public key in hex: 128 bits of its SHA-256."""
+    return hashlib.sha256(bytes.fromhex(public)).hexdigest()[:_LENGTH]
+
+
+def names(pin: str, key: RingKey) -> bool:
+    """Whether whoever names this fingerprint means that key: as it is recorded, or in full. Raises `ValueError`."""
+    return pin in {key.id, fingerprint(key.public)}
 
 
 def endorsed_text(key: RingKey) -> bytes:
@@ -78,15 +85,19 @@ class Trust:
         self._accepted: dict[str, RingKey] = {}
         self._ends: dict[str, Mapping[str, int]] = {}
         roots = set(pinned) or {key.id for key in ring[:1]}
+        found: set[str] = set()
+        ids = [key.id for key in ring]
         for key in ring:
-            why = self._why_not(key, roots)
+            why = self._why_not(key, roots, found)
+            if ids.count(key.id) > 1:
+                why = "is the name of two keys, so that neither can be told from the other"
             if why:
                 self.problems[key.id] = why
                 continue
             self._accepted[key.id] = key
             if key.replaces:
                 self._ends[key.replaces] = key.upto
-        for missing in sorted(roots - {key.id for key in ring}):
+        for missing in sorted(roots - found - set(ids)):
             self.problems[missing] = "is to be trusted, but is not among the keys of this log"
 
     def why_not(self, stream: str, checkpoint: Checkpoint) -> str:
@@ -101,13 +112,15 @@ class Trust:
             return f"was replaced when {stream} stood at {end.get(stream, 0)}, and counts for nothing behind that"
         return ""
 
-    def _why_not(self, key: RingKey, roots: set[str]) -> str:
+    def _why_not(self, key: RingKey, roots: set[str], found: set[str]) -> str:
         try:
-            if key.id != fingerprint(key.public):
+            if key.id not in {fingerprint(key.public), fingerprint(key.public)[:_SHORT]}:
                 return "does not have the fingerprint that its name says"
+            named = {pin for pin in roots if names(pin, key)}
         except ValueError:
             return "is no public key"
-        if key.id in roots:
+        found |= named
+        if named:
             return ""
         before = self._accepted.get(key.replaces)
         if before is not None and signed_by(before.public, endorsed_text(key), key.endorsement):

@@ -186,3 +186,28 @@ def test_what_is_not_signed_is_not_proved(rotated: tuple[Log, Evidence]) -> None
     changed = [*log[PARTITION][:4], msgspec.structs.replace(log[PARTITION][4], data=b"{}"), *log[PARTITION][5:]]
     with pytest.raises(NotProvable, match="not the message that was signed"):
         prove(changed, evidence, PARTITION, 5)
+
+
+def test_a_key_that_was_recorded_under_a_short_fingerprint_counts_and_can_be_named_by_a_long_one(
+    tmp_path: Path,
+) -> None:
+    log, key = log_of(20), key_of(1)
+    whole = evidence_of(log, key)
+    assert [len(one.id) for one in whole.keys] == [32]
+    short = msgspec.structs.replace(whole.keys[0], id=whole.keys[0].id[:16])
+    heads = {stream: msgspec.structs.replace(head, key=short.id) for stream, head in whole.heads.items()}
+    old = msgspec.structs.replace(whole, keys=(short,), heads=heads)
+    proof = prove(log[PARTITION], old, PARTITION, 7)
+    for pins in ((), (short.id,), (whole.keys[0].id,)):
+        assert Auditor(old, pins).examine(log).findings == ()
+        assert checked(proof, tmp_path, *pins)[0] == 0
+    assert Auditor(whole, (short.id,)).examine(log).findings, "a short one names only what is recorded under it"
+    assert checked(prove(log[PARTITION], whole, PARTITION, 7), tmp_path, short.id)[0] == 1
+
+
+def test_two_keys_of_one_fingerprint_are_not_trusted(tmp_path: Path) -> None:
+    log, whole = log_of(20), evidence_of(log_of(20), key_of(1))
+    twice = msgspec.structs.replace(whole, keys=(*whole.keys, *whole.keys))
+    assert "is the name of two keys" in Auditor(twice).examine(log).findings[0].detail
+    proof = {**prove(log[PARTITION], whole, PARTITION, 7), "keys": msgspec.to_builtins(twice.keys)}
+    assert checked(proof, tmp_path)[0] == 1
