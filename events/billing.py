@@ -42,7 +42,7 @@ class LineKind(StrEnum):
 
 
 class Price(Value, frozen=True, kw_only=True):
-    """What one unit of a meter costs; of several that apply the most particular one: by tenant, then flavor, then model."""
+    """What one unit of a meter costs; of several that apply the most particular one: by tenant, priority class, flavor, model."""
 
     meter: Meter
     unit_price: str
@@ -51,6 +51,8 @@ class Price(Value, frozen=True, kw_only=True):
     model: str = ""
     tenant: str = ""
     """A price agreed with one namespace; the price without a tenant is the list price."""
+    priority_class: str = ""
+    """Only for workloads whose priority comes from this class."""
 
 
 class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):

@@ -22,7 +22,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     list_price: int
     contracted: int
     sku: str
-    """Which price it is, without the one who pays: flavor or model, and meter."""
+    """Which price it is, without the one who pays: flavor or model, priority class where it has one, and meter."""
 
 
 class PriceList(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +31,8 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     event: PriceListSet
     starts: Millis
     place: str
-    rates: dict[tuple[str, str, str], tuple[Rate, ...]] = {}
-    """Rates that were looked up already, by tenant, flavor and model."""
+    rates: dict[tuple[str, str, str, str], tuple[Rate, ...]] = {}
+    """Rates that were looked up already, by tenant, flavor, model and priority class."""
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class PriceBook:
 
 def rates_of(prices: PriceList, entry: Entry) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
-    key = (entry.holder.tenant, entry.slice.flavor, entry.slice.card.model)
+    key = (entry.holder.tenant, entry.slice.flavor, entry.slice.card.model, entry.holder.priority_class)
     found = prices.rates.get(key)
     if found is None:
         found = prices.rates[key] = tuple(
@@ -91,7 +91,7 @@ def rates_of(prices: PriceList, entry: Entry) -> tuple[Rate, ...]:
     return tuple(rate for rate in found if rate.meter is not Meter.EXCLUSIVE)
 
 
-def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: str) -> Rate | None:
+def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: str, priority: str) -> Rate | None:
     fitting = [
         price
         for price in event.prices
@@ -99,6 +99,7 @@ def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: st
         and price.flavor in {"", flavor}
         and price.model in {"", model}
         and price.tenant in {"", tenant}
+        and price.priority_class in {"", priority}
     ]
     public = [price for price in fitting if not price.tenant]
     agreed = [price for price in fitting if price.tenant]
@@ -110,9 +111,9 @@ def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: st
         meter=meter,
         list_price=parse_money(listed.unit_price),
         contracted=parse_money(contracted.unit_price),
-        sku=f"{listed.flavor or listed.model or 'any'}/{meter}",
+        sku="/".join(filter(None, (listed.flavor or listed.model or "any", listed.priority_class, meter))),
     )
 
 
-def _particular(price: Price) -> tuple[bool, bool]:
-    return bool(price.flavor), bool(price.model)
+def _particular(price: Price) -> tuple[bool, bool, bool]:
+    return bool(price.priority_class), bool(price.flavor), bool(price.model)

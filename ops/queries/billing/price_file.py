@@ -12,7 +12,9 @@ from ops.queries.billing.problems import BillRefused
 from projections.billing.money import BadAmount, parse_money
 
 _TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices"})
-_ROW = frozenset({"meter", "price", "flavor", "model", "tenant"})
+_NAMES = {"flavor": "flavor", "model": "model", "tenant": "tenant", "priorityClass": "priority_class"}
+"""Words of a price by which it applies, as people write them and as they are stored."""
+_ROW = frozenset({"meter", "price", *_NAMES})
 _CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
 
 
@@ -37,7 +39,7 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
     prices = tuple(_price(path, place, row) for place, row in enumerate(rows, 1))
     seen: set[tuple[str, ...]] = set()
     for price in prices:
-        key = (price.meter, price.flavor, price.model, price.tenant)
+        key = (price.meter, price.flavor, price.model, price.tenant, price.priority_class)
         if key in seen:
             _refuse(path, f"{price.meter} of {price.flavor or price.model or 'all cards'}", "is priced twice")
         seen.add(key)
@@ -73,7 +75,7 @@ def _price(path: Path, place: int, row: Any) -> Price:
         _refuse(
             path, f"price {place}: {text}", "has to be zero or more; what is given back is a credit or a correction"
         )
-    names = {name: str(row.get(name, "")) for name in ("flavor", "model", "tenant")}
+    names = {stored: str(row.get(written, "")) for written, stored in _NAMES.items()}
     return Price(meter=meter, unit_price=text, **names)
 
 

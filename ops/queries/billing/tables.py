@@ -99,9 +99,11 @@ def show_prices(ledger: Ledger, console: Console) -> None:
             f"gives back after {', '.join(event.credits) or 'nothing'}",
             highlight=False,
         )
-        table = _table("", ("meter", "flavor", "model", "tenant"), ("price an hour",))
+        by_class = any(price.priority_class for price in event.prices)
+        table = _table("", ("meter", "flavor", "model", "tenant", *(["class"] if by_class else [])), ("price an hour",))
         for price in event.prices:
-            table.add(price.meter, price.flavor, price.model, price.tenant, price.unit_price)
+            of_class = [price.priority_class] if by_class else []
+            table.add(price.meter, price.flavor, price.model, price.tenant, *of_class, price.unit_price)
         console.print(table)
 
 

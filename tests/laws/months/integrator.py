@@ -33,6 +33,7 @@ class Line(NamedTuple):
     attempt: int
     queue: str
     local_queue: str
+    priority: str
     kind: str
     card: str
     model: str
@@ -179,6 +180,7 @@ class Account(NamedTuple):
     attempt: int
     queue: str
     local_queue: str
+    priority: str
 
 
 class Attempt:
@@ -265,6 +267,7 @@ class Reading:
         """Card, since, until, condition, its totals, memory in use, whether anybody holds it and nobody else can."""
         self.at = 0
         self._queue: dict[str, str] = {}
+        self._class: dict[str, str] = {}
         self._attempts: dict[tuple[str, int], Attempt] = {}
         self._current: dict[str, Attempt] = {}
         self._strayed: dict[str, Account] = {}
@@ -295,8 +298,16 @@ class Reading:
         ended: Attempt | None = None
         if what == "WorkloadSubmitted.v1":
             self._queue.setdefault(key, event["spec"]["queue"])
+            self._class.setdefault(key, event["spec"].get("priority_class", {}).get("name", ""))
         elif what == "QuotaReserved.v1":
-            account = Account(key.split("/")[0], key, place.sequence, event["cluster_queue"], self._queue.get(key, ""))
+            account = Account(
+                key.split("/")[0],
+                key,
+                place.sequence,
+                event["cluster_queue"],
+                self._queue.get(key, ""),
+                self._class.get(key, ""),
+            )
             flavors = {one["name"]: min(one["flavors"].values()) for one in event["assignments"]}
             self._attempts[key, place.sequence] = self._current[key] = Attempt(account, flavors)
         elif what == "WorkloadAdmitted.v1" and key in self._current:
@@ -424,7 +435,7 @@ class Reading:
                 weigh(held, owner, card, amounts)
         for owner in sorted(held):
             stray = owner.removeprefix("pod:")
-            account = self._strayed.get(owner, Account(stray.split("/")[0], owner, 0, "", ""))
+            account = self._strayed.get(owner, Account(stray.split("/")[0], owner, 0, "", "", ""))
             for card, one in beyond(held[owner], reserved.get(owner, Counter())):
                 found.setdefault(card, {})[owner, 0, "", 0] = (one, account, None, "")
         return found
@@ -640,7 +651,10 @@ def rates(line: Line, event: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fra
         if own:
             public = [one for one in own if not one.get("tenant")] or own
             agreed = [one for one in own if one.get("tenant")] or own
-            pick = [max(one, key=lambda p: ("flavor" in p, "model" in p))["unit_price"] for one in (public, agreed)]
+            pick = [
+                max(one, key=lambda p: ("priority_class" in p, "flavor" in p, "model" in p))["unit_price"]
+                for one in (public, agreed)
+            ]
             found[price["meter"]] = (Fraction(pick[0]), Fraction(pick[1]))
     if line.exclusive and "exclusive" in found:
         return {"exclusive": found["exclusive"]}
@@ -648,7 +662,7 @@ def rates(line: Line, event: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fra
 
 
 def suits(price: Mapping[str, str], line: Line) -> bool:
-    wanted = {"flavor": line.flavor, "model": line.model, "tenant": line.tenant}
+    wanted = {"flavor": line.flavor, "model": line.model, "tenant": line.tenant, "priority_class": line.priority}
     return all(price.get(name, is_) == is_ for name, is_ in wanted.items())
 
 

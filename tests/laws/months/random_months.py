@@ -10,7 +10,7 @@ from events.device import DevicesRegistered
 from events.quota import LocalQueueObserved, NamespaceObserved
 from events.subjects import CONTROL, FACTS
 from events.timestamp import parse_timestamp
-from events.workload import WorkloadSubmitted
+from events.workload import PriorityRef, WorkloadSubmitted
 from ops.queries.billing.closed_months import month_ledger, statement, upto, window_of
 from ops.queries.billing.problems import BillRefused
 from tests.laws.random_day import DEVICES, PARTITION, TICK, Day
@@ -46,6 +46,9 @@ class Months(Day):
         if isinstance(fact, WorkloadSubmitted):
             team = self.chance.choice(TEAMS)
             fact = replace(fact, workload=f"{team}/{fact.workload.partition('/')[2]}")
+            if not fact.spec.priority:
+                batch = PriorityRef(name="batch", workload=True)
+                fact = replace(fact, spec=replace(fact.spec, priority_class=batch))
         super().tell(fact, late)
 
     def write(self, stream: str, data: bytes) -> None:
@@ -81,7 +84,12 @@ class Months(Day):
         some = [
             Price(meter=meter, unit_price=f"{chance.randrange(4)}.{chance.randrange(1, 10**9)}", **words)
             for meter in chance.sample(list(Meter), 3)
-            for words in ({}, {"model": "NVIDIA-A100"}, {"flavor": "v100", "tenant": "lab"})
+            for words in (
+                {},
+                {"model": "NVIDIA-A100"},
+                {"flavor": "v100", "tenant": "lab"},
+                {"priority_class": "batch"},
+            )
             if not words or chance.random() < 0.5
         ]
         if chance.random() < 0.05:

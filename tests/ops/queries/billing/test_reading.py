@@ -1,5 +1,7 @@
 """What a log must be to be billed, and the order in which it is read."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -167,3 +169,13 @@ def applied(at: int) -> bytes:
 )
 def test_as_few_times_as_can_be_are_moved_and_of_two_the_earlier_stands(times: list[int], settled: list[int]) -> None:
     assert in_order(times) == settled
+
+
+def test_a_price_may_be_for_one_priority_class(tmp_path: Path) -> None:
+    file, card = tmp_path / "prices.yaml", "{meter: card, price: '1'}"
+    file.write_text(f"currency: EUR\nprices: [{card}, {{meter: card, price: '0.5', priorityClass: batch}}]\n")
+    found = read_price_file(file, author="ann", reason="", now=0, first=0)
+    assert [one.priority_class for one in found.prices] == ["", "batch"]
+    file.write_text(f"currency: EUR\nprices: [{card}, {{meter: card, price: '0.5', priority_class: batch}}]\n")
+    with pytest.raises(BillRefused, match="price 2 has priority_class, which is unknown; it may have .*priorityClass"):
+        read_price_file(file, author="ann", reason="", now=0, first=0)
