@@ -42,6 +42,13 @@ from events.upkeep import (
     WorkloadFailedToStart,
     WorkloadOrphaned,
 )
+from events.variants import (
+    MigrationOrdered,
+    PreemptionGateOpened,
+    VariantDropped,
+    VariantSubmitted,
+    VariantSwitched,
+)
 from events.workload import (
     EvictionOrdered,
     QuotaReleased,
@@ -95,6 +102,10 @@ AUTHORS = {
                     WorkloadSliceSubmitted,
                     WorkloadSliceResized,
                     WorkloadSliceDropped,
+                    VariantSubmitted,
+                    VariantDropped,
+                    VariantSwitched,
+                    PreemptionGateOpened,
                     SetAside,
                 )
             ),
@@ -111,6 +122,7 @@ AUTHORS = {
                     SecondPassFailed,
                     WorkloadAdmitted,
                     WorkloadSliceReplaced,
+                    MigrationOrdered,
                     SetAside,
                 )
             ),

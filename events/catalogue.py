@@ -71,6 +71,13 @@ from events.upkeep import (
     WorkloadFailedToStart,
     WorkloadOrphaned,
 )
+from events.variants import (
+    MigrationOrdered,
+    PreemptionGateOpened,
+    VariantDropped,
+    VariantSubmitted,
+    VariantSwitched,
+)
 from events.workload import (
     CheckReported,
     DecidedElsewhere,
@@ -161,6 +168,11 @@ AdmissionDecision: TypeAlias = (
     | WorkloadSliceResized
     | WorkloadSliceReplaced
     | WorkloadSliceDropped
+    | VariantSubmitted
+    | VariantDropped
+    | VariantSwitched
+    | PreemptionGateOpened
+    | MigrationOrdered
     | SetAside
 )
 """What queue manager, admitter and preemptor decide, on a partition of trees."""

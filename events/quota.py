@@ -124,6 +124,21 @@ class Weight(Value, frozen=True, kw_only=True):
     denominator: int = 1
 
 
+class MigrationMode(StrEnum):
+    """Whether a job that runs is moved to a better flavor when that has room (docs/rules/variants.md#migration)."""
+
+    TRY_PREFERRED_FLAVORS = "TryPreferredFlavors"
+    RETAIN_FIRST_ADMISSION = "RetainFirstAdmission"
+
+
+class ConcurrentAdmission(Value, frozen=True, kw_only=True):
+    """A queue tries all of its flavors for a workload at once (gate ConcurrentAdmission; docs/rules/variants.md)."""
+
+    mode: MigrationMode = MigrationMode.TRY_PREFERRED_FLAVORS
+    last_acceptable: str = ""
+    """The worst flavor to which a job that runs may be moved; any where none is named."""
+
+
 class BudgetPeriod(StrEnum):
     """How long a budget lasts; days, weeks (from Monday) and months begin in UTC."""
 
@@ -162,6 +177,8 @@ class ClusterQueueObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag
     """kuelog's own: the most workloads that may hold quota at once."""
     budget: Budget | None = None
     """kuelog's own: what its workloads may hold in a period, where the queue requires the check of budgets."""
+    concurrent: ConcurrentAdmission | None = None
+    """How workloads are let in on several flavors at once; None where they wait as one."""
     terminating: bool = False
     held: bool = False
     """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""

@@ -89,6 +89,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The name of the first slice of its elastic job, where it is not the first itself."""
     replaces: str = ""
     """The slice of the same job, `namespace/name`, whose place it takes once it is admitted."""
+    variant_of: str = ""
+    """The workload of its job, `namespace/name`, where it is a variant of that for one flavor (docs/rules/variants.md)."""
 
 
 class ConditionStatus(StrEnum):

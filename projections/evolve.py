@@ -73,6 +73,13 @@ from events.upkeep import (
     WorkloadFailedToStart,
     WorkloadOrphaned,
 )
+from events.variants import (
+    MigrationOrdered,
+    PreemptionGateOpened,
+    VariantDropped,
+    VariantSubmitted,
+    VariantSwitched,
+)
 from events.workload import (
     CheckReported,
     DecidedElsewhere,
@@ -101,8 +108,9 @@ from projections.folds.lines import evolve_lines
 from projections.folds.objects import evolve_objects
 from projections.folds.provisioning import evolve_provisioning, miss_provisioning
 from projections.folds.set_aside import set_aside, take_up_again
-from projections.folds.slices import evolve_job_fact, evolve_slices
+from projections.folds.slices import evolve_slices
 from projections.folds.upkeep import evolve_upkeep
+from projections.folds.variants import evolve_variants, evolve_workload_fact
 from projections.log_position import LogPosition
 from projections.queues.order import order_anew
 from projections.world import World
@@ -134,9 +142,11 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | DecisionApplied()
             | DecisionRejected()
         ):
-            evolve_job_fact(world, event, position)
+            evolve_workload_fact(world, event, position)
         case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
             evolve_slices(world, event, position)
+        case VariantSubmitted() | VariantDropped() | VariantSwitched() | PreemptionGateOpened() | MigrationOrdered():
+            evolve_variants(world, event, position)
         case WorkloadQueued() | WorkloadParked() | WorkloadRequeued():
             evolve_lines(world, event, position)
         case (

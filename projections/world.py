@@ -36,6 +36,7 @@ from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
 from projections.workloads.lifecycle import Workload, chain_of, with_earlier
 from projections.workloads.second_pass import needs_second_pass
+from projections.workloads.variants import BETWEEN_GATES, gate_opened_at
 
 
 class World(ConfigurationObjects, PreemptionState, BudgetState):
@@ -54,7 +55,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.local_queues_of, self.refused = {}, {}
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
-        self.workloads, self.by_local_queue, self.second_passes, self.chains, self.terminating = {}, {}, {}, {}, {}
+        self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}
+        self.chains, self.variants = {}, {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.epochs: dict[str, int] = {}
@@ -159,6 +161,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:
             self.trail.add(self.chains, chain_of(workload), workload.key)
+        if workload.spec.variant_of:
+            self._note_variant(workload)
         if workload.line and before is not None and before.checks is not workload.checks:
             self.quota.touch(workload.line)
             self.examined.pop((workload.line, self.lines.of(workload.line).refused_as(workload.key) or ""), None)
@@ -172,6 +176,18 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         due = next_deadline(workload, self.settings)
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
+
+    def _note_variant(self, workload: Workload) -> None:
+        """What becomes of a variant concerns its workload, and whoever of the others only waits to be admitted."""
+        parent = workload.spec.variant_of
+        self.trail.add(self.variants, parent, workload.key)
+        self.work.mark_dirty(parent)
+        for key in self.variants[parent]:
+            if key != workload.key and self.workloads[key].reserved:
+                self.reserved_work.mark_dirty(key)
+        opened = gate_opened_at(workload)
+        if opened is not None:
+            heapq.heappush(self._deadlines, (opened + BETWEEN_GATES, parent))
 
     def _note_second_pass(self, workload: Workload) -> None:
         if workload.admission is not None and needs_second_pass(workload):

@@ -98,7 +98,7 @@ class MigrationSpec(ApiStruct, frozen=True, kw_only=True):
 
 
 class ConcurrentAdmissionSpec(ApiStruct, frozen=True, kw_only=True):
-    """Admission to several flavors at once; read and checked, not acted on."""
+    """Admission on several flavors at once (gate ConcurrentAdmission)."""
 
     migration: MigrationSpec | None = None
 

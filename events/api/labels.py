@@ -48,6 +48,7 @@ JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
 IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 COMPONENT_WORKLOAD_INDEX = "kueue.x-k8s.io/component-workload-index"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
 WORKLOAD_ALLOWED_RESOURCE_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
 """Kueue's finalizer: what bears it stays until nothing needs it."""
@@ -235,7 +236,10 @@ KNOWN = (
     Known(IS_GROUP_WORKLOAD, _A, "Workload", _OURS, "it is that of a group of pods"),
     Known(COMPONENT_WORKLOAD_INDEX, _A, "Workload", _OURS, "which of several Workloads of one object it is"),
     Known(PRIORITY_BOOST, _A, "Workload", _YOU, "added to its priority where it is compared with others"),
-    Known(WORKLOAD_ALLOWED_RESOURCE_FLAVORS, _A, "Workload", _YOU, "the only flavors that it may get, apart by commas"),
+    Known(
+        WORKLOAD_ALLOWED_RESOURCE_FLAVORS, _A, "Workload", _BOTH, "the only flavors that it may get, apart by commas"
+    ),
+    Known(CONCURRENT_ADMISSION_PARENT, _L, "Workload", _OURS, "there are variants of it, one for each flavor"),
     Known(
         RESOURCE_IN_USE,
         _F,

@@ -24,7 +24,7 @@ from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
-from projections.explanation.pending import Tried, ahead_of, holding, outline, waiting
+from projections.explanation.pending import Tried, ahead_of, holding, outline, wait_as_variants, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages
@@ -35,6 +35,7 @@ from projections.preemption.loops import loops_of
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
 from projections.workloads.lifecycle import Workload
+from projections.workloads.variants import as_shown, has_variants
 from projections.world import World
 from services.admitter.entry import Entry as Nomination
 from services.admitter.entry import Head
@@ -61,19 +62,25 @@ def find_workload(world: World, name: str) -> Workload | None:
     found = [
         one
         for one in world.workloads.values()
-        if one.namespace == space and (one.owner.name == job if one.owner is not None else one.name == job)
+        if one.namespace == space
+        and not one.spec.variant_of
+        and (one.owner.name == job if one.owner is not None else one.name == job)
     ]
     return max(found, key=lambda one: (one.created_at, one.key), default=None)
 
 
 def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) -> Explanation:
     """Why a workload is as it is; with `deep` also what would change that. The world is left as it was."""
+    workload = as_shown(world, workload)
     explanation = outline(world, workload)
     explanation.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world.workloads, workload))
     holding(world, workload, explanation, at)
     explanation.left_alone = workload_left_alone(world, workload)
     if explanation.left_alone:
         return _left_alone(world, workload, explanation, at)
+    if explanation.state in ("pending", "inactive") and has_variants(world, workload):
+        wait_as_variants(world, workload, explanation)
+        return explanation
     if explanation.state not in ("pending", "inactive"):
         if explanation.tier is Tier.DEVICE and deep:
             explanation.cards = _room(world, workload, None)

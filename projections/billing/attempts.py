@@ -6,6 +6,7 @@ from events.admission import QuotaReserved
 from events.billing import LineKind
 from events.device import PodPlacement
 from events.slices import WorkloadSliceSubmitted
+from events.variants import VariantSubmitted
 from events.workload import PodSetAssignment, WorkloadSubmitted
 from projections.billing.entry import Entry, Holder
 from projections.devices.card_config import HAMI, CardConfig
@@ -48,7 +49,7 @@ class Attempt(msgspec.Struct, kw_only=True):
         return LineKind.USAGE if self.admitted else LineKind.RESERVATION
 
 
-def about(event: WorkloadSubmitted | WorkloadSliceSubmitted) -> About:
+def about(event: WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted) -> About:
     """The workload as it was submitted."""
     owner, priority = event.owner, event.spec.priority_class
     name = owner.name if owner is not None else event.workload.partition("/")[2]

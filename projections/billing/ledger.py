@@ -15,13 +15,9 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, NamespaceObserved
 from events.settings import SettingsObserved
-from events.slices import (
-    WorkloadSliceDropped,
-    WorkloadSliceReplaced,
-    WorkloadSliceResized,
-    WorkloadSliceSubmitted,
-)
+from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
+from events.variants import VariantDropped, VariantSubmitted
 from events.workload import (
     AdoptedStatus,
     DecidedElsewhere,
@@ -48,6 +44,7 @@ from projections.workloads.lifecycle import decided_at
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.slices import with_fewer
+from projections.workloads.variant_families import VariantFamilies
 
 ALWAYS = Window(0, 2**62)
 _NOTHING_DECIDED = DecidedMoments()
@@ -98,6 +95,7 @@ class Ledger:
         self._decided: dict[str, DecidedMoments] = {}
         """By workload, the last seconds in which the log decided about its quota."""
         self._gone = LongGone()
+        self._variants = VariantFamilies()
         self._slices = SliceChains()
         self._owners = SliceChains()
         """Whose the pods of elastic jobs are, as far as cards are concerned: the next slice's once it has been given its own."""
@@ -120,6 +118,8 @@ class Ledger:
             self.at = max(self.at, position.at)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
+        for told in self._variants.told(event):
+            self.fold(told, position)
         if isinstance(event, DecidedEvent):
             known = self._decided.get(event.workload, _NOTHING_DECIDED)
             self._decided[event.workload] = known.noted(event, position.at, position.sequence)
@@ -128,7 +128,7 @@ class Ledger:
         match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
-            case DecidedElsewhere():
+            case DecidedElsewhere() if not self._variants.has(event.workload):
                 self._take_over(event, position)
             case WorkloadChanged():
                 known = self._about.get(event.workload)
@@ -144,7 +144,11 @@ class Ledger:
                 self._stop(event.workload, "Preempted", event.preemptor)
             case EvictionOrdered():
                 self._stop(event.workload, event.reason)
-            case QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded():
+            case VariantSubmitted():
+                self._about[event.workload] = about(event)
+            case (
+                VariantDropped() | QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded()
+            ):
                 self._let_quota_go(event.workload, position)
                 if isinstance(event, WorkloadDiscarded):
                     self._current.pop(event.workload, None)

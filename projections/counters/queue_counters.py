@@ -22,6 +22,7 @@ from events.quota import ClusterQueueObserved, CohortObserved
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.upkeep import CheckSettled, ChecksRequired, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
+from events.variants import MigrationOrdered
 from events.workload import (
     CheckReported,
     DecidedElsewhere,
@@ -45,6 +46,7 @@ from projections.workloads.decided_moments import DecidedEvent
 from projections.workloads.lifecycle import PREEMPTED
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.state import WorkloadState
+from projections.workloads.variant_families import VariantFamilies
 
 Series = tuple[str, ...]
 """The name of a metric, and the values of its labels in the order of docs/metrics.md."""
@@ -94,6 +96,7 @@ class QueueCounters:
         """The last observation of a workload in each bucket, since this was made: an example of what is counted there."""
         self._courses: dict[str, Course] = {}
         self._slices = SliceChains(self.trail)
+        self._variants = VariantFamilies(self.trail)
         self._cohorts: dict[str, str] = {}
         """By cluster queue."""
         self._parents: dict[str, str] = {}
@@ -124,9 +127,15 @@ class QueueCounters:
 
     def fold(self, event: AnyEvent, at: Millis, sequence: int = 0) -> None:  # noqa: C901 - one case per event
         """Count what an event means; most mean nothing here, and none does of a workload that is not known."""
+        for told in self._variants.told(event):
+            event = told if isinstance(event, MigrationOrdered) else event
         match event:
             case WorkloadSubmitted():
                 self._submit(event, at)
+            case WorkloadAdmitted() | PreemptionOrdered() | EvictionOrdered() | QuotaReleased() if (
+                self._variants.parent_of(event.workload)
+            ):
+                self._fold_variant(event, at, sequence)
             case ClusterQueueObserved():
                 self.trail.put(self._cohorts, event.name, event.cohort)
             case CohortObserved():
@@ -161,7 +170,7 @@ class QueueCounters:
                 self._put(key, replace(course, local_queue=queue, priority_class=named))
             case WorkloadQueued() | WorkloadParked() if course.reserved_at is None and event.cluster_queue:
                 self._put(key, replace(course, cluster_queue=event.cluster_queue))
-            case DecidedElsewhere():
+            case DecidedElsewhere() if not self._variants.has(key):
                 self._put(key, taken_over(course, event.status))
             case ChecksRequired():
                 self._put(key, replace(course, checked=bool(event.checks)))
@@ -174,7 +183,7 @@ class QueueCounters:
             case PodsReady():
                 self._ready(key, course, at, ready=event.ready)
             case PreemptionOrdered():
-                preemptor = self._courses.get(event.preemptor)
+                preemptor = self._courses.get(self._variants.parent_of(event.preemptor) or event.preemptor)
                 queue = "" if preemptor is None else preemptor.cluster_queue
                 self._count("kueue_preempted_workloads_total", queue, event.reason)
                 self._evict(key, course, PREEMPTED, "", at)
@@ -199,6 +208,23 @@ class QueueCounters:
                     self._put(key, replace(course, decided=shown))
             case _:
                 pass
+
+    def _fold_variant(
+        self, event: WorkloadAdmitted | PreemptionOrdered | EvictionOrdered | QuotaReleased, at: Millis, sequence: int
+    ) -> None:
+        """What becomes of a variant that is admitted becomes of its workload; what becomes of others is not counted."""
+        parent = self._variants.parent_of(event.workload)
+        if (course := self._courses.get(parent)) is None:
+            return
+        if isinstance(event, WorkloadAdmitted):
+            reserved = QuotaReserved(workload=parent, cluster_queue=event.cluster_queue, assignments=())
+            self._fold_one(parent, course, reserved, at, sequence)
+            self._fold_one(parent, self._courses[parent], event, at, sequence)
+            self._variants.act(event.workload)
+        elif self._variants.acts(event.workload):
+            self._fold_one(parent, course, event, at, sequence)
+            if isinstance(event, QuotaReleased):
+                self._variants.rest(event.workload)
 
     def _submit(self, event: WorkloadSubmitted, at: Millis) -> None:
         if event.workload in self._courses:

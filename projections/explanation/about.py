@@ -30,6 +30,7 @@ from events.quota import ConfigurationFact, LocalQueueObserved
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.upkeep import CheckSettled
+from events.variants import MigrationOrdered, VariantSubmitted
 from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
 
 KINDS = {
@@ -91,6 +92,12 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             space = event.workload.partition("/")[0]
             job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()
             return (f"workload/{event.workload}", *job, f"workload/{event.replaces}")
+        case VariantSubmitted():
+            space = event.workload.partition("/")[0]
+            job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()
+            return (f"workload/{event.workload}", *job, f"workload/{event.parent}")
+        case MigrationOrdered():
+            return (f"workload/{event.workload}", f"workload/{event.by}")
         case WorkloadSliceReplaced() | WorkloadSliceDropped():
             return (f"workload/{event.workload}", f"workload/{event.by}")
         case PreemptionRequested():

@@ -20,7 +20,9 @@ from projections.queues.order import order_in_line
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.state import WorkloadState
+from projections.workloads.variants import flavor_of, variants_of
 
 _AHEAD = 5
 
@@ -105,6 +107,24 @@ def _locks(world: NodeState, workload: Workload, at: Millis) -> list[str]:
         and f"{lock.namespace}/{lock.pod}" not in own
         and (words := waited_for(world, node, at))
     ]
+
+
+def wait_as_variants(world: WorkloadState, workload: Workload, explanation: Explanation) -> None:
+    """Why a workload gets in on none of its flavors: what each of its variants waits for.
+
+    Rule: docs/rules/variants.md#parent
+    """
+    told = [(one, one.condition(QUOTA_RESERVED)) for one in variants_of(world, workload.key)]
+    explanation.tier = Tier.COHORT if workload.spec.active else Tier.SPEC
+    explanation.message = "none of its variants is admitted, one for each flavor"
+    if not workload.spec.active:
+        explanation.reason, explanation.message = "Deactivated", "The workload is deactivated"
+        explanation.fix = FIXES["Deactivated"]
+    explanation.waits_for = tuple(
+        f"{flavor_of(one)}: workload {one.key}" + (f" ({found.message})" if found is not None and found.message else "")
+        for one, found in told
+        if one.spec.active
+    )
 
 
 def waiting(

@@ -273,6 +273,7 @@ def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, Check
 
 def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, position: LogPosition) -> None:
     give_back(world, workload)
+    before = workload
     workload = replace(
         workload,
         admission=None,
@@ -287,6 +288,8 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         decided=position.sequence,
     )
     reason = event.reason if event.withdrawn else PENDING
+    if workload.spec.variant_of:
+        _share_time(world, workload, _ran(before, position))
     workload = without_quota(workload, world.settings, reason, event.message, position)
     if not event.withdrawn:
         alone = workload.owner is not None and workload.owner.is_pod
@@ -294,6 +297,14 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
         workload = with_condition(workload, condition)
     world.put_workload(workload)
+
+
+def _share_time(world: PreemptionState, variant: Workload, ran: Millis) -> None:
+    """What one variant has run its job has run, as whichever variant it runs next."""
+    for key in sorted(world.variants.get(variant.spec.variant_of, ())):
+        other = world.workloads[key]
+        if ran and key != variant.key:
+            world.put_workload(replace(other, past_execution=other.past_execution + ran))
 
 
 def give_back(world: PreemptionState, workload: Workload) -> None:

@@ -319,6 +319,9 @@ def _forget(world: PreemptionState, workload: Workload) -> None:
     world.work.forget(workload.key)
     if workload.spec.elastic:
         world.trail.take(world.chains, chain_of(workload), workload.key)
+    if workload.spec.variant_of:
+        world.trail.take(world.variants, workload.spec.variant_of, workload.key)
+        world.work.mark_dirty(workload.spec.variant_of)
 
 
 def _sequence(decision: str) -> int:

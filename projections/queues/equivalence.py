@@ -18,6 +18,8 @@ def equivalence_of(workload: Workload, *, by_namespace: bool = False) -> str:
     namespace = workload.namespace if by_namespace else ""
     # What a slice asks for beyond the one that it replaces is like nobody else's.
     alone = (spec.replaces,) if spec.replaces else ()
+    # Nor is what becomes of a variant, because that depends on the others of its workload.
+    alone += (spec.variant_of,) if spec.variant_of else ()
     asked = _encoder.encode(
         (spec.pod_sets, workload.reclaimable, workload.priority, spec.allowed_flavors, namespace, *alone)
     )

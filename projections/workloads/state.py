@@ -21,6 +21,8 @@ class WorkloadState(Configuration, Protocol):
     """Keys of the workloads that name each local queue."""
     chains: dict[str, dict[str, None]]
     """The slices of each elastic job, by the key of the first."""
+    variants: dict[str, dict[str, None]]
+    """The variants of each workload that has some, by its key."""
     work: WorkQueue
     """Workloads to be looked at: a hint."""
     terminating: dict[str, Terminating]

@@ -17,6 +17,7 @@ from events.slices import (
     WorkloadSliceSubmitted,
 )
 from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
+from events.variants import MigrationOrdered, PreemptionGateOpened, VariantDropped, VariantSubmitted, VariantSwitched
 from events.workload import (
     DecidedElsewhere,
     EvictionOrdered,
@@ -55,7 +56,7 @@ class Timeline:
 
     def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Take note of an event if it is about a workload."""
-        if isinstance(event, WorkloadSubmitted | WorkloadSliceSubmitted):
+        if isinstance(event, WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted):
             name = event.owner.name if event.owner is not None else event.workload.partition("/")[2]
             self.jobs[event.workload] = f"{event.workload.partition('/')[0]}/{name}"
         described = describe(event)
@@ -93,6 +94,16 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "resized", sizes(event.pod_sets)
         case WorkloadSliceReplaced() | WorkloadSliceDropped():
             return "slice replaced", f"by {event.by}"
+        case VariantSubmitted():
+            return "variant submitted", f"{event.flavor}, of {event.parent}"
+        case VariantDropped():
+            return "variant dropped", event.flavor
+        case VariantSwitched():
+            return ("set active" if event.active else "set inactive"), event.message
+        case PreemptionGateOpened():
+            return "may preempt", event.gate
+        case MigrationOrdered():
+            return "evicted", f"FlavorMigration: {event.message}"
         case WorkloadQueued():
             return "queued", event.cluster_queue
         case WorkloadParked():

@@ -50,11 +50,13 @@ from services.admitter.nomination import consider, nominate
 from services.admitter.outcome_events import refusal_event, request_event
 from services.admitter.state import AdmitterState
 from services.admitter.topology import held_domains, leave_domains
+from services.admitter.variants import MIGRATION_NOT_ALLOWED, migration_of, order_migration
 from services.runtime.guard import guarded
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 WAITING_FOR_QUOTA = "WaitingForQuota"
+WAITING_FOR_VICTIMS = "WaitingForPreemptedWorkloads"
 WILL_FIT = (
     "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete"
 )
@@ -154,7 +156,7 @@ class Cycle:
         if entry.deferred:
             self._assume_usage(entry, entry.node)
             self.world.cards.trial(entry.placements)
-            refusal = ("", "") if entry.reason else ("WaitingForPreemptedWorkloads", WILL_FIT)
+            refusal = ("", "") if entry.reason else (WAITING_FOR_VICTIMS, WILL_FIT)
             return self._requeue(entry, RequeueReason.PENDING_PREEMPTION, *refusal)
         if any(victim.workload.key in preempted for victim in entry.victims):
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
@@ -265,6 +267,13 @@ class Cycle:
         """The entry fits: its quota is reserved, on the flavors and devices that were found for it."""
         if entry.assignment is None:
             return None
+        migration = migration_of(self.world, entry.workload, entry.queue)
+        if migration is not None and not migration.allowed:
+            return self._requeue(entry, RequeueReason.GENERIC, "PendingEvaluation", MIGRATION_NOT_ALLOWED)
+        if migration is not None and not required_checks(entry):
+            self.events.extend(order_migration(entry.workload, migration.sibling))
+            message = f"{entry.assignment.message}. Pending the migration of 1 workload(s)"
+            return self._requeue(entry, RequeueReason.PENDING_MIGRATION, WAITING_FOR_VICTIMS, message)
         self.world.cards.trial(entry.placements)
         return QuotaReserved(
             workload=entry.workload.key,

@@ -55,6 +55,7 @@ from services.admitter.entry import Entry, Head, needed_by, preemption_context_o
 from services.admitter.flavor_plans import plan_for, plan_with
 from services.admitter.state import AdmitterState
 from services.admitter.topology import TopologyDemand, domains, find_domains, leave_domains, settle_domains
+from services.admitter.variants import variant_barrier
 
 
 def nominate(world: AdmitterState, head: Head, at: Millis) -> Entry:
@@ -68,7 +69,11 @@ def nominate(world: AdmitterState, head: Head, at: Millis) -> Entry:
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
-    barrier = barrier_of(world.namespaces, workload, queue) or slice_barrier(world, workload, queue)
+    barrier = (
+        barrier_of(world.namespaces, workload, queue)
+        or slice_barrier(world, workload, queue)
+        or variant_barrier(world, workload, queue)
+    )
     if barrier is not None:
         return entry.refused(*barrier)
     entry.replaces = replaced_in(world, workload, queue.name)

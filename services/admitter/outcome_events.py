@@ -28,6 +28,9 @@ from projections.quota.tree import QuotaTree
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
 from services.admitter.entry import Entry, needed_by, preemption_context_of
 
+_ANEW = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION, RequeueReason.PREEMPTION_GATED})
+"""Refusals after which the search for flavors starts anew."""
+
 
 def request_event(world: PreemptionState, entry: Entry) -> PreemptionRequested | None:
     """The preemption request of an entry; None when the same one is open already."""
@@ -111,7 +114,7 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
 
     Rule: docs/rules/cycle.md#waits-for-victims
     """
-    if entry.assignment is None or entry.requeue in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PREEMPTION_GATED):
+    if entry.assignment is None or entry.requeue in _ANEW:
         return ()
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)
 

@@ -119,11 +119,12 @@ def mark_patch(found: JsonObject, application: Application) -> JsonObject | None
     A deactivated workload is set inactive once: if somebody has set it active since, it stays active.
     """
     shown = _shown(found, application)
-    if shown >= application.sequence or not (application.checks or application.deactivated):
+    switched = application.deactivated or application.activated
+    if shown >= application.sequence or not (application.checks or switched):
         return None
     version = found["metadata"]["resourceVersion"]
     patch: JsonObject = {"metadata": {"resourceVersion": version, "annotations": {DECISION: application.decision}}}
-    return {**patch, "spec": {"active": False}} if shown < application.deactivated else patch
+    return {**patch, "spec": {"active": application.of.spec.active}} if shown < switched else patch
 
 
 def spec_differs(found: JsonObject, workload: Workload) -> bool:

@@ -17,6 +17,7 @@ from projections.devices.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.workloads.slices import steers_job
+from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
 from services.applier.manifests import injections, job_should_run, originals, workload_status
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds import kinds_of, resource_of
@@ -65,6 +66,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """Reason and message of the condition on pods that have to end."""
     deactivated: int = 0
     """The sequence of the decision that deactivated it: `spec.active` is set to false; 0 when it is active."""
+    activated: int = 0
+    """The sequence of the decision that set a variant active again: so is `spec.active`; 0 where none has."""
     release: bool = False
     """Our finalizer is to be removed from the object."""
     discard: bool = False
@@ -166,8 +169,10 @@ def plan(world: DeviceState, partition: str, keys: Iterable[str]) -> list[Applic
     """What the cluster does not show yet, of these workloads; admissions before anything else."""
     found = [
         _planned(world, partition, workload)
-        for key in sorted(set(keys))
-        if (workload := world.workloads.get(key)) is not None and not _shown(world, workload)
+        for key in sorted(with_variants(world, set(keys)))
+        if (known := world.workloads.get(key)) is not None
+        and not _shown(world, workload := as_shown(world, known))
+        and has_its_parent(world, workload)
     ]
     return sorted(found, key=lambda one: (not one.run, one.workload))
 
@@ -220,6 +225,7 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
 
 def _application(world: DeviceState, partition: str, workload: Workload) -> Application:
     run = job_should_run(workload) and not workload.finished
+    acting = acting_for(world, workload)
     return Application(
         workload=workload.key,
         partition=partition,
@@ -230,7 +236,7 @@ def _application(world: DeviceState, partition: str, workload: Workload) -> Appl
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,
-        job=_job(world.settings, workload) if steers_job(world, workload) else "",
+        job=_job(world.settings, workload) if _steers_job(world, workload) else "",
         job_version=_job_version(world, workload),
         run=run,
         members=workload.spec.members,
@@ -238,10 +244,11 @@ def _application(world: DeviceState, partition: str, workload: Workload) -> Appl
         pod_pins=pins_by_pod(world, workload) if run and workload.spec.members else {},
         kind=_kind(world.settings, workload),
         api_version=workload.owner.api_version if workload.owner is not None else "",
-        injections=injections(world, workload) if run else (),
+        injections=injections(world, acting) if run else (),
         stopping=workload.evicted and workload.reserved,
         why=_why(workload),
         deactivated=0 if workload.spec.active else workload.deactivated_by,
+        activated=workload.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
         release=workload.released or bool(workload.discarded),
         discard=bool(workload.discarded),
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
@@ -250,6 +257,11 @@ def _application(world: DeviceState, partition: str, workload: Workload) -> Appl
         fresh=workload.applied == 0,
         waits=_waits(workload),
     )
+
+
+def _steers_job(world: DeviceState, workload: Workload) -> bool:
+    """A job that has variants is started and stopped on behalf of its own workload, whichever of them is admitted."""
+    return not workload.spec.variant_of and steers_job(world, workload)
 
 
 def _waits(workload: Workload) -> bool:

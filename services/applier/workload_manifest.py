@@ -14,6 +14,7 @@ from events.api.labels import (
     JOB_UID,
     POD_SETS,
     RESOURCE_IN_USE,
+    WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
     WORKLOAD_SLICE_NAME,
     WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
@@ -27,16 +28,23 @@ from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
 
 
-def workload_object(workload: Workload, templates: Mapping[str, JsonObject] | None = None) -> JsonObject:
-    """The Workload object of a job, as it is created; with the outlines of its pods where no template is known."""
+def workload_object(
+    workload: Workload, templates: Mapping[str, JsonObject] | None = None, parent: Owner | None = None
+) -> JsonObject:
+    """The Workload object of a job, as it is created; with the outlines of its pods where no template is known.
+
+    That of a variant is owned by its `parent`, the Workload of the job.
+    """
     owner = workload.owner
     meta: JsonObject = {"name": workload.name, "namespace": workload.namespace}
     annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
     if workload.spec.elastic:
         annotations |= _slice(workload)
+    if workload.spec.variant_of:
+        annotations[WORKLOAD_ALLOWED_RESOURCE_FLAVORS] = ",".join(workload.spec.allowed_flavors)
     if owner is not None:
         meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
-        meta["ownerReferences"] = _members(workload) or [_owner(owner)]
+        meta["ownerReferences"] = _members(workload) or [_owner(parent or owner)]
         meta["finalizers"] = [RESOURCE_IN_USE]
         annotations |= _about(workload, owner)
     if annotations:

@@ -6,6 +6,7 @@ import structlog
 
 from events.json_object import JsonObject, object_at
 from events.object_version import version_number
+from events.workload import Owner
 from services.applier.cluster_events import workload_event
 from services.applier.discarding import delete_job
 from services.applier.event_recorder import EventRecorder
@@ -234,7 +235,8 @@ class ApplicationWriter:
 
     async def _create(self, application: Application) -> JsonObject | None:
         """The object as it was made; None when it is there already."""
-        value = workload_object(application.of, await self._described(application))
+        parent = await self._parent_of(application)
+        value = workload_object(application.of, await self._described(application), parent)
         try:
             made = await self._writer.create(WORKLOADS, application.namespace, value)
             self._known.note(application.workload, made)
@@ -243,6 +245,15 @@ class ApplicationWriter:
             log.debug("there already", workload=application.workload)
             return None
         return made
+
+    async def _parent_of(self, application: Application) -> Owner | None:
+        """The Workload object that a variant belongs to. Raises `ObjectMissing` where that is gone."""
+        name = application.of.spec.variant_of.partition("/")[2]
+        if not name:
+            return None
+        found = await self._writer.get(WORKLOADS, application.namespace, name)
+        version = f"{WORKLOADS.group}/{WORKLOADS.version}"
+        return Owner(kind=WORKLOADS.kind, name=name, uid=found["metadata"]["uid"], api_version=version)
 
     async def _described(self, application: Application) -> dict[str, JsonObject]:
         """The templates of its pods; none where nobody describes them any more."""

@@ -3,18 +3,23 @@
 from events.catalogue import Decision
 from events.event import Millis
 from projections.workloads.lifecycle import Workload
+from projections.workloads.variants import has_variants
 from services.queue_manager.enqueue import decide_waiting
 from services.queue_manager.eviction import decide_holding
 from services.queue_manager.retention import decide_end
 from services.queue_manager.slices import decide_slices
 from services.queue_manager.state import QueueManagerState
+from services.queue_manager.variants import decide_variants
 
 
 def reconcile(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload, one at a time; nothing when all is as it should be."""
-    ended = decide_end(world.settings, workload, at)
-    if ended or workload.finished or workload.discarded:
+    ended = [] if workload.spec.variant_of else decide_end(world.settings, workload, at)
+    if ended:
         return ended
+    concerning_variants = decide_variants(world, workload, at)
+    if concerning_variants or workload.finished or workload.discarded or has_variants(world, workload):
+        return concerning_variants
     resized = decide_slices(world, workload, at)
     if resized:
         return resized

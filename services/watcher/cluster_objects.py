@@ -12,7 +12,9 @@ from events.api.kueue import (
     ApiCohort,
     ApiLocalQueue,
     ApiResourceFlavor,
+    ConcurrentAdmissionSpec,
     FairSharingSpec,
+    MigrationSpec,
     PastUsageStatus,
     PreemptionSpec,
     ResourceGroupSpec,
@@ -37,6 +39,7 @@ from events.quota import (
     CheckRule,
     ClusterQueueObserved,
     CohortObserved,
+    ConcurrentAdmission,
     DevicePolicy,
     FlavorObserved,
     FlavorPreference,
@@ -46,6 +49,7 @@ from events.quota import (
     LimitRangeItem,
     LimitRangeObserved,
     LocalQueueObserved,
+    MigrationMode,
     NamespaceObserved,
     PreemptionPolicy,
     PreemptionRules,
@@ -109,9 +113,20 @@ def cluster_queue(value: JsonMapping) -> Fact:
         undeclared=_annotated(meta, QUOTA_CHECK_STRATEGY, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
         max_concurrent=_annotated(meta, MAX_CONCURRENT_WORKLOADS, int, None),
         budget=_annotated(meta, BUDGET, budget, None, BUDGET_EXAMPLE),
+        concurrent=_concurrent(spec.concurrent_admission_policy),
         terminating=meta.deletion_timestamp is not None,
         held=is_held(meta),
     )
+
+
+def _concurrent(policy: ConcurrentAdmissionSpec | None) -> ConcurrentAdmission | None:
+    """How a queue lets in on several flavors at once; a policy that says nothing prefers better flavors."""
+    if policy is None:
+        return None
+    migration = policy.migration or MigrationSpec()
+    last = migration.constraints.last_acceptable_flavor_name if migration.constraints is not None else None
+    mode = MigrationMode(migration.mode or MigrationMode.TRY_PREFERRED_FLAVORS)
+    return ConcurrentAdmission(mode=mode, last_acceptable=last or "")
 
 
 def cohort(value: JsonMapping) -> Fact:

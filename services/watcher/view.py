@@ -50,8 +50,8 @@ from services.watcher.workload_object_diff import (
     as_found,
     companion_facts,
     decided_elsewhere,
-    first_slice,
     marks_of,
+    stands_for,
     terminating,
 )
 from services.watcher.workload_objects import belongs_to_job, workload_state
@@ -300,7 +300,7 @@ class View:
 
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
-        if key not in self.workloads and first_slice(value) in self.workloads:
+        if key not in self.workloads and stands_for(value) in self.workloads:
             reported_slice = self.slices.get(key)
             active, checks = (True, {}) if reported_slice is None else (reported_slice.active, reported_slice.checks)
             return [*terminating(value), *companion_facts(key, value, active=active, checks=checks)]

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from events.api.labels import DECISION, RESOURCE_IN_USE, WORKLOAD_SLICE_NAME
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
-from events.json_object import JsonMapping, object_at
+from events.json_object import JsonMapping, object_at, objects_at
 from events.object_version import version_number
 from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
@@ -55,10 +55,12 @@ def decided_elsewhere(workload: str, value: JsonMapping, reported: ReportedState
     return [WorkloadChanged(workload=workload, spec=replace(reported.spec, pod_sets=state.spec.pod_sets)), told]
 
 
-def first_slice(value: JsonMapping) -> str:
-    """The key of the first slice of the elastic job that an object belongs to; empty where it belongs to none."""
+def stands_for(value: JsonMapping) -> str:
+    """The workload of its job that a later slice or a variant stands beside; empty for any other object."""
     meta = object_at(value, "metadata")
     name = object_at(meta, "annotations").get(WORKLOAD_SLICE_NAME)
+    owners = (one.get("name") for one in objects_at(meta, "ownerReferences") if one.get("kind") == "Workload")
+    name = name or next(owners, None)
     return f"{meta.get('namespace', '')}/{name}" if name else ""
 
 

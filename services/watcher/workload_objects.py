@@ -87,6 +87,7 @@ def workload_state(value: JsonMapping) -> JobState:
             elastic=(meta.annotations or {}).get(ELASTIC_JOB) == "true",
             slice_name=_slice_name(meta),
             replaces=(meta.annotations or {}).get(WORKLOAD_SLICE_REPLACEMENT_FOR, ""),
+            variant_of=_parent(meta),
         ),
         started=True,
         finished=next(
@@ -109,6 +110,12 @@ def _boost(meta: ObjectMeta) -> int:
         return int((meta.annotations or {}).get(PRIORITY_BOOST, "0"))
     except ValueError:
         return 0
+
+
+def _parent(meta: ObjectMeta) -> str:
+    """The workload that the object is a variant of: the Workload that owns it; empty for any other."""
+    owner = _owner(meta)
+    return f"{meta.namespace}/{owner.name}" if owner is not None and owner.kind == "Workload" else ""
 
 
 def _slice_name(meta: ObjectMeta) -> str:

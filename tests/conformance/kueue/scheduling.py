@@ -170,6 +170,7 @@ SCHEDULING_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestAvailable": available,
     "TestSatisfiesPreemptionPolicy": satisfies,
     "TestSchedule": cycle,
+    "TestScheduleConcurrentAdmission": cycle,
     "TestScheduleForTAS": topology_cycle,
     "TestScheduleForTASCohorts": topology_cycle,
     "TestScheduleForTASPreemption": topology_cycle,

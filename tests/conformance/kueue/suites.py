@@ -29,11 +29,6 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
     **VALIDATION_SUITES,
 }
 
-NOT_DONE: dict[str, str] = {
-    "TestScheduleConcurrentAdmission": "variants of one workload for several flavors at once are not known",
-}
-"""Suites that are out of scope, and why."""
-
 
 def kueue_suite(path: Path, document: list[Case]) -> Suite:
     """The suite in one file."""
@@ -48,8 +43,6 @@ def kueue_suite(path: Path, document: list[Case]) -> Suite:
 
 def why_not(case: Case) -> str | None:
     """Why a case is out of scope, or None."""
-    if case["suite"] in NOT_DONE:
-        return NOT_DONE[case["suite"]]
     inputs = case.get("inputs") or {}
     if case["suite"] == "TestAssignment_TotalRequestsFor" and "Replacement" in case["name"]:
         return "the slice that is replaced was not recorded"

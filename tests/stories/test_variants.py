@@ -1,0 +1,333 @@
+"""Variants of a workload decided about without bus or cluster: each flavor is tried at once, and a job moves to a better one."""
+
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
+from events.catalogue import AnyEvent
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import (
+    AdmissionCheckObserved,
+    CheckRule,
+    ClusterQueueObserved,
+    ConcurrentAdmission,
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    MigrationMode,
+    NamespaceObserved,
+    PreemptionPolicy,
+    PreemptionRules,
+    Quota,
+    ResourceGroup,
+)
+from events.selector import LabelSelector
+from events.settings import SettingsObserved
+from events.variants import MigrationOrdered, PreemptionGateOpened, VariantDropped, VariantSubmitted, VariantSwitched
+from events.workload import (
+    CheckReported,
+    CheckState,
+    CheckStatus,
+    Owner,
+    PodsGone,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
+from ops.queries.explaining import explain, find_workload
+from projections.counters.queue_counters import QueueCounters
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from projections.workloads.lifecycle import ADMITTED, EVICTED, QUOTA_RESERVED, Workload
+from projections.workloads.variants import BETWEEN_GATES, acting_variant, as_shown, variant_key, variants_of
+from tests.stories.small_world import Story
+
+FLAVORS = ("reserved", "on-demand", "spot")
+TRY = ConcurrentAdmission()
+
+
+def queue(
+    policy: ConcurrentAdmission | None = TRY,
+    *,
+    flavors: tuple[str, ...] = FLAVORS,
+    nominal: int = 10,
+    checks: tuple[CheckRule, ...] = (),
+    within: PreemptionPolicy = PreemptionPolicy.NEVER,
+) -> ClusterQueueObserved:
+    quotas = tuple(FlavorQuotas(flavor=one, quotas=(Quota(resource="cpu", nominal=nominal),)) for one in flavors)
+    return ClusterQueueObserved(
+        name="cq",
+        namespaces=LabelSelector(),
+        groups=(ResourceGroup(resources=("cpu",), flavors=quotas),),
+        concurrent=policy,
+        checks=checks,
+        preemption=PreemptionRules(within_cluster_queue=within),
+    )
+
+
+def platform(found: ClusterQueueObserved) -> list[AnyEvent]:
+    return [
+        SettingsObserved(gates={"ConcurrentAdmission": True}),
+        NamespaceObserved(name="team"),
+        *(FlavorObserved(name=one) for one in FLAVORS),
+        AdmissionCheckObserved(name="nodes", controller="example.com/nodes"),
+        found,
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+    ]
+
+
+def job(name: str, *, cpu: int = 10, at: int = 0, **asked: object) -> WorkloadSubmitted:
+    shape = PodShape(containers=(ContainerShape(name="main", requests={"cpu": cpu}),))
+    spec = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=1, shape=shape),))
+    return WorkloadSubmitted(
+        workload=f"team/{name}",
+        uid=f"uid-{name}",
+        owner=Owner(kind="Job", name=name, uid=f"uid-{name}"),
+        created_at=at,
+        spec=replace(spec, **asked),
+    )
+
+
+def world_with(*jobs: WorkloadSubmitted, found: ClusterQueueObserved | None = None) -> Story:
+    told = Story().told(*platform(found or queue()), *jobs)
+    told.decided()
+    return told
+
+
+def of(told: Story, name: str, flavor: str) -> Workload:
+    return told.world.workloads[variant_key(f"team/{name}", flavor)]
+
+
+def runs_on(told: Story, name: str) -> str:
+    acting = acting_variant(told.world, f"team/{name}")
+    return "" if acting is None else acting.spec.allowed_flavors[0]
+
+
+def stopped(told: Story, name: str) -> PodsGone:
+    """What the watcher tells once the pods of a job that was evicted are gone: it knows the job alone."""
+    acting = acting_variant(told.world, f"team/{name}")
+    assert acting is not None and acting.evicted
+    return PodsGone(workload=f"team/{name}", decision=f"LOG_0/{acting.stopped_by}")
+
+
+def on_spot(policy: ConcurrentAdmission = TRY) -> Story:
+    """A job that runs on spot, because others had all the rest."""
+    told = world_with(job("first"), job("second", at=1), job("moves", at=2), found=queue(policy))
+    assert [runs_on(told, name) for name in ("first", "second", "moves")] == list(FLAVORS)
+    return told
+
+
+def test_a_workload_has_a_variant_for_each_flavor_and_runs_as_the_best_that_gets_in() -> None:
+    told = Story().told(*platform(queue()), job("a"))
+    said = told.decided()
+    made = [one for one in said if isinstance(one, VariantSubmitted)]
+    assert [one.flavor for one in made] == list(FLAVORS)
+    assert all(one.parent == "team/a" and one.spec.allowed_flavors == (one.flavor,) for one in made)
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [made[0].workload]
+    off = [(one.workload, one.active, one.message) for one in said if isinstance(one, VariantSwitched)]
+    why = f'being lower priority than admitted Variant "{made[0].workload}"'
+    assert off == [(one.workload, False, why) for one in made[1:]]
+    parent = told.world.workloads["team/a"]
+    assert not parent.line and not parent.reserved
+    shown = as_shown(told.world, parent)
+    condition = shown.condition(ADMITTED)
+    assert (
+        condition is not None and condition.message == f"The variant {made[0].workload.partition('/')[2]} is admitted"
+    )
+    assert shown.admission is not None and shown.admission.assignments[0].flavors == {"cpu": "reserved"}
+
+
+def test_without_the_gate_or_a_policy_it_waits_as_one() -> None:
+    for facts in (platform(queue(None)), [SettingsObserved(), *platform(queue())[1:]]):
+        told = Story().told(*facts, job("a"))
+        said = told.decided()
+        assert not any(isinstance(one, VariantSubmitted) for one in said)
+        assert told.world.workloads["team/a"].admitted
+
+
+def test_an_elastic_job_and_pods_without_a_job_wait_as_one() -> None:
+    pod = replace(job("p"), owner=Owner(kind="Pod", name="p", uid="uid-p", api_version="v1"))
+    told = Story().told(*platform(queue()), job("e", elastic=True), pod)
+    assert not any(isinstance(one, VariantSubmitted) for one in told.decided())
+
+
+def test_a_job_that_runs_moves_to_a_better_flavor_when_that_has_room() -> None:
+    told = on_spot()
+    said = told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    (move,) = [one for one in said if isinstance(one, MigrationOrdered)]
+    assert (move.workload, move.by) == (of(told, "moves", "spot").key, of(told, "moves", "on-demand").key)
+    evicted = of(told, "moves", "spot").condition(EVICTED)
+    assert evicted is not None and (evicted.reason, evicted.message) == (
+        "FlavorMigration",
+        "Evicted to accommodate a workload (UID: uid-moves) due to migration to more favorable resource flavor",
+    )
+    refused = [one for one in said if isinstance(one, AdmissionRefused) and one.workload == move.by][-1]
+    assert (refused.requeue, refused.reason) == (RequeueReason.PENDING_MIGRATION, "WaitingForPreemptedWorkloads")
+    assert refused.message.endswith(". Pending the migration of 1 workload(s)")
+    shown = as_shown(told.world, told.world.workloads["team/moves"]).condition(EVICTED)
+    assert shown is not None and (shown.reason, shown.message) == ("VariantEvicted", "Admitted variant was evicted")
+    said = told.told(stopped(told, "moves")).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [move.by]
+    assert runs_on(told, "moves") == "on-demand" and not of(told, "moves", "spot").spec.active
+    assert told.world.quota.usage_by_name(told.world.quota.queues["cq"]).get(("spot", "cpu"), 0) == 0
+
+
+def test_a_job_stays_where_it_got_in_first_where_the_policy_says_so() -> None:
+    told = on_spot(ConcurrentAdmission(mode=MigrationMode.RETAIN_FIRST_ADMISSION))
+    assert not any(of(told, "moves", one).spec.active for one in ("reserved", "on-demand"))
+    said = told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    assert not any(isinstance(one, MigrationOrdered) for one in said) and runs_on(told, "moves") == "spot"
+
+
+def test_a_job_moves_to_no_flavor_below_the_last_acceptable_one() -> None:
+    told = on_spot(ConcurrentAdmission(last_acceptable="reserved"))
+    said = told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    assert not any(isinstance(one, MigrationOrdered) for one in said)
+    said = told.told(WorkloadFinished(workload="team/first", reason="Succeeded")).decided()
+    assert [one.by for one in said if isinstance(one, MigrationOrdered)] == [of(told, "moves", "reserved").key]
+
+
+def test_a_job_runs_on_until_the_checks_of_the_better_flavor_are_ready() -> None:
+    told = on_spot()
+    told.told(queue(checks=(CheckRule(name="nodes", flavors=("on-demand",)),))).decided()
+    said = told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    better = of(told, "moves", "on-demand")
+    assert better.reserved and not any(isinstance(one, MigrationOrdered) for one in said)
+    assert runs_on(told, "moves") == "spot" and not of(told, "moves", "spot").evicted
+    ready = CheckReported(workload=better.key, check=CheckStatus(name="nodes", state=CheckState.READY))
+    said = told.told(ready).decided()
+    assert [one.by for one in said if isinstance(one, MigrationOrdered)] == [better.key]
+    assert not any(isinstance(one, WorkloadAdmitted) for one in said), "it is to run once at a time"
+    told.told(stopped(told, "moves")).decided()
+    assert runs_on(told, "moves") == "on-demand"
+
+
+def test_variants_may_preempt_one_after_the_other_the_one_of_the_best_flavor_first() -> None:
+    found = queue(flavors=("reserved", "on-demand"), within=PreemptionPolicy.LOWER_PRIORITY)
+    told = world_with(job("first"), job("second", at=1), found=found)
+    said = told.told(job("high", priority=9, at=2)).decided()
+    opened = [one.workload for one in said if isinstance(one, PreemptionGateOpened)]
+    asked = [one.workload for one in said if isinstance(one, PreemptionRequested)]
+    assert opened == asked == [of(told, "high", "reserved").key]
+    assert of(told, "high", "on-demand").is_true("BlockedOnPreemptionGates")
+    assert told.world.next_deadline() is not None
+    told.at += BETWEEN_GATES
+    told.world.advance(told.at)
+    said = told.decided()
+    assert [one.workload for one in said if isinstance(one, PreemptionGateOpened)] == [
+        of(told, "high", "on-demand").key
+    ]
+
+
+def test_workloads_that_ask_for_the_same_do_not_wait_for_each_others_variants() -> None:
+    told = on_spot(ConcurrentAdmission(last_acceptable="reserved"))
+    told.told(job("other", at=3)).decided()
+    said = told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [of(told, "other", "on-demand").key]
+
+
+def test_the_end_of_a_job_ends_all_of_its_variants_and_its_deletion_forgets_them() -> None:
+    told = world_with(job("a"))
+    told.told(WorkloadFinished(workload="team/a", reason="Succeeded", message="done"))
+    assert all(one.finished for one in told.world.workloads.values())
+    assert not told.decided() and not told.world.holders("cq")
+    told.told(WorkloadDeleted(workload="team/a"))
+    assert not told.world.workloads and not told.world.variants
+
+
+def test_a_job_that_is_set_inactive_stops_and_tries_all_flavors_again_when_it_is_set_active() -> None:
+    told = world_with(job("a"))
+    told.told(WorkloadSwitched(workload="team/a", active=False)).decided()
+    assert of(told, "a", "reserved").evicted
+    told.told(stopped(told, "a")).decided()
+    assert not told.world.holders("cq") and not any(one.spec.active for one in told.world.workloads.values())
+    said = told.told(WorkloadSwitched(workload="team/a", active=True)).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [of(told, "a", "reserved").key]
+
+
+def test_the_variant_of_a_flavor_that_the_queue_has_no_more_is_dropped_unless_the_job_runs_as_it() -> None:
+    told = on_spot()
+    said = told.told(queue(flavors=("reserved",))).decided()
+    dropped = {one.workload for one in said if isinstance(one, VariantDropped)}
+    assert of(told, "moves", "on-demand").key in dropped and of(told, "moves", "spot").key not in dropped
+    assert runs_on(told, "moves") == "spot"
+
+
+def test_a_workload_whose_queue_lets_in_as_one_waits_as_one_again() -> None:
+    told = world_with(job("first"), job("second", at=1), job("third", at=2), job("waits", at=3))
+    assert len(variants_of(told.world, "team/waits")) == len(FLAVORS)
+    said = told.told(queue(None)).decided()
+    assert {one.workload.partition("-variant")[0] for one in said if isinstance(one, VariantDropped)} >= {"team/waits"}
+    assert told.world.workloads["team/waits"].line == "cq"
+
+
+def test_the_time_that_a_job_may_run_is_used_up_by_all_of_its_variants_together() -> None:
+    told = world_with(job("first"), job("second", at=1), job("moves", at=2, max_execution=50_000))
+    told.at += 40_000
+    told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    told.told(stopped(told, "moves")).decided()
+    assert runs_on(told, "moves") == "on-demand"
+    told.at += 11_000
+    told.world.advance(told.at)
+    told.decided()
+    assert not told.world.workloads["team/moves"].spec.active
+    told.told(stopped(told, "moves")).decided()
+    assert not any(one.spec.active for one in variants_of(told.world, "team/moves"))
+
+
+def test_a_rejected_check_rules_out_one_flavor_and_the_last_one_the_whole_job() -> None:
+    found = queue(flavors=("reserved", "on-demand"), checks=(CheckRule(name="nodes"),))
+    told = world_with(job("a"), found=found)
+    for flavor in ("reserved", "on-demand"):
+        assert told.world.workloads["team/a"].spec.active
+        rejected = CheckStatus(name="nodes", state=CheckState.REJECTED)
+        told.told(CheckReported(workload=of(told, "a", flavor).key, check=rejected)).decided()
+        assert not of(told, "a", flavor).spec.active
+    assert not told.world.workloads["team/a"].spec.active
+
+
+def test_a_workload_that_waits_says_what_each_of_its_variants_waits_for() -> None:
+    told = world_with(job("first"), job("second", at=1), job("third", at=2), job("waits", at=3))
+    shown = as_shown(told.world, told.world.workloads["team/waits"]).condition(QUOTA_RESERVED)
+    assert shown is not None and shown.reason == "WaitingForQuota"
+    assert all(f"{one}: " in shown.message for one in FLAVORS)
+
+
+def test_a_saved_world_has_the_same_variants() -> None:
+    told = on_spot()
+    again = world_of(tables_of(told.world))
+    assert state_hash(again) == state_hash(told.world)
+    assert again.variants == told.world.variants
+
+
+def test_quota_is_reserved_for_variants_alone() -> None:
+    said = Story().told(*platform(queue()), job("a")).decided()
+    assert {one.workload for one in said if isinstance(one, QuotaReserved)} == {variant_key("team/a", "reserved")}
+
+
+def test_why_a_workload_waits_names_each_of_its_variants() -> None:
+    told = world_with(job("first"), job("second", at=1), job("third", at=2), job("waits", at=3))
+    found = find_workload(told.world, "job/team/waits")
+    assert found is not None and found.key == "team/waits"
+    why = explain(told.world, found, told.at)
+    assert why.state == "pending" and [one.partition(": workload ")[0] for one in why.waits_for] == list(FLAVORS)
+    running = explain(told.world, told.world.workloads["team/first"], told.at)
+    assert running.state == "admitted"
+
+
+def test_a_job_is_counted_once_whichever_variants_it_runs_as_and_those_that_never_ran_are_not() -> None:
+    counters = QueueCounters()
+    told = on_spot()
+    told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    told.told(stopped(told, "moves")).decided()
+    for fact in (job("first"), job("second"), job("moves")):
+        counters.fold(fact, 0)
+    for at, event in enumerate(told.decisions):
+        counters.fold(event, at)
+    counted = {key[0]: 0 for key in counters.counts}
+    for key, number in counters.counts.items():
+        counted[key[0]] += number
+    assert counted["kueue_admitted_workloads_total"] == counted["kueue_quota_reserved_workloads_total"] == 4
+    evicted = {key: number for key, number in counters.counts.items() if key[0] == "kueue_evicted_workloads_total"}
+    assert sum(evicted.values()) == 1 and "FlavorMigration" in next(iter(evicted))
