@@ -43,8 +43,15 @@ def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
 
 
 def needs_pins(workload: Workload, pod_set: str) -> bool:
-    """Whether the pods of the set have different cards, so that each has to be pinned to its own."""
+    """Whether the pods of the set have different cards now, or pods that come later may have, so that each is pinned to its own."""
     found = placements_of(workload, pod_set)
-    if workload.spec.elastic:
+    if workload.spec.elastic or _may_move(workload, pod_set):
         return bool(found)  # Pods that come later are made of the same template, and have others.
     return any(pins([one]) != pins(found[:1]) for one in found[1:])
+
+
+def _may_move(workload: Workload, pod_set: str) -> bool:
+    """Whether pods that are made anew may come to another host (docs/rules/topology.md#card-replacement)."""
+    if workload.admission is None or (workload.owner is not None and workload.owner.is_pod):
+        return False
+    return any(one.name == pod_set and one.topology is not None for one in workload.admission.assignments)

@@ -23,7 +23,7 @@ from projections.devices.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState
 from projections.topology.placed_pods import placed_pod_sets
 from projections.topology.state import TopologyState
-from projections.topology.ungating import node_selectors
+from projections.topology.ungating import PlacedPod, node_selectors
 from projections.workloads.lifecycle import Workload
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS
@@ -92,12 +92,18 @@ def _of_domains(world: TopologyState, workload: Workload) -> list[Opening]:
             namespace=workload.namespace,
             pod=pod.name,
             uid=pod.uid,
-            domain=found.get(pod.uid, {}) if pod.given or not one.own_cards else {},
+            domain=found.get(pod.uid, {}) if pod.given or not (one.own_cards and _waits(world, workload, pod)) else {},
         )
         for one in pod_sets
         for pod in one.pods
         if pod.topology.gated
     ]
+
+
+def _waits(world: DeviceState, workload: Workload, pod: PlacedPod) -> bool:
+    """Whether a pod waits for its cards; one of a job that was started under older rules may have them in its template."""
+    known = world.pods.get(f"{workload.namespace}/{pod.name}")
+    return known is not None and known.gated
 
 
 class PodGates:

@@ -5,7 +5,7 @@ import yaml
 from events.json_object import JsonObject
 from ops.sandbox.embedded_cluster.nodes import gpu_node
 from projections.devices.drift import all_findings
-from tests.stage.stage import PODS, Stage
+from tests.stage.stage import NODES, PODS, Stage
 from tests.stories.test_own_cards import INDEX, alive, cards_by_index, held, pinned, running, settled
 from tests.stories.test_ungating import HOSTNAME
 
@@ -127,3 +127,14 @@ async def test_a_pod_that_replaces_another_gets_its_host_and_its_cards(stage: St
     after = {one["metadata"]["name"]: (host(one), pinned(one)) for one in alive(stage, "ring")}
     assert sorted(after.values()) == sorted(before.values())
     assert all(held(one) == [pinned(one)] for one in alive(stage, "ring"))
+
+
+async def test_pods_that_share_a_card_get_another_one_where_their_host_is_gone(stage: Stage) -> None:
+    await racks(stage, cards=1)
+    stage.serve()
+    await stage.add(train("pair", 2, memory=10000, indexed=False))
+    await stage.until(lambda: running(stage, "pair", 2))
+    (before,) = {host(one) for one in alive(stage, "pair")}
+    await stage.client.delete(NODES, "", before)
+    await stage.until(lambda: running(stage, "pair", 2) and before not in {host(one) for one in alive(stage, "pair")})
+    assert all(held(one) == [pinned(one)] == [f"GPU-{host(one)}-0"] for one in alive(stage, "pair"))

@@ -7,7 +7,7 @@ from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.production.log.streams import PARTITION, ROLLED
-from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
+from ops.sandbox.embedded_cluster.fault_injection import NODES, remove_node, set_card_health, set_node_ready
 from ops.sandbox.simulate.fault_plan import Fault, Kind
 from ops.sandbox.simulate.lost_tails import lose_tails
 from ops.sandbox.simulate.operators import enter_at_last, skip_what_halts
@@ -19,6 +19,7 @@ from ops.sandbox.simulate.users import NAMESPACE
 
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
+_BROKEN = {"key": "broken", "value": "", "effect": "NoSchedule"}
 _STRAY = frozenset({Kind.POISON_MESSAGE, Kind.FORGED_MESSAGE})
 
 
@@ -133,8 +134,38 @@ def _change_queue(simulation: Simulation, name: str, change: Callable[[JsonObjec
 
 def _node(simulation: Simulation, fault: Fault) -> None:
     node = simulation.platform.nodes[fault.number % len(simulation.platform.nodes)]
-    set_node_ready(simulation.cluster.store, node, ready=False)
-    simulation.after(max(fault.lasts, 1000), lambda: set_node_ready(simulation.cluster.store, node, ready=True))
+    store = simulation.cluster.store
+    known = store.get(NODES, ("", node))
+    if known is None:
+        return
+    match fault.number // 8 % 3 if simulation.platform.nodes_go else 0:
+        case 0:
+            set_node_ready(store, node, ready=False)
+        case 1:
+            remove_node(store, node)
+        case _:
+            store.put(NODES, ("", node), {**known, "spec": {**known["spec"], "taints": [*_taints(known), _BROKEN]}})
+    simulation.after(max(fault.lasts, 1000), lambda: _bring_back(simulation, node))
+
+
+def _bring_back(simulation: Simulation, node: str) -> None:
+    """A node is made anew if it is gone, and nothing keeps pods off any more."""
+    store = simulation.cluster.store
+    known = store.get(NODES, ("", node))
+    if known is None:
+        simulation.create(NODES, next(one for one in simulation.platform.objects if _is_node(one, node)))
+        return
+    spec = {**known["spec"], "taints": [one for one in _taints(known) if one != _BROKEN]}
+    store.put(NODES, ("", node), {**known, "spec": spec})
+    set_node_ready(store, node, ready=True)
+
+
+def _taints(node: JsonObject) -> list[JsonObject]:
+    return node["spec"].get("taints") or []
+
+
+def _is_node(value: JsonObject, name: str) -> bool:
+    return value["kind"] == "Node" and value["metadata"]["name"] == name
 
 
 def _card(simulation: Simulation, fault: Fault) -> None:
@@ -142,10 +173,15 @@ def _card(simulation: Simulation, fault: Fault) -> None:
     if not cards:
         return
     node, card = cards[fault.number % len(cards)]
+    if simulation.cluster.store.get(NODES, ("", node)) is None:
+        return
     set_card_health(simulation.cluster.store, node, card, healthy=False)
-    simulation.after(
-        max(fault.lasts, 1000), lambda: set_card_health(simulation.cluster.store, node, card, healthy=True)
-    )
+    simulation.after(max(fault.lasts, 1000), lambda: _repair(simulation, node, card))
+
+
+def _repair(simulation: Simulation, node: str, card: str) -> None:
+    if simulation.cluster.store.get(NODES, ("", node)) is not None:
+        set_card_health(simulation.cluster.store, node, card, healthy=True)
 
 
 def _price(simulation: Simulation, fault: Fault) -> None:

@@ -90,6 +90,8 @@ _TOGETHER = tuple(kind for kind in ALL if kind not in _APART)
 _CLOSE, _SOON_MS = 0.5, 4000
 _EVERY = 7
 """In one of so many seeds streams roll."""
+_RACKS_EVERY = 4
+"""In one of so many seeds pods are placed by topology."""
 _LOST_EVERY = 5
 """In one of so many seeds the bus loses tails."""
 
@@ -118,12 +120,34 @@ def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fa
         found.append(fault)
     found += _rolls(seed, span, len(found))
     found += _lost_tails(seed, span, len(found))
+    found += _lost_hosts(seed, span, len(found))
     return sorted((one for one in found if one.kind in kinds), key=lambda one: (one.at, one.index))
 
 
 def rolls(seed: int) -> bool:
     """Whether streams roll in a seed, unless that is left out."""
     return seed % _EVERY == 0
+
+
+def has_racks(seed: int) -> bool:
+    """Whether pods are placed by topology in a seed."""
+    return seed % _RACKS_EVERY == 0
+
+
+def _lost_hosts(seed: int, span: Millis, index: int) -> list[Fault]:
+    """Where pods lie by topology more nodes are lost than elsewhere."""
+    chance = random.Random(f"{seed}/lost hosts")  # noqa: S311 - a world, not a secret
+    found = range(chance.choice((0, 1, 2, 4))) if has_racks(seed) else ()
+    return [
+        Fault(
+            index=index + number,
+            at=chance.randrange(1000, span),
+            kind=Kind.NODE,
+            number=chance.randrange(1 << 30),
+            lasts=chance.choice((500, 3000, 20_000, 120_000)),
+        )
+        for number in found
+    ]
 
 
 def _rolls(seed: int, span: Millis, index: int) -> list[Fault]:

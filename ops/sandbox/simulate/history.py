@@ -11,10 +11,11 @@ import msgspec
 from events.event import Millis
 from ops.sandbox.embedded_cluster.store import Change
 from ops.sandbox.simulate.fault_application import apply
-from ops.sandbox.simulate.fault_plan import Fault
+from ops.sandbox.simulate.fault_plan import Fault, has_racks
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
 from ops.sandbox.simulate.platform import platform_of
+from ops.sandbox.simulate.racks import racks_of
 from ops.sandbox.simulate.simulation import Simulation
 from ops.sandbox.simulate.virtual_loop import NothingHappens, VirtualLoop
 
@@ -69,7 +70,8 @@ def _end_all(loop: VirtualLoop) -> None:
 
 
 async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
-    simulation = Simulation(loop, platform_of(seed, span), seed)
+    platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
+    simulation = Simulation(loop, platform, seed)
     simulation.begin()
     for action in simulation.platform.actions:
         loop.call_at(action.at / 1000, simulation.do, action)

@@ -27,6 +27,7 @@ from services.watcher.watched_kinds import CLUSTER_KINDS
 
 Entries = dict[str, list[Entry]]
 _JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"
+_OVER = ("Succeeded", "Failed")
 _MOST_REPORTED = 5
 
 
@@ -54,7 +55,15 @@ def unsettled(store: Store) -> list[str]:
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
         if pod["metadata"].get("deletionTimestamp"):
             found.append(f"pod {namespace}/{name} never goes: it is being deleted")
+        elif _runs_alone(pod):
+            found.append(f"pod {namespace}/{name} never ends")
     return found
+
+
+def _runs_alone(pod: dict[str, Any]) -> bool:
+    """Whether it is on a node, nobody's, and not over."""
+    owned = pod["metadata"].get("ownerReferences")
+    return bool(look(pod, "spec.nodeName")) and not owned and look(pod, "status.phase") not in _OVER
 
 
 def _deactivated(store: Store) -> set[str]:
@@ -101,19 +110,21 @@ def _runs_unadmitted(aftermath: Aftermath, book: PartitionLaws) -> Iterator[str]
         if not (meta.get("labels") or {}).get(QUEUE_NAME) or job["spec"].get("suspend") or not was_on_hold:
             continue
         mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), PARTITION)
-        if not book.admitted_at(keys.get(meta["uid"], ""), mark):
+        about = (*keys.get(meta["uid"], ()), *book.slices.get(meta["uid"], ()))
+        if not any(book.admitted_at(key, mark) for key in about):
             yield f"job {meta['name']} was started under {PARTITION}/{mark}, at which its workload was not admitted"
 
 
-def _workloads_of_jobs(entries: Entries) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _workloads_of_jobs(entries: Entries) -> dict[str, list[str]]:
+    """By UID of a job its workloads: an elastic one has several, one after the other."""
+    found: dict[str, list[str]] = {}
     for entry in entries.get(FACTS, ()):
         try:
             fact = decode_sighting(entry.data).fact
         except NotOurs:
             continue
         if isinstance(fact, WorkloadSubmitted) and fact.owner is not None:
-            found[fact.owner.uid] = fact.workload
+            found.setdefault(fact.owner.uid, []).append(fact.workload)
     return found
 
 
@@ -122,6 +133,7 @@ def _held(decided: World, given: World) -> Iterator[str]:
     for name, node in sorted(decided.quota.queues.items()):
         for (flavor, resource), used in decided.quota.usage_by_name(node).items():
             yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
+    yield from _held_places(decided)
     for world, partition in ((decided, PARTITION), (given, DEVICE_PARTITION)):
         for key in sorted(world.cards.holdings):
             yield f"{partition}: cards are still held by {key}"
@@ -130,6 +142,14 @@ def _held(decided: World, given: World) -> Iterator[str]:
                 yield f"{partition}: card {uuid} is still taken: {use}"
     for preemptor in sorted(decided.requests):
         yield f"the request for room of {preemptor} is still open"
+
+
+def _held_places(decided: World) -> Iterator[str]:
+    for key in sorted(decided.domains.held()):
+        yield f"places are still held by {key}"
+    for node, usage in sorted(decided.node_usage.items()):
+        if any(usage.values()):
+            yield f"pods that no queue manages still count on node {node}: {usage}"
 
 
 def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
@@ -148,7 +168,7 @@ def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
         if f"{namespace}/{name}" not in world.workloads:
             yield f"workload {namespace}/{name} is in the cluster and not on the log"
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
-        if look(pod, "status.phase") not in ("Succeeded", "Failed"):
+        if look(pod, "status.phase") not in _OVER:
             yield f"pod {namespace}/{name} still runs"
     yield from _outdated(aftermath, world)
 

@@ -10,8 +10,10 @@ from events.catalogue import AnyEvent
 from events.device import DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused
-from events.workload import EvictionOrdered, QuotaReleased
+from events.slices import WorkloadSliceSubmitted
+from events.workload import EvictionOrdered, Owner, QuotaReleased
 from ops.queries.replay import fold_partition
+from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.devices.card_stakes import uses_of
 from projections.devices.use import IDLE, CardUse
 from projections.log_position import LogPosition
@@ -35,6 +37,8 @@ class PartitionLaws:
         self.broken: list[str] = []
         self.runs: dict[str, list[Run]] = {}
         """By workload, when it was admitted."""
+        self.slices: dict[str, list[str]] = {}
+        """By UID of an elastic job, its later slices."""
         self._world = world
         self._reserved: dict[str, int] = {}
         self._open: dict[str, dict[str, int]] = {}
@@ -61,10 +65,10 @@ class PartitionLaws:
             case QuotaReleased():
                 self._reserved.pop(event.workload, None)
                 self._stop(event.workload, position)
-            case PreemptionRefused():
-                self._open.pop(event.preemptor, None)
-            case AdmissionRefused():
-                self._open.pop(event.workload, None)
+            case PreemptionRefused(preemptor=key) | AdmissionRefused(workload=key):
+                self._open.pop(key, None)
+            case WorkloadSliceSubmitted(owner=Owner(uid=uid)):
+                self.slices.setdefault(uid, []).append(event.workload)
             case _:
                 pass
 
@@ -171,10 +175,15 @@ def hold_partition(
     start = PartitionFold(partition)
     book = PartitionLaws(start.world)
     card_book = CardLaws(start.world)
-    fold, replayed = fold_partition(
-        partition, entries, verify=True, start=start, listener=card_book.hear if cards else book.hear
-    )
-    broken = [*book.broken, *card_book.broken]
+    places = PlaceLaws(start.world)
+    own = card_book.hear if cards else book.hear
+
+    def hear(event: AnyEvent, position: LogPosition) -> None:
+        own(event, position)
+        places.hear(event, position)
+
+    fold, replayed = fold_partition(partition, entries, verify=True, start=start, listener=hear)
+    broken = [*book.broken, *card_book.broken, *places.broken]
     broken += [
         f"{partition}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences
     ]

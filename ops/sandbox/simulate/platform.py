@@ -1,6 +1,7 @@
 """What a seed makes of a platform: queues, flavors, nodes and cards, and what its users do; all of it data."""
 
 import random
+from functools import partial
 
 import msgspec
 
@@ -10,7 +11,7 @@ from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.log.memory import IDS_KNOWN_FOR
 from ops.sandbox.embedded_cluster.nodes import gpu_node, plain_node
 from ops.sandbox.simulate.fault_plan import rolls
-from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of
+from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of, job_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 CARD_MIB = 32768
@@ -33,6 +34,8 @@ class Platform(msgspec.Struct, kw_only=True):
     """So long the bus knows a message's id."""
     snapshots_every: int
     """After so many commits a saved world is shared."""
+    nodes_go: bool = False
+    """Nodes that are lost may also be deleted or tainted, and not only fall silent."""
 
 
 ALL = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
@@ -48,7 +51,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
     """The platform of a seed, whose users are at work for so long."""
     chance = random.Random(f"{seed}/platform")  # noqa: S311 - a world, not a secret
     with_cards = chance.random() < 0.7  # noqa: PLR2004
-    objects: list[JsonObject] = [_class(name, value) for name, value in CLASSES.items()]
+    objects: list[JsonObject] = [priority_class(name, value) for name, value in CLASSES.items()]
     nodes, cards = _nodes(chance, objects) if with_cards else _plain_nodes(chance, objects)
     checked = chance.random() < 0.2  # noqa: PLR2004
     if checked:
@@ -63,7 +66,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
     return Platform(
         objects=objects,
         settings=settings,
-        actions=actions_of(chance, queues, span, most, with_cards=with_cards),
+        actions=actions_of(chance, queues, span, most, make=partial(job_of, chance, with_cards=with_cards)),
         queues=queues,
         cards=cards,
         nodes=nodes,
@@ -99,10 +102,12 @@ def _queues(
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
     flavors = ["one", "two"] if chance.random() < 0.3 else ["one"]  # noqa: PLR2004
     for flavor in flavors:
-        objects.append(_object("ResourceFlavor", flavor, {"nodeLabels": {"zone": "a"}, "tolerations": tolerations}))
+        objects.append(
+            kueue_object("ResourceFlavor", flavor, {"nodeLabels": {"zone": "a"}, "tolerations": tolerations})
+        )
     nested = chance.random() < 0.3  # noqa: PLR2004
     if nested:
-        objects.append(_object("Cohort", "team", {"parentName": "root"}))
+        objects.append(kueue_object("Cohort", "team", {"parentName": "root"}))
     queues, most = [f"q{number}" for number in range(chance.choice((1, 2, 2, 3)))], dict[str, int]()
     for name in queues:
         most[name] = units = chance.choice((1, 2, 2, 3))
@@ -111,7 +116,7 @@ def _queues(
         spec: JsonObject = {
             "namespaceSelector": {},
             "queueingStrategy": chance.choice(("BestEffortFIFO", "BestEffortFIFO", "StrictFIFO")),
-            "preemption": _preemption(chance, alone=not cohort),
+            "preemption": preemption_of(chance, alone=not cohort),
             "resourceGroups": [_group(flavors, units, limit if cohort else None, with_cards=with_cards)],
         }
         if cohort:
@@ -119,12 +124,13 @@ def _queues(
             spec["fairSharing"] = {"weight": chance.choice(("1", "1", "2"))}
         if checked and chance.random() < 0.5:  # noqa: PLR2004
             spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": CHECK}]}
-        objects.append(_object("ClusterQueue", name, spec))
-        objects.append(_object("LocalQueue", name, {"clusterQueue": name}, NAMESPACE))
+        objects.append(kueue_object("ClusterQueue", name, spec))
+        objects.append(kueue_object("LocalQueue", name, {"clusterQueue": name}, NAMESPACE))
     return queues, most
 
 
-def _preemption(chance: random.Random, *, alone: bool) -> JsonObject:
+def preemption_of(chance: random.Random, *, alone: bool) -> JsonObject:
+    """Whom a queue preempts, by chance."""
     found: JsonObject = {
         "withinClusterQueue": chance.choice(("Never", "LowerPriority", "LowerOrNewerEqualPriority")),
         "reclaimWithinCohort": "Never" if alone else chance.choice(("Never", "LowerPriority", "Any")),
@@ -151,15 +157,17 @@ def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: boo
 
 def _check() -> JsonObject:
     return {
-        **_object("AdmissionCheck", CHECK, {"controllerName": CHECK_CONTROLLER}),
+        **kueue_object("AdmissionCheck", CHECK, {"controllerName": CHECK_CONTROLLER}),
         "status": {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": ""}]},
     }
 
 
-def _class(name: str, value: int) -> JsonObject:
+def priority_class(name: str, value: int) -> JsonObject:
+    """A WorkloadPriorityClass."""
     return {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def _object(kind: str, name: str, spec: JsonObject, namespace: str = "") -> JsonObject:
+def kueue_object(kind: str, name: str, spec: JsonObject, namespace: str = "") -> JsonObject:
+    """An object of Kueue's."""
     meta = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec}

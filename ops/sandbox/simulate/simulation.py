@@ -230,9 +230,11 @@ class Simulation:
         try:
             match action.verb:
                 case "create":
-                    self.create("jobs", action.object)
+                    self.create("pods" if action.object["kind"] == "Pod" else "jobs", action.object)
                 case "delete":
                     self.remove("jobs", {"metadata": {"name": action.job, "namespace": NAMESPACE}})
+                case "scale":
+                    self._scale(action)
                 case _:
                     self._relabel(action)
         except ApiFailure:
@@ -248,6 +250,13 @@ class Simulation:
         job = self.cluster.store.get("jobs.batch", (NAMESPACE, action.job))
         if job is not None and job["spec"].get("suspend"):
             self.change("jobs", NAMESPACE, action.job, change)
+
+    def _scale(self, action: UserAction) -> None:
+        size = int(action.value)
+        if self.cluster.store.get("jobs.batch", (NAMESPACE, action.job)) is not None:
+            self.change(
+                "jobs", NAMESPACE, action.job, lambda job: {**job, "spec": {**job["spec"], "parallelism": size}}
+            )
 
     def create(self, plural: str, value: JsonObject) -> None:
         """Create an object. Raises `ApiFailure`."""

@@ -1,6 +1,7 @@
 """What the users of a simulated platform do: jobs that they create, delete, move and rank otherwise; all of it data."""
 
 import random
+from collections.abc import Callable
 
 import msgspec
 
@@ -13,10 +14,12 @@ GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores
 CLASSES = {"low": 0, "middle": 10, "high": 100}
 _STORM_MS = 1500
 """Jobs of a storm come within this time."""
+JobMaker = Callable[[str, str, int, tuple[str, ...]], JsonObject]
+"""Makes a job of a name, in a queue, with so many pods, of one of these priority classes."""
 
 
 class UserAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user does at a time: create or delete a job, or change its queue or its priority."""
+    """What a user does at a time: create or delete a job, or change its queue, its priority or its size."""
 
     at: Millis
     verb: str
@@ -26,10 +29,10 @@ class UserAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def actions_of(
-    chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], *, with_cards: bool
+    chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], *, make: JobMaker
 ) -> list[UserAction]:
     """All that users do in a span, in the order of its time; `most` says how many pods a job of a queue may have."""
-    users = _Users(chance, queues, span, most, with_cards=with_cards)
+    users = _Users(chance, queues, span, most, make)
     for _ in range(chance.randrange(4, 10)):
         users.come(chance.randrange(span * 2 // 3), ("low", "low", "middle", "high"))
     if chance.random() < 0.4:  # noqa: PLR2004
@@ -39,11 +42,11 @@ def actions_of(
 
 class _Users:
     def __init__(
-        self, chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], *, with_cards: bool
+        self, chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], make: JobMaker
     ) -> None:
         self.actions: list[UserAction] = []
         self._chance, self._queues, self._span, self._most = chance, queues, span, most
-        self._with_cards = with_cards
+        self._make = make
         self._count = 0
 
     def storm(self, at: Millis) -> None:
@@ -57,7 +60,7 @@ class _Users:
         """A job comes, and perhaps its user thinks better of it."""
         chance, name, queue = self._chance, f"j{self._count}", self._chance.choice(self._queues)
         self._count += 1
-        job = _job(chance, name, queue, chance.randint(1, self._most[queue]), classes, with_cards=self._with_cards)
+        job = self._make(name, queue, chance.randint(1, self._most[queue]), classes)
         self._do(at, "create", name, object=job)
         later = at + chance.randrange(1, self._span // 3)
         roll = chance.random()
@@ -84,9 +87,10 @@ class _Users:
         self.actions.append(UserAction(at=at, verb=verb, job=name, value=value, object=object or {}))
 
 
-def _job(
+def job_of(
     chance: random.Random, name: str, queue: str, pods: int, classes: tuple[str, ...], *, with_cards: bool
 ) -> JsonObject:
+    """A job of this name, in this queue, with so many pods, of one of these priority classes; all else by chance."""
     asked = (
         {GPU: "1", MEMORY: str(chance.choice((4000, 8000, 16000))), CORES: str(chance.choice((10, 25, 50)))}
         if with_cards

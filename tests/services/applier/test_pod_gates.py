@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from events.api.labels import CARDS_GATE, POD_SET, PODSET_UNCONSTRAINED_TOPOLOGY, TOPOLOGY_GATE, WORKLOAD
 from events.card import CardShare
 from events.control import ObjectRemoved
-from events.device import DevicesReserved, PodCardsAssigned, PodObserved, PodPlacement
+from events.device import DevicesReserved, NodeObserved, PodCardsAssigned, PodObserved, PodPlacement
 from events.json_object import JsonObject
 from events.topology import TopologyAssignment, TopologyDomain, TopologyPlacement, TopologyRequest
 from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted
@@ -152,6 +152,7 @@ async def test_a_pod_that_waits_at_both_gates_is_let_through_both_in_one_write()
     assert admission is not None
     placement = PodPlacement(pod_set="main", index=0, node="x", containers=((CARD,),))
     room.tell(
+        NodeObserved(name="x", labels={HOSTNAME: "x"}),
         DevicesReserved(workload=KEY, reservation=admission.reservation, placements=(placement,)),
         PodCardsAssigned(
             workload=KEY,
