@@ -47,18 +47,26 @@ def is_another(job: JsonObject, application: Application) -> bool:
 
 
 def _stop(kind: JobKind, job: JsonObject, application: Application, mark: str) -> JobWrite | None:
-    """Suspend the job and mark it with the decision, so that the end of its pods can be matched; then restore its template."""
+    """Suspend the job and mark it with the decision, so that the end of its pods can be matched; then restore its template.
+
+    The template of a Job is restored when none of its pods is active any more: before that the API server refuses it (1.36).
+    """
     meta = job["metadata"]
     if application.stopping and mark != application.decision:
         head = {"resourceVersion": meta["resourceVersion"], "annotations": {DECISION: application.decision}}
         return JobWrite(patch={"metadata": head})
-    if not mark or not holds_injection(kind, job):
+    if not mark or not holds_injection(kind, job) or waits_to_be_restored(kind, job):
         return None
     wanted = restored(kind, job, application.originals)
     if wanted == job:
         return None
     reset = _unstarted(kind, job, wanted)
     return reset or JobWrite(patch=_patch(job, wanted), optional=True)
+
+
+def waits_to_be_restored(kind: JobKind, job: JsonObject) -> bool:
+    """Whether what was injected into a suspended Job has to stay in it until its pods are gone."""
+    return kind.group == "batch" and holds_injection(kind, job) and bool(object_at(job, "status").get("active"))
 
 
 def _unstarted(kind: JobKind, job: JsonObject, wanted: JsonObject) -> JobWrite | None:

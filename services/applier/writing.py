@@ -21,6 +21,7 @@ from services.applier.patches import (
     owners_patch,
     spec_differs,
     spec_patch,
+    waits_to_be_restored,
     with_checks,
 )
 from services.applier.plan import Application
@@ -207,7 +208,8 @@ class ApplicationWriter:
             write = job_write(job, application)
         except FieldBroken as broken:
             raise ObjectInvalid(str(broken)) from broken
-        if write is None and application.kind is not None and is_suspended(application.kind, job):
+        kind = application.kind
+        if write is None and kind is not None and is_suspended(kind, job) and not waits_to_be_restored(kind, job):
             self._jobs.note_still(application, job)
         return write
 

@@ -49,7 +49,7 @@ def _job(before: dict[str, Any], after: dict[str, Any]) -> None:
     if old["template"] == new["template"]:
         return
     status = before.get("status") or {}
-    waiting = old.get("suspend") and not status.get("startTime")
+    waiting = old.get("suspend") and not status.get("startTime") and not status.get("active")
     if not waiting or _fixed(old["template"]) != _fixed(new["template"]):
         raise invalid(
             "Job",
@@ -57,7 +57,7 @@ def _job(before: dict[str, Any], after: dict[str, Any]) -> None:
             [
                 (
                     "spec.template",
-                    "field is immutable, but for scheduling directives of a suspended job that has not started",
+                    "field is immutable, but for scheduling directives of a suspended job that has not started and has no active pods",
                 )
             ],
         )

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from events.api.labels import DECISION, WORKLOAD
+from events.pod_set import PodSet
 from events.workload import Owner, WorkloadSpec
 from projections.workloads.lifecycle import Workload
 from services.applier.patches import is_another, job_write
@@ -37,6 +41,23 @@ def test_a_job_that_has_ended_is_left_alone_whatever_was_decided() -> None:
     for suspend in (True, False):
         for run in (True, False):
             assert job_write(job(suspend=suspend, status=ENDED), application(run=run)) is None
+
+
+def test_a_template_is_put_back_when_no_pod_of_the_job_is_active_any_more() -> None:
+    """Before that the API server refuses it, whether the job has a start time or not (1.36)."""
+    found = job(suspend=True, status={"startTime": "2026-01-01T00:00:00Z", "active": 2})
+    found["metadata"]["annotations"] = {DECISION: "LOG_0/7"}
+    found["spec"]["template"] = {"metadata": {"annotations": {WORKLOAD: "w"}}, "spec": {"nodeSelector": {"pool": "a"}}}
+    stopped = application(run=False)
+    spec = replace(stopped.of.spec, pod_sets=(PodSet(name="main", count=1),))
+    stopped = replace(stopped, of=replace(stopped.of, spec=spec))
+    assert job_write(found, stopped) is None
+    found["status"]["active"] = 0
+    reset = job_write(found, stopped)
+    assert reset is not None and reset.patch["status"] == {"startTime": None}
+    found["status"] = {}
+    write = job_write(found, stopped)
+    assert write is not None and write.patch["spec"]["template"]["spec"] == {"nodeSelector": None}
 
 
 def test_a_job_that_came_later_under_the_same_name_is_another_one() -> None:
