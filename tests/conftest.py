@@ -22,6 +22,10 @@ ABSENT = (
     f"no real API server: set {ASSETS} to a folder with kube-apiserver and etcd, "
     f"or {KUBECONFIG} to a kubeconfig of a cluster that tests may use"
 )
+BARE = (
+    f"the test plays nodes, Jobs and pods itself: set {ASSETS} to a folder with kube-apiserver and etcd, and without "
+    "kube-controller-manager and kube-scheduler"
+)
 PLAYED = (
     f"the test plays the kubelets, and those of the cluster that {KUBECONFIG} names would too: set {ASSETS} instead"
 )
@@ -108,7 +112,14 @@ def cluster_with(request: pytest.FixtureRequest, tmp_path: Path, clock: ScaledCl
     installation: Installation = request.getfixturevalue("installation")
     if installation.server is None and request.node.get_closest_marker("any_cluster") is None:
         pytest.skip(PLAYED)
+    if request.node.get_closest_marker("bare_server") is not None and _has_controllers(installation):
+        pytest.skip(BARE)
     return partial(Real, installation, clock)
+
+
+def _has_controllers(installation: Installation) -> bool:
+    server = installation.server
+    return server is None or server.has("kube-controller-manager") or server.has("kube-scheduler")
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """Elastic jobs on a cluster: their size is changed while they run, and pods that run go on undisturbed."""
 
+import pytest
+
 from events.api.labels import ELASTIC_JOB, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.json_object import JsonObject
 from projections.devices.drift import all_findings
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 from tests.stories.test_own_cards import alive, held, many_cards, pinned, settled, wide
+
+pytestmark = pytest.mark.bare_server
 
 JOBS = Resource(plural="jobs", group="batch", kind="Job")
 GATE = {"name": ELASTIC_JOB}

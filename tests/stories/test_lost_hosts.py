@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from events.json_object import JsonObject
 from tests.stage.stage import NODES, Stage
 from tests.stories.test_own_cards import alive, running
 from tests.stories.test_ungating import HOSTNAME, placed, racks
+
+pytestmark = pytest.mark.bare_server
 
 
 def hosts(stage: Stage, job: str) -> list[str]:

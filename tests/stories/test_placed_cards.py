@@ -1,5 +1,6 @@
 """A job that wants one rack and cards: quota, hosts and cards come out of one decision, and each pod gets the cards of its host."""
 
+import pytest
 import yaml
 
 from events.json_object import JsonObject
@@ -8,6 +9,8 @@ from projections.devices.drift import all_findings
 from tests.stage.stage import NODES, PODS, Stage
 from tests.stories.test_own_cards import INDEX, alive, cards_by_index, held, pinned, running, settled
 from tests.stories.test_ungating import HOSTNAME
+
+pytestmark = pytest.mark.bare_server
 
 RACKS = {"h1": "r1", "h2": "r1", "h3": "r2", "h4": "r2"}
 QUEUES = """
