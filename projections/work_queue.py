@@ -45,19 +45,28 @@ class WorkQueue:
             pile.keys.remove(key)
             self._trail.note(partial(pile.add, key))
 
-    def take(self, reader: str, *, gone: bool = False) -> Iterator[str]:
-        """What the reader has not looked at since something happened to it, by key; each is taken as it is yielded.
-
-        With `gone`, as it says when it comes for the first time, so is what is there no more.
-        """
+    def take(self, reader: str) -> Iterator[str]:
+        """What the reader has not looked at since something happened to it, by key; each is taken as it is yielded."""
         pile = self._readers.get(reader)
         if pile is None:
-            pile = self._readers[reader] = _Pile(gone=gone)
+            pile = self._readers[reader] = _Pile(gone=False)
             for key in self._all:
                 pile.add(key)
         while (key := pile.first()) is not None:
             self._trail.note(partial(pile.add, key))
             yield key
+
+    def take_all(self, reader: str) -> Iterable[str]:
+        """What `take` would yield and what is gone since, in no order, at once: for a reader of its own that keeps what it has read."""
+        pile = self._readers.get(reader)
+        if pile is None:
+            self._readers[reader] = pile = _Pile(gone=True)
+            found = set(self._all)
+        else:
+            found = pile.clear()
+        if found:
+            self._trail.note(partial(pile.add_all, found))
+        return found
 
 
 class _Pile:
@@ -82,3 +91,12 @@ class _Pile:
                 self.keys.remove(key)
                 return key
         return None
+
+    def add_all(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.add(key)
+
+    def clear(self) -> set[str]:
+        found, self.keys = self.keys, set[str]()
+        self._heap.clear()
+        return found

@@ -8,12 +8,13 @@ import typer
 
 from ops.cli.bill_form import BillForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.object_names import names_of, namespaces
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
 Since = Annotated[str, typer.Option("--from", help="2026-11, 2026-11-01, 2026-11-01T12:00:00Z (UTC), or +90s.")]
 Until = Annotated[str, typer.Option("--to", help="The same; the end itself is not part of the period.")]
-Tenant = Annotated[str, typer.Option(help="Only this namespace.")]
+Tenant = Annotated[str, typer.Option(help="Only this namespace.", autocompletion=namespaces)]
 Author = Annotated[str, typer.Option(help="Who enters it; the name of the user by default.")]
 
 Witness = Annotated[
@@ -71,7 +72,9 @@ def entries(
     since: Since = "",
     until: Until = "",
     tenant: Tenant = "",
-    workload: Annotated[str, typer.Option(help="Only this workload or job, as namespace/name.")] = "",
+    workload: Annotated[
+        str, typer.Option(help="Only this workload or job, as namespace/name.", autocompletion=names_of("workload"))
+    ] = "",
     output: Output = Form.TEXT,
 ) -> None:
     """The lines of the ledger, each with its id and its places on the log.

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.object_names import names_of
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
@@ -22,7 +23,7 @@ def devices(
     nats: Bus = "",
     archive: Archive = "",
     at: At = "",
-    node: Annotated[str, typer.Option(help="Only the cards of this node.")] = "",
+    node: Annotated[str, typer.Option(help="Only the cards of this node.", autocompletion=names_of("node"))] = "",
     model: Annotated[str, typer.Option(help="Only models whose name holds this.")] = "",
     output: Output = Form.TEXT,
 ) -> None:

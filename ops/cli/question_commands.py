@@ -8,6 +8,7 @@ import typer
 
 from ops.cli.log_form import LogForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.object_names import names_of, namespaces, objects
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
@@ -81,7 +82,10 @@ def replay(
 
 def history(
     name: Annotated[
-        str, typer.Argument(help="kind/name: job/ns/name, workload/ns/name, clusterqueue/name, node/name …")
+        str,
+        typer.Argument(
+            help="kind/name: job/ns/name, workload/ns/name, clusterqueue/name, node/name …", autocompletion=objects()
+        ),
     ],
     data: Data = None,
     nats: Bus = "",
@@ -105,7 +109,13 @@ def history(
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="job/ns/name, workload/ns/name or clusterqueue/name.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="job/ns/name, workload/ns/name or clusterqueue/name.",
+            autocompletion=objects("job", "workload", "clusterqueue"),
+        ),
+    ],
     data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
@@ -139,8 +149,12 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Print it once; so it does into a pipe, too.")] = False,
     sort: Annotated[Sort, typer.Option(help="Which workloads come first.")] = Sort.QUEUE,
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
-    queue: Annotated[str, typer.Option("-q", "--queue", help="Only of this cluster queue.")] = "",
-    namespace: Annotated[str, typer.Option("-n", "--namespace", help="Only of this namespace.")] = "",
+    queue: Annotated[
+        str, typer.Option("-q", "--queue", help="Only of this cluster queue.", autocompletion=names_of("clusterqueue"))
+    ] = "",
+    namespace: Annotated[
+        str, typer.Option("-n", "--namespace", help="Only of this namespace.", autocompletion=namespaces)
+    ] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
     output: Output = Form.TEXT,
 ) -> None:
@@ -181,15 +195,20 @@ def whatif(
         typer.Option(
             "--set",
             help="KIND/NAME:PATH=VALUE, a field of its manifest; list items by name. Of a workload or job: spec.priority.",
+            autocompletion=objects(),
         ),
     ] = None,
     file: Annotated[
         list[Path] | None, typer.Option("-f", "--file", help="Manifests to apply, or jobs to submit.")
     ] = None,
     remove: Annotated[
-        list[str] | None, typer.Option(help="KIND/NAME of an object that is not there, or card/UUID.")
+        list[str] | None,
+        typer.Option(help="KIND/NAME of an object that is not there, or card/UUID.", autocompletion=objects()),
     ] = None,
-    more: Annotated[list[str] | None, typer.Option(help="node/NAME=COUNT: so many more nodes with its cards.")] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option(help="node/NAME=COUNT: so many more nodes with its cards.", autocompletion=objects("node")),
+    ] = None,
     rules: Annotated[list[str] | None, typer.Option(help="FIELD=VALUE of the settings.")] = None,
     submit: Annotated[
         bool, typer.Option("--submit", help="When would the jobs in -f run, where, at whose cost?")
@@ -233,7 +252,10 @@ def log_show(
     subject: Annotated[str, typer.Option(help="A pattern, e.g. 'kuelog.log.0.admitter'.")] = "",
     type_: Annotated[list[str] | None, typer.Option("--type", help="A type of event, e.g. 'Preemption*'.")] = None,
     object_: Annotated[
-        str, typer.Option("--object", help="kind/name, e.g. clusterqueue/research or 'job/team/*'.")
+        str,
+        typer.Option(
+            "--object", help="kind/name, e.g. clusterqueue/research or 'job/team/*'.", autocompletion=objects()
+        ),
     ] = "",
     since: Annotated[str, typer.Option(help="Not before this time.")] = "",
     until: Until = "",

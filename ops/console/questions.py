@@ -27,7 +27,7 @@ from projections.world import World
 
 Query = Mapping[str, str]
 """The parameters of an address."""
-MOST_BANDS = 5000
+MOST_BANDS = 10_000
 """Stretches of time of a Gantt chart at most: the latest ones."""
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
@@ -26,6 +26,7 @@ from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
 from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
+from ops.console.topology_view import stands_of
 from ops.console.whatif import WhatIfs
 from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
@@ -36,6 +37,7 @@ from ops.production.wiring import stopped
 from ops.queries.answers import explained, life_of
 from ops.queries.explaining import stops
 from ops.queries.point import Point
+from projections.world import World
 from services.runtime.log_port import Bus
 
 PORT = 8083
@@ -103,6 +105,9 @@ class ConsoleApp:
     async def _ready(self, request: web.Request) -> web.Response:
         del request
         ready = self._live.ready
+        if ready:
+            # The first list is made of all workloads: better before anybody looks.
+            self._live.listed()
         return web.Response(text="ok" if ready else "the log is not folded yet", status=200 if ready else _NOT_READY)
 
     async def _page(self, request: web.Request) -> web.Response:
@@ -147,6 +152,7 @@ class ConsoleApp:
                 lambda then: {
                     "explanation": explained(then.world(), then.point, wanted, rights.reads),
                     "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
+                    "stands": _stands(then.world(), key, rights),
                 },
             )
         # What it waits for is asked of the world that is folded; what lies behind it only the log knows.
@@ -158,7 +164,11 @@ class ConsoleApp:
             },
         )
         now = explained(self._live.world(), Point(entries={}, at=self._live.at()), wanted, rights.reads)
-        answer = {"explanation": {**now, "stops": before["stops"]}, "history": before["history"]}
+        answer = {
+            "explanation": {**now, "stops": before["stops"]},
+            "history": before["history"],
+            "stands": _stands(self._live.world(), key, rights),
+        }
         return self._answer_now(answer, self._live.at(), self._live.positions())
 
     async def _answer(self, request: web.Request, rights: Rights, question: Callable[[Recorded], JsonObject]) -> Answer:
@@ -236,6 +246,11 @@ async def console_served(
         recordings.close()
         for one in following:
             await stopped(one)
+
+
+def _stands(world: World, key: str, rights: Rights) -> Sequence[JsonObject]:
+    """Where a workload stands, for who may read what is of the whole cluster: hosts and racks are."""
+    return msgspec.to_builtins(stands_of(world, key)) if rights.queues else []
 
 
 def _cached(found: Recorded, text: str, log: str, *, reviewed: bool) -> str:

@@ -72,6 +72,26 @@ def flavor_domains(world: World, cards: Sequence[CardView]) -> list[FlavorDomain
     ]
 
 
+class Stand(msgspec.Struct, frozen=True, kw_only=True):
+    """A domain of the lowest level in which pods of a workload stand."""
+
+    flavor: str
+    values: tuple[str, ...]
+    pods: int
+
+
+def stands_of(world: World, workload: str) -> list[Stand]:
+    """Where a workload stands that was placed by topology, by flavor and domain."""
+    pods: dict[tuple[str, tuple[str, ...]], int] = {}
+    for one in world.domains.held().get(workload, ()):
+        found = world.domains.room(one.flavor)
+        for domain in one.assignment.domains:
+            leaf = found.room.tree.leaf_at(domain.values) if found is not None else None
+            values = domain.values if found is None or leaf is None else found.room.tree.values[-1][leaf]
+            pods[one.flavor, values] = pods.get((one.flavor, values), 0) + domain.count
+    return [Stand(flavor=flavor, values=values, pods=count) for (flavor, values), count in sorted(pods.items())]
+
+
 def _of_flavor(
     world: World, flavor: FlavorObserved, room: LeafRoom, cards: Mapping[str, Sequence[CardCell]]
 ) -> FlavorDomains:

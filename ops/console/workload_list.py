@@ -234,7 +234,7 @@ class FollowedRows:
     def followed(self) -> WorkloadList:
         """The list as the world stands."""
         changed: dict[str, WorkloadRow | None] = {}
-        for key in self.world.work.take(_READER, gone=True):
+        for key in self.world.work.take_all(_READER):
             workload = self.world.workloads.get(key)
             if workload is None:
                 self._known.pop(key, None)

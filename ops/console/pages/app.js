@@ -61,7 +61,7 @@ async function show() {
   /** @type {HTMLInputElement} */ (element("at")).value = at.query.get("at") ?? "";
   shown = undefined;
   if (!page) {
-    main.replaceChildren(h("p", { class: "problem" }, "There is no such page. "), h("a", { href: address("overview") }, "Overview"));
+    main.replaceChildren(h("p", { class: "problem", role: "alert" }, "There is no such page."), h("p", {}, h("a", { class: "back", href: address("overview") }, "Overview")));
     return;
   }
   document.title = `${page.title} · kuelog`;
@@ -82,7 +82,7 @@ async function attempt(load, signal, where = main) {
     if (signal.aborted) return;
     if (problem instanceof SignedOut) location.reload();
     else if (problem instanceof Refused) {
-      where.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
+      where.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message), h("p", {}, wayOut()));
       if (where === main) {
         asOfLine.className = "past";
         asOfLine.textContent = `There is no answer as of ${place().query.get("at") || "now"}.`;
@@ -90,6 +90,13 @@ async function attempt(load, signal, where = main) {
     }
     else offline();
   }
+}
+
+/** Where to go from a page that can't be shown as it was asked for. */
+function wayOut() {
+  const { page, rest, query } = place();
+  if (query.get("at") || query.get("with")) return h("a", { class: "back", href: moved({ at: "", with: "" }) }, "Show it live");
+  return rest.length ? h("a", { class: "back", href: address(page) }, `All ${page}`) : h("a", { class: "back", href: `#/${page}` }, "Show it without a filter");
 }
 
 function showAsOf() {

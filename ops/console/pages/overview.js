@@ -39,7 +39,7 @@ function parts(data, now) {
       table("What each tree of quota uses", ["Tree", "Flavor", "Resource", "Used", "May still use", "Use"],
         data.usage.map((/** @type {any} */ row) => [
           h("a", { href: address("queues") }, row.tree), row.flavor, row.resource, amount(row.resource, row.used),
-          amount(row.resource, row.available), useBar({ ...row, nominal: row.used + Math.max(row.available, 0) })]), "No quota is defined yet.")),
+          amount(row.resource, row.available), useBar({ ...row, nominal: row.used + Math.max(row.available, 0) })]), "No quota is defined yet. Create a cluster queue with `kuelog create clusterqueue`.")),
     h("section", {}, h("h2", {}, "Cards"),
       count ? h("p", {}, h("a", { href: address("cards") }, `${count} cards`), ": ",
         Object.entries(cards.states).map(([state, number]) => `${number} ${state}`).join(", "),

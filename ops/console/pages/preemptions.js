@@ -28,7 +28,7 @@ function parts(data) {
       table("Preemptions, the latest first", ["At", "Place", "Preempted", "For", "Of queue", "Why", "Rule", "Victims together"],
         [...data.preemptions].reverse().map((/** @type {any} */ one) => [
           h("a", { href: moved({ at: moment(one.at) }), title: "Show this page as of then" }, moment(one.at)), `${one.partition}/${one.sequence}`,
-          workloadLink(one.workload), workloadLink(one.by), queueLink(one.preemptor_queue), one.reason, one.rule, workloadLinks(one.victims)]), "Nobody was preempted.")),
+          workloadLink(one.workload), workloadLink(one.by), queueLink(one.preemptor_queue), one.reason, one.rule, workloadLinks(one.victims)]), "Nobody was preempted. A line appears here when a workload has to make room for another one.")),
     h("section", {}, h("h2", {}, "What was lost"),
       table("Attempts that were cut short, and what they had held of cards; the latest first", ["At", "Place", "Workload", "Queue", "Why", "For", "Cards held for", "Card-hours"],
         [...data.cut_short].reverse().map((/** @type {any} */ one) => [

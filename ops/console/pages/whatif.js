@@ -73,9 +73,9 @@ function adding(data) {
   const gone = select("gone", [...data.queues.map((/** @type {string} */ one) => [`clusterqueue/${one}`, `cluster queue ${one}`]),
     ...data.nodes.flatMap((/** @type {any} */ one) => [[`node/${one.name}`, `node ${one.name}`], ...one.cards.map((/** @type {string} */ uuid) => [`card/${uuid}`, `card ${uuid}`])])]);
   return h("section", { "aria-labelledby": "adding" }, h("h2", { id: "adding" }, "Change"),
-    form(["Nominal quota of", quota, "to", amount], () => add("set", quota.value && amount.value.trim() ? `${quota.value}=${amount.value.trim()}` : ""), data.quotas.length > 0, "No quota is known at this moment."),
+    form(["Nominal quota of", quota, "to", amount], () => add("set", quota.value && amount.value.trim() ? `${quota.value}=${amount.value.trim()}` : ""), data.quotas.length > 0, "No quota is known at this moment. Create a cluster queue with `kuelog create clusterqueue`, or show a moment at which there was one."),
     form(["Priority of workload", workload, "to", priority], () => add("set", workload.value.trim() && priority.value ? `workload/${workload.value.trim()}:spec.priority=${priority.value}` : ""), true, ""),
-    form(["More nodes such as", node, "number", more], () => add("more", node.value && more.value ? `node/${node.value}=${more.value}` : ""), data.nodes.length > 0, "No node is known at this moment."),
+    form(["More nodes such as", node, "number", more], () => add("more", node.value && more.value ? `node/${node.value}=${more.value}` : ""), data.nodes.length > 0, "No node is known at this moment. Show a moment at which there was one."),
     form(["Without", gone], () => add("remove", gone.value), data.queues.length + data.nodes.length > 0, ""));
 }
 

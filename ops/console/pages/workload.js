@@ -5,7 +5,7 @@ import { ask, asOf } from "./answers.js";
 import { h, s, table } from "./dom.js";
 import { amount, duration, hours, moment } from "./format.js";
 import { queueLink, workloadLink, workloadLinks } from "./names.js";
-import { moved } from "./place.js";
+import { address, moved } from "./place.js";
 
 export const title = "Workload";
 
@@ -40,11 +40,12 @@ async function fill(bill, key, at, signal) {
 
 /** @param {any} data @param {number} now */
 function parts(data, now) {
-  const { explanation: it, history } = data;
+  const { explanation: it, history, stands } = data;
   return [
     h("p", { class: "lead" }, h("strong", {}, it.state), ` for ${duration(now - it.since)}`,
       it.tier === "nothing" ? "" : ` because of ${it.tier}: ${it.reason}`),
     it.message ? h("p", {}, it.message) : null,
+    stands.length ? where(it.workload, stands) : null,
     h("p", {}, `${it.job}, queue ${it.local_queue} → `,
       queueLink(it.cluster_queue) || "no cluster queue", `, priority ${it.priority}`,
       it.line.position ? `, position ${it.line.position} of ${it.line.waiting}` : ""),
@@ -55,6 +56,12 @@ function parts(data, now) {
     h("section", {}, h("h2", {}, "Life"), line(history, now), life(history)),
     it.stops.length ? h("section", {}, h("h2", {}, "Why it had to stop"), stops(it.stops)) : null,
   ].filter((one) => one !== null);
+}
+
+/** The boxes in which it stands, each with a link to where it is highlighted among the others. @param {string} key @param {any[]} stands */
+function where(key, stands) {
+  return h("p", {}, "It stands in ", ...stands.flatMap((one, index) => [index ? ", " : "",
+    h("a", { href: address("topology", [], { flavor: one.flavor, workload: key }), "data-row": true }, one.values.join(" › ")), ` (${one.pods} pod(s))`]));
 }
 
 /** @param {any[]} rows */

@@ -94,11 +94,12 @@ function line(row, index, now) {
   return element;
 }
 
-/** @param {number} total */
+/** A row that says why there is none. @param {number} total */
 function empty(total) {
-  return total
-    ? h("p", { class: "empty" }, "No workload is as the filter says. ", h("a", { href: moved({ text: "", state: "", queue: "" }) }, "Clear it"))
-    : h("p", { class: "empty" }, "There is no workload. A job with a queue name appears here when it is submitted.");
+  const said = total
+    ? ["No workload is as the filter says. ", h("a", { href: moved({ text: "", state: "", queue: "" }) }, "Clear it")]
+    : ["There is no workload. A job with a queue name appears here when it is submitted."];
+  return h("div", { role: "row", "aria-rowindex": 2 }, h("span", { role: "cell", class: "empty" }, said));
 }
 
 /** @param {import("./place.js").Place} at */

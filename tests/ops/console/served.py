@@ -94,7 +94,7 @@ async def served(
     server = NatsServer(tmp_path / "nats")
     await server.start()
     bus = await connect(server.url)
-    log = log or played(small_day(12, namespaces))[0]
+    log = log if log is not None else played(small_day(12, namespaces))[0]
     await store(bus, log)
     await prepare(bus)
     found = Console(tmp_path, server.url, bus, log)

@@ -1,117 +1,24 @@
-"""The pages in a real browser: every one is drawn without an error, by keyboard, in both themes, and at any moment.
+"""The pages in a real browser: every one is drawn without an error, by keyboard, in both themes, and at any moment."""
 
-Needs Debian's chromium and chromium-driver; without them every test here is skipped, and says so.
-"""
-
-import asyncio
-import os
-import shutil
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from importlib.resources import files
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import pytest
 
 from events.timestamp import format_timestamp
 from ops.sandbox.bench.day import BEGINS
+from tests.ops.console.browsing import PAGES, THEMES, Browser, browsing, keys, needs_browser, violations
 from tests.ops.console.people import MINE, NAMESPACES, People, people
 from tests.ops.console.racks import racks
-from tests.ops.console.served import PATIENCE_S, Console, middle, served
+from tests.ops.console.served import Console, middle, served
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: no page is tried in a browser")
-keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-service = pytest.importorskip("selenium.webdriver.chrome.service").Service
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None,
-    reason="no chromium and chromedriver on this machine: no page is tried in a browser (apt-get install chromium-driver)",
-)
-T = TypeVar("T")
-PAGES = {
-    "overview": "Overview",
-    "queues": "Queues",
-    "workloads": "Workloads",
-    "workloads/day/w1": "day/w1",
-    "cards": "Cards",
-    "topology": "Topology",
-    "gantt": "Gantt",
-    "preemptions": "Preemptions",
-    "bills": "Bills",
-    "whatif": "What if",
-    "log": "Log",
-}
-THEMES = ("light", "dark")
-AXE = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
-
-
-class Browser:
-    """A browser that shows a console."""
-
-    def __init__(self, console: Console, driver: Any, pictures: Path) -> None:
-        self.console, self._driver, self._pictures = console, driver, pictures
-        pictures.mkdir(parents=True, exist_ok=True)
-
-    async def do(self, what: Callable[[Any], T]) -> T:
-        """What the driver answers; the console is served meanwhile."""
-        return await asyncio.to_thread(what, self._driver)
-
-    async def open(self, page: str) -> None:
-        """Show a page, and wait until it is drawn as of its moment."""
-        await self.do(lambda one: one.get(f"http://127.0.0.1:{self.console.port}/#/{page}"))
-        await self.until(lambda: f"document.querySelector('h1')?.textContent === {PAGES[page.partition('?')[0]]!r}")
-        shown = "The past. As of" if "?at=" in page else "As of"
-        await self.until(lambda: f"document.getElementById('as-of').textContent.includes({shown!r})")
-
-    async def until(self, condition: Callable[[], str]) -> None:
-        """Wait until a condition of the page holds."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not await self.ask(condition()):  # noqa: ASYNC110 - only the page can tell
-                await asyncio.sleep(0.05)
-
-    async def ask(self, expression: str) -> Any:
-        """The value of an expression in the page."""
-        return await self.do(lambda one: one.execute_script(f"return {expression}"))
-
-    async def press(self, text: str) -> None:
-        """Press keys, wherever the focus is."""
-        await self.do(lambda one: one.switch_to.active_element.send_keys(text))
-
-    async def screenshot(self, name: str) -> None:
-        """Leave a picture of the page, where somebody wants to look at them (`KUELOG_SCREENSHOTS`) or with the test's files."""
-        await self.do(lambda one: one.save_screenshot(str(self._pictures / f"{name}.png")))
-
-    async def errors(self) -> list[str]:
-        """What the browser has complained of since it was last asked."""
-        return await self.do(lambda one: [entry["message"] for entry in one.get_log("browser")])
-
-
-@asynccontextmanager
-async def _browser(console: Console, folder: Path) -> AsyncGenerator[Browser, None]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for one in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--window-size=1280,1000",
-        f"--user-data-dir={folder}",
-    ):
-        options.add_argument(one)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = await asyncio.to_thread(lambda: webdriver.Chrome(options=options, service=service(DRIVER)))
-    driver.set_script_timeout(PATIENCE_S)
-    try:
-        yield Browser(console, driver, Path(os.environ.get("KUELOG_SCREENSHOTS") or folder.parent / "screenshots"))
-    finally:
-        await asyncio.to_thread(driver.quit)
+pytestmark = needs_browser
 
 
 @pytest.fixture
 async def browser(console: Console, tmp_path: Path) -> AsyncGenerator[Browser, None]:
-    async with _browser(console, tmp_path / "browser") as found:
+    async with browsing(console, tmp_path / "browser") as found:
         yield found
 
 
@@ -240,7 +147,7 @@ async def strangers_browser(tmp_path: Path) -> AsyncGenerator[tuple[Browser, Peo
     async with (
         people(tmp_path / "cluster") as everybody,
         served(tmp_path, access=everybody.access(), namespaces=NAMESPACES) as console,
-        _browser(console, tmp_path / "browser") as browser,
+        browsing(console, tmp_path / "browser") as browser,
     ):
         yield browser, everybody
 
@@ -274,7 +181,7 @@ async def test_somebody_signs_in_is_shown_what_is_theirs_and_signs_out(
 
 @pytest.fixture
 async def racked_browser(tmp_path: Path) -> AsyncGenerator[Browser, None]:
-    async with served(tmp_path, log=racks()) as console, _browser(console, tmp_path / "browser") as browser:
+    async with served(tmp_path, log=racks()) as console, browsing(console, tmp_path / "browser") as browser:
         yield browser
 
 
@@ -308,19 +215,6 @@ async def test_what_is_borrowed_is_drawn_as_flows_and_said_in_words(racked_brows
             await browser.open(page)
             assert await violations(browser, theme) == [], page
     assert await browser.errors() == []
-
-
-async def violations(browser: Browser, theme: str) -> list[Any]:
-    """What axe finds on the page as it stands."""
-    script = files("axe_playwright_python").joinpath("axe.min.js").read_text()
-    await browser.do(lambda one: one.execute_script(f"document.documentElement.dataset.theme = {theme!r};\n{script}"))
-    return await browser.do(
-        lambda one: one.execute_async_script(
-            "const done = arguments[1]; axe.run(document, {runOnly: arguments[0]}).then("
-            "found => done(found.violations.map(one => [one.id, one.nodes.map(node => node.html)])))",
-            AXE,
-        )
-    )
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -57,3 +57,19 @@ async def test_who_borrows_from_whom_stands_beside_the_trees(racked: Console) ->
     assert one["takes"] == [{"node": "queue/left", "amount": 4000}]
     assert one["gives"] == [{"node": "queue/right", "amount": 4000}]
     assert (await racked.answer(f"queues?at={format_timestamp(BEGINS)}"))["data"]["lending"] == []
+
+
+async def test_the_page_of_a_workload_says_in_which_boxes_it_stands_and_only_while_it_does(racked: Console) -> None:
+    at = format_timestamp(BEGINS + 2000)
+    for moment in (f"?at={at}", ""):
+        stands = (await racked.answer(f"workloads/team/small{moment}"))["data"]["stands"]
+        found = boxes(await racked.answer(f"topology{moment}"))
+        held = {
+            name: one["pods"]
+            for name, box in found.items()
+            for one in box["holders"]
+            if box["leaf"] and one["workload"] == "team/small"
+        }
+        assert {" ".join(one["values"]): one["pods"] for one in stands} == held
+        assert {one["flavor"] for one in stands} == {"racked"} and held
+    assert (await racked.answer(f"workloads/team/wide?at={format_timestamp(BEGINS + 1000)}"))["data"]["stands"]
