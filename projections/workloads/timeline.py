@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import (
+    AdmissionRefused,
+    PreemptionRequested,
+    QuotaReserved,
+    SecondPassFailed,
+    TopologyAssigned,
+    UnhealthyNodesChanged,
+    WorkloadAdmitted,
+)
 from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
@@ -22,6 +30,7 @@ from events.workload import (
     DecidedElsewhere,
     EvictionOrdered,
     JobUnsuspended,
+    PodSetAssignment,
     PodsGone,
     PodsReady,
     QuotaReleased,
@@ -83,6 +92,27 @@ def sizes(pod_sets: Sequence[PodSet]) -> str:
     return ", ".join(f"{one.count} of {one.name}" for one in pod_sets)
 
 
+def _placed(assignments: Sequence[PodSetAssignment]) -> str:
+    places = _places(assignments)
+    return f": {places}" if places else ""
+
+
+def _places(assignments: Sequence[PodSetAssignment]) -> str:
+    """How many pods lie in each domain, where they are placed by topology; nothing where none are."""
+    found = [
+        f"{domain.count} pod(s) of {one.name} on {'/'.join(domain.values)}"
+        for one in assignments
+        if one.topology is not None
+        for domain in one.topology.assignment.domains
+    ]
+    rest = len(found) - _MOST_DOMAINS
+    return ", ".join(found[:_MOST_DOMAINS]) + (f" and {rest} more domains" if rest > 0 else "")
+
+
+_MOST_DOMAINS = 8
+"""So many are named in one line."""
+
+
 def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911, PLR0912 - one case per event
     """A short name of an event for people, and its detail; None for events that say nothing about a workload's life."""
     match event:
@@ -115,7 +145,16 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
         case QuotaReserved():
             flavors = sorted({flavor for one in event.assignments for flavor in one.flavors.values()})
             borrowing = ", borrowing" if event.borrow_level else ""
-            return "quota reserved", f"{event.cluster_queue}, {', '.join(flavors)}{borrowing}"
+            return (
+                "quota reserved",
+                f"{event.cluster_queue}, {', '.join(flavors)}{borrowing}{_placed(event.assignments)}",
+            )
+        case TopologyAssigned():
+            return "placed", _places(event.assignments)
+        case SecondPassFailed():
+            return "finds no place", event.message
+        case UnhealthyNodesChanged():
+            return ("host failed", ", ".join(event.nodes)) if event.nodes else ("hosts are well again", "")
         case DevicesReserved():
             nodes = sorted({placement.node for placement in event.placements})
             return "cards reserved", f"{len(event.placements)} pod(s) on {', '.join(nodes)}"
