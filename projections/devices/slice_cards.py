@@ -51,7 +51,7 @@ def given_back(world: DeviceState, workload: Workload) -> tuple[PodPlacement, ..
 
     Which pods end is for the job's controller to say: the cards of each are held until it is gone.
     """
-    if not workload.spec.elastic or workload.devices is None or workload.admission is None:
+    if workload.finished or not workload.spec.elastic or workload.devices is None or workload.admission is None:
         return None
     alive = living_assignments(world, workload)
     living: dict[str, int] = {}

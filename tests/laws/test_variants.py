@@ -1,6 +1,6 @@
 """Whatever comes and goes beside it: no job ever runs as two variants, holds quota in its own name, or loses any."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from events.quota import CheckRule, ConcurrentAdmission, MigrationMode, PreemptionPolicy
@@ -81,6 +81,8 @@ def play(told: Story, step: tuple[str, str]) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(STEPS, POLICIES)
+@example([("submit", "d"), ("submit", "b"), ("ready", "b"), ("gone", "b")], ConcurrentAdmission())
+@example([("submit", "b"), ("submit", "d"), ("later", ""), ("gone", "b"), ("finish", "d")], ConcurrentAdmission())
 def test_no_job_ever_runs_as_two_variants(steps: list[tuple[str, str]], policy: ConcurrentAdmission) -> None:
     checks = (CheckRule(name="nodes", flavors=("on-demand",)),)
     told = Watched().told(*platform(queue(policy, checks=checks, within=PreemptionPolicy.LOWER_PRIORITY)))

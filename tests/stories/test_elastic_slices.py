@@ -156,6 +156,18 @@ def test_pods_that_stay_keep_their_cards_and_only_new_ones_are_given_some() -> N
     assert not told.world.cards.attempts_of("team/e"), "what was reserved for the old slice is held once"
 
 
+def test_a_slice_that_was_replaced_while_pods_too_many_still_ran_is_given_no_cards_again() -> None:
+    asked = elastic("e", 2, memory=15000)
+    told = Story().told(*platform(nominal=8, cards=5), asked)
+    told.decided()
+    told.told(pod("e-0"), pod("e-1")).decided()
+    told.told(sized(asked, 1)).decided()
+    said = told.told(sized(asked, 2)).decided()
+    (new,) = [one.workload for one in said if isinstance(one, WorkloadAdmitted)]
+    assert [one.workload for one in said if isinstance(one, DevicesReserved)] == [new]
+    assert len(cards(told, new)) == 2 and not told.world.cards.attempts_of("team/e")
+
+
 def test_the_slice_before_is_no_victim_and_others_make_room_for_the_difference_alone() -> None:
     asked = elastic("e", 2, priority=10)
     told = Story().told(*platform(nominal=4, cards=8), asked, job("low"), job("low-2"))
