@@ -34,13 +34,13 @@ settings.register_profile(
     "ci",
     parent=settings.get_profile("default"),
     deadline=None,
+    derandomize=True,  # What fails here fails by the change; who runs the tests himself draws others each time.
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],  # On a busy machine that says something of the machine.
 )
 settings.register_profile(
     "mutants",
     parent=settings.get_profile("ci"),
-    derandomize=True,  # Whether a mutant is killed is the same each time.
     phases=(Phase.explicit, Phase.generate),  # One example that fails is enough.
 )
 if "HYPOTHESIS_PROFILE" in os.environ:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from events.device import PodObserved
@@ -59,6 +59,7 @@ def holds_once(world: World) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@example([("other", "", 0), ("pods", "a", 2), ("size", "a", 1), ("size", "a", 2)])
 @given(STEPS)
 def test_no_job_ever_holds_quota_or_cards_twice(steps: list[tuple[str, str, int]]) -> None:
     asked = {name: elastic(name, 2, memory=15000) for name in "ab"}
