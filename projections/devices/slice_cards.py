@@ -53,8 +53,6 @@ def given_back(world: DeviceState, workload: Workload) -> tuple[PodPlacement, ..
     """
     if workload.finished or not workload.spec.elastic or workload.devices is None or workload.admission is None:
         return None
-    if workload.finished:
-        return None  # Its cards are those of the slice in its place by now, or on their way back as a whole.
     alive = living_assignments(world, workload)
     living: dict[str, int] = {}
     for pod_set, _ in alive:
