@@ -19,6 +19,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
+from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.catalogue import ControlEvent, DeviceDecision, Fact
 from events.commit import Commit, Sighting
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
@@ -106,6 +107,8 @@ AUTHORS = {
                     VariantDropped,
                     VariantSwitched,
                     PreemptionGateOpened,
+                    BudgetThresholdReached,
+                    BudgetRenewed,
                     SetAside,
                 )
             ),

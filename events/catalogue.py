@@ -13,6 +13,7 @@ from events.admission import (
 )
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, MonthClosed, PriceListSet
+from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.control import (
     ClockScaled,
     EpochStarted,
@@ -173,6 +174,8 @@ AdmissionDecision: TypeAlias = (
     | VariantSwitched
     | PreemptionGateOpened
     | MigrationOrdered
+    | BudgetThresholdReached
+    | BudgetRenewed
     | SetAside
 )
 """What queue manager, admitter and preemptor decide, on a partition of trees."""

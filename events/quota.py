@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
+from events.budget import Budget, BudgetPrice
 from events.configuration import ClusterObjectObserved, NamespacedObjectObserved
 from events.event import Millis, Value
 from events.selector import LabelSelector, Taint, Toleration
@@ -139,21 +140,6 @@ class ConcurrentAdmission(Value, frozen=True, kw_only=True):
     """The worst flavor to which a job that runs may be moved; any where none is named."""
 
 
-class BudgetPeriod(StrEnum):
-    """How long a budget lasts; days, weeks (from Monday) and months begin in UTC."""
-
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-
-
-class Budget(Value, frozen=True, kw_only=True):
-    """So many unit-hours of held quota per resource and period; units are those of the quota."""
-
-    period: BudgetPeriod
-    limits: dict[str, int]
-
-
 class ClusterQueueObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="ClusterQueueObserved.v1"):
     """A cluster queue stands so in the cluster."""
 
@@ -267,6 +253,8 @@ class AdmissionCheckObserved(ClusterObjectObserved, frozen=True, kw_only=True, t
     active: bool = True
     """Its condition Active as its controller sets it; for the built-in controllers it is derived and this is not read."""
     parameters: CheckParameters | None = None
+    prices: tuple[BudgetPrice, ...] = ()
+    """Of a check of budgets: what budgets in money go by."""
     terminating: bool = False
     held: bool = False
     """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""

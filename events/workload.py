@@ -87,6 +87,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """Its job may change its size while it runs (annotation elastic-job; docs/rules/elastic.md)."""
     slice_name: str = ""
     """The name of the first slice of its elastic job, where it is not the first itself."""
+    user: str = ""
+    """Whose it is (label kuelog.io/user): by it the shares of users in budgets are counted."""
     replaces: str = ""
     """The slice of the same job, `namespace/name`, whose place it takes once it is admitted."""
     variant_of: str = ""

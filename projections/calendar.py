@@ -1,7 +1,7 @@
 """Days, weeks and months in UTC: when the one begins that a time lies in, and when the next one does."""
 
+from events.budget import BudgetPeriod
 from events.event import Millis
-from events.quota import BudgetPeriod
 from events.timestamp import civil_from_days, days_from_civil
 
 DAY: Millis = 86_400_000

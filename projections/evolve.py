@@ -13,6 +13,7 @@ from events.admission import (
 )
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, MonthClosed, PriceListSet
+from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.configuration import ConfigurationObserved
@@ -100,7 +101,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from events.workload_object import WorkloadTerminating
-from projections.budgets.enforcement import keep_budgets
+from projections.budgets.counting import keep_budgets, tell_renewal, tell_threshold
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.folds.admission import evolve_admission
 from projections.folds.devices import evolve_devices
@@ -224,6 +225,10 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             set_aside(world, event, position)
         case ResourceVersionsRestarted():
             world.versions.restart(event.epoch)
+        case BudgetThresholdReached():
+            tell_threshold(world, event, position.at)
+        case BudgetRenewed():
+            tell_renewal(world, event, position.at)
         case Quarantined() | ClockScaled() | PriceListSet() | CorrectionEntered() | MonthClosed():
             pass
         case _:

@@ -20,6 +20,7 @@ from events.quota import (
 from events.settings import SettingsObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, changes_after
+from projections.budgets.scopes import whole_of
 from projections.budgets.state import BudgetState
 from projections.configuration import ConfigurationObjects
 from projections.devices.card_holdings import CardHoldings
@@ -83,6 +84,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.reserved_work = WorkQueue(self.trail, self.workloads)
         """The part of `work` that holds quota and is not admitted yet."""
         self.request_work = WorkQueue(self.trail, self.requests)
+        self.budget_work = WorkQueue(self.trail, self.budgets)
         self.pod_work = WorkQueue(self.trail, self.accounted)
         """Pods whose finalizer may be removed, to be looked at: a hint as `work` is."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
@@ -228,11 +230,13 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
     def put_budget(self, scope: str, usage: BudgetUsage) -> None:
         """Set the usage of a budget, and review it when it is used up or renewed."""
         self.trail.put(self.budgets, scope, usage)
+        self.budget_work.mark_dirty(scope)
         self._look_at_budget(scope, usage, usage.at)
 
     def review_budget(self, scope: str) -> None:
         """Have all workloads looked at that a budget may let in or hold back."""
-        kind, _, name = scope.partition("/")
+        self.budget_work.mark_dirty(scope)
+        kind, _, name = whole_of(scope).partition("/")
         if kind == "ClusterQueue":
             queues = list(self.local_queues_of.get(name, ()))
         else:
@@ -282,6 +286,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
             self.reserved_work.mark_dirty(key)
         for key in self.requests:
             self.request_work.mark_dirty(key)
+        for scope in self.budgets:
+            self.budget_work.mark_dirty(scope)
         self.cards.mark_all_dirty()
 
     def reviewed(self) -> None:

@@ -85,8 +85,8 @@ REASONS = (
     KnownReason(
         _Q,
         "BudgetExhausted",
-        "the budget of its queue or namespace is used up",
-        "wait for the next period, or have the budget raised",
+        "the budget of its queue, its namespace or its user is used up",
+        "wait for the next period, or have the budget raised or more approved of",
     ),
     KnownReason(
         _Q, "AdmissionGated", "`kueue.x-k8s.io/admission-gated-by` names gates", "who put them there takes them away"
@@ -136,6 +136,12 @@ REASONS = (
         "PodsReadyTimeout",
         "its pods did not get ready in time",
         "look at the pods; `waitForPodsReady.timeout` of the configuration",
+    ),
+    KnownReason(
+        _E,
+        "BudgetExhausted",
+        "a budget that it counts in is used up, whose policy stops who runs",
+        "`kuelog budget list` says which; it is queued again in the next period",
     ),
     KnownReason(_E, "AdmissionCheck", "a check said Retry", "its message is in `status.admissionChecks`"),
     KnownReason(

@@ -59,6 +59,12 @@ PREEMPTION_CLAIMS = "kuelog.io/preemption-claims"
 MAX_CONCURRENT_WORKLOADS = "kuelog.io/max-concurrent-workloads"
 QUOTA_CHECK_STRATEGY = "kuelog.io/quota-check-strategy"
 BUDGET = "kuelog.io/budget"
+BUDGET_POLICY = "kuelog.io/budget-policy"
+BUDGET_PER_USER = "kuelog.io/budget-per-user"
+BUDGET_APPROVED = "kuelog.io/budget-approved"
+BUDGET_PRICES = "kuelog.io/budget-prices"
+USER = "kuelog.io/user"
+"""On a job or pod: whose it is; the shares of users in budgets are counted by it."""
 DEVICE_POLICY = "kuelog.io/device-policy"
 """On a ResourceFlavor: what the cards that are really there mean beside its quota."""
 CARD_CORDON = "kuelog.io/card-cordon"
@@ -267,7 +273,24 @@ KNOWN = (
         _YOU,
         "`IgnoreUndeclared` or `BlockUndeclared`: what becomes of resources that it does not declare",
     ),
-    Known(BUDGET, _A, "ClusterQueue, Namespace", _YOU, "unit-hours per day, week or month; who has used them up waits"),
+    Known(BUDGET, _A, "ClusterQueue, Namespace", _YOU, "unit-hours and money per day, week or month"),
+    Known(
+        BUDGET_POLICY,
+        _A,
+        "ClusterQueue, Namespace",
+        _YOU,
+        "what becomes of workloads when its budget is used up, when that is told, and what is carried over",
+    ),
+    Known(BUDGET_PER_USER, _A, "ClusterQueue, Namespace", _YOU, "what each user may have of its budget"),
+    Known(
+        BUDGET_APPROVED,
+        _A,
+        "ClusterQueue, Namespace",
+        _YOU,
+        "what was approved of on top of its budget; `kuelog budget approve` writes it",
+    ),
+    Known(BUDGET_PRICES, _A, "AdmissionCheck", _YOU, "what budgets in money go by: prices an hour"),
+    Known(USER, _L, "jobs, pods, Workload", _YOU, "whose it is: the user whose share of a budget it counts in"),
     Known(DEVICE_POLICY, _A, "ResourceFlavor", _YOU, "what the cards that are there mean beside the quota"),
     Known(CARD_CORDON, _A, "Node", _YOU, "UUIDs of cards that new pods are kept from"),
     Known(DECISION, _A, "jobs, Workload", _OURS, "which decision of the log it bears"),

@@ -1,22 +1,37 @@
-"""The usage of budgets: how much of each is used in its period, when it is used up or renewed, and what counts in it."""
+"""The usage of budgets: how much of each is used in its period, when it is used up or renewed, and what counts in it.
+
+Amounts are units x milliseconds, money millionths of its currency an hour x milliseconds: whole numbers, so no sum depends on its
+order, and a limit of so many hours, or of so much money, is that number times an hour.
+"""
 
 import msgspec
 
+from events.budget import Budget, BudgetLimits, BudgetPeriod
 from events.event import Millis
-from events.quota import Budget
 from projections.calendar import begin, end
 
 HOUR: Millis = 3_600_000
+WHOLE = 100
+"""Per cent."""
+_CODE = 3
 
 
 class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """A budget as it stood at a time: units x milliseconds since its period began, and units that are held now."""
+    """A budget, or a user's share of it, as it stood at a time: what was used since its period began, and what is held now."""
 
     budget: Budget
+    user: str | None = None
+    """Whose share of it this is; None for the whole."""
     began: Millis
     at: Millis
     amounts: dict[str, int] = {}
     running: dict[str, int] = {}
+    carried: dict[str, int] = {}
+    """What periods before have left over."""
+    told: dict[str, int] = {}
+    """The highest threshold that was told, in per cent, by resource."""
+    told_of: Millis = 0
+    """When the period began in which it was told."""
 
 
 class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,33 +41,129 @@ class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
     usage: dict[str, int]
 
 
+def is_currency(resource: str) -> bool:
+    """Whether a limit is one of money: a currency's code, which is no name of a resource."""
+    return len(resource) == _CODE and resource.isascii() and resource.isalpha() and resource.isupper()
+
+
+def limits_of(usage: BudgetUsage) -> BudgetLimits:
+    """The limits of the whole, or of each user."""
+    budget = usage.budget
+    if usage.user is None:
+        return BudgetLimits(limits=budget.limits, scale=budget.scale)
+    return budget.each_user or BudgetLimits(limits={})
+
+
+def allowed(usage: BudgetUsage, resource: str) -> int:
+    """What may be used in the period: the limit, what was carried over, and what was approved of for it."""
+    more = sum(
+        _amount(one.more, resource)
+        for one in usage.budget.approved
+        if one.began == usage.began and one.user == (usage.user or "")
+    )
+    return _amount(limits_of(usage), resource) + usage.carried.get(resource, 0) + more
+
+
 def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
-    """The usage at a later time; in a new period it begins at zero."""
+    """The usage at a later time; in a new period it begins at zero, with what may be carried over.
+
+    Rule: docs/rules/budgets.md#periods
+    """
     if at <= usage.at:
         return usage
     start = begin(usage.budget.period, at)
-    amounts = dict(usage.amounts) if start <= usage.began else {}
-    length = at - max(usage.at, start)
-    for resource, amount in usage.running.items():
-        amounts[resource] = amounts.get(resource, 0) + amount * length
-    return msgspec.structs.replace(usage, began=max(start, usage.began), at=at, amounts=amounts)
+    if start <= usage.began:
+        return msgspec.structs.replace(usage, at=at, amounts=_grown(usage.amounts, usage.running, at - usage.at))
+    return msgspec.structs.replace(
+        usage, began=start, at=at, amounts=_grown({}, usage.running, at - start), carried=_carried_over(usage, start)
+    )
 
 
 def over(usage: BudgetUsage) -> list[str]:
     """The resources of which nothing is left."""
-    limits = usage.budget.limits
-    return [resource for resource in sorted(limits) if usage.amounts.get(resource, 0) >= limits[resource] * HOUR]
+    return [
+        resource
+        for resource in sorted(limits_of(usage).limits)
+        if usage.amounts.get(resource, 0) >= allowed(usage, resource)
+    ]
+
+
+def reached(usage: BudgetUsage, resource: str) -> int:
+    """The highest threshold that is reached, in per cent; 0 for none."""
+    used, most = usage.amounts.get(resource, 0) * WHOLE, allowed(usage, resource)
+    return max((one for one in _thresholds(usage.budget) if used >= most * one), default=0)
+
+
+def told(usage: BudgetUsage, resource: str) -> int:
+    """The highest threshold that was told in the period that goes on."""
+    return usage.told.get(resource, 0) if usage.told_of == usage.began else 0
+
+
+def runs_out(usage: BudgetUsage, resource: str, percent: int = WHOLE) -> Millis | None:
+    """When so much of it is used, if those who run go on as they do; None for never in this period, its own time where it is so already."""
+    missing = allowed(usage, resource) * percent - usage.amounts.get(resource, 0) * WHOLE
+    if missing <= 0:
+        return usage.at
+    rate = usage.running.get(resource, 0) * WHOLE
+    if rate <= 0:
+        return None
+    due = usage.at - (-missing // rate)
+    return due if due < end(usage.budget.period, usage.at) else None
 
 
 def changes_after(usage: BudgetUsage, at: Millis) -> Millis | None:
-    """When it next blocks or admits workloads by time alone: it is used up, or its period ends. None for never."""
+    """When there is next something to decide or to tell by time alone: a threshold, its end, a new period. None for never."""
     now = settled(usage, at)
-    empty = over(now)
-    dues: list[Millis] = []
-    for resource, limit in now.budget.limits.items():
-        rate = now.running.get(resource, 0)
-        if rate > 0 and resource not in empty:
-            dues.append(now.at - (now.amounts.get(resource, 0) - limit * HOUR) // rate)
-    if dues or empty:
+    dues = [
+        due
+        for resource in limits_of(now).limits
+        for percent in _thresholds(now.budget)
+        if (due := runs_out(now, resource, percent)) is not None and due > now.at
+    ]
+    if dues or now.told or over(now):
         dues.append(end(now.budget.period, now.at))
     return min(dues, default=None)
+
+
+def _thresholds(budget: Budget) -> tuple[int, ...]:
+    return tuple(sorted({*budget.thresholds, WHOLE}))
+
+
+def _amount(limits: BudgetLimits, resource: str) -> int:
+    found = limits.limits.get(resource, 0) * HOUR
+    return found if is_currency(resource) else found // limits.scale
+
+
+def _grown(amounts: dict[str, int], running: dict[str, int], length: Millis) -> dict[str, int]:
+    found = dict(amounts)
+    for resource, amount in running.items():
+        found[resource] = found.get(resource, 0) + amount * length
+    return found
+
+
+def _carried_over(usage: BudgetUsage, start: Millis) -> dict[str, int]:
+    """What is left over for the period that begins then; where several have passed meanwhile, those who run ran in all of them."""
+    if not usage.budget.carry_over:
+        return {}
+    over_then = end(usage.budget.period, usage.at)
+    used = _grown(usage.amounts, usage.running, over_then - usage.at)
+    found = {
+        resource: _left_over(usage, resource, usage.carried.get(resource, 0), used.get(resource, 0))
+        for resource in limits_of(usage).limits
+    }
+    while over_then < start:
+        later = end(usage.budget.period, over_then)
+        # Days and weeks are alike: what many of them leave over is what one leaves, so many times.
+        times = 1 if usage.budget.period is BudgetPeriod.MONTH else (start - over_then) // (later - over_then)
+        found = {
+            resource: _left_over(usage, resource, left, usage.running.get(resource, 0) * (later - over_then), times)
+            for resource, left in found.items()
+        }
+        over_then = over_then + times * (later - over_then)
+    return {resource: left for resource, left in found.items() if left}
+
+
+def _left_over(usage: BudgetUsage, resource: str, carried: int, used: int, times: int = 1) -> int:
+    limit = _amount(limits_of(usage), resource)
+    most = limit * usage.budget.carry_over // WHOLE
+    return min(max(carried + times * (limit - used), 0), most)

@@ -4,14 +4,17 @@ from typing import Protocol
 
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.quota.state import QuotaState
+from projections.work_queue import WorkQueue
 
 
 class BudgetState(QuotaState, Protocol):
-    """The budgets of queues and namespaces, named `ClusterQueue/name` and `Namespace/name`."""
+    """The budgets of queues and namespaces, by their names (`scopes.py`)."""
 
     budgets: dict[str, BudgetUsage]
     budgeted: dict[str, CountedWorkload]
     """What is counted there, by workload."""
+    budget_work: WorkQueue
+    """Budgets of which there may be something to tell: a hint."""
 
     def put_budget(self, scope: str, usage: BudgetUsage) -> None:
         """Set the usage of a budget, and review it when it is used up or renewed."""

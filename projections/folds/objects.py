@@ -115,6 +115,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             _changed(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
+            _review_refused(world, event)
         case ObjectMended():
             accept(world.refused, world.trail, event.kind, event.namespace, event.name)
         case PodAccounted():
@@ -154,6 +155,17 @@ def _review_if_moved(world: World, cohort: str, parent: str) -> None:
     if (before.parent if before is not None else "") != parent:
         for name in sorted(world.cluster_queues):
             review_cluster_queue(world, name)
+
+
+def _review_refused(world: World, event: ObjectRefused) -> None:
+    """Who asks for a queue that there is none of is told why."""
+    match event.kind:
+        case "ClusterQueue":
+            review_cluster_queue(world, event.name)
+        case "LocalQueue":
+            review_local_queue(world.by_local_queue, world.work, f"{event.namespace}/{event.name}")
+        case _:
+            pass
 
 
 def _class_key(*, workload: bool, name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved, StopPolicy
-from projections.budgets.enforcement import CONTROLLER as BUDGET_CONTROLLER
+from projections.budgets.rates import CONTROLLER as BUDGET_CONTROLLER
 from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
 from projections.checks.provisioning import config_problem
 from projections.checks.state import ProvisioningState

@@ -5,6 +5,7 @@ from functools import partial
 from events.catalogue import Decision
 from events.setting_aside import SetAside
 from events.workload import WorkloadQueued
+from projections.budgets.enforcement import news_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.set_aside.records import Scope, is_aside
@@ -21,9 +22,13 @@ class QueueManager:
     name = "queue-manager"
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """Review every workload that something happened to; each decision is folded before the next one is made."""
+        """Review every budget and every workload that something happened to; each decision is folded before the next one is made."""
         world.begin()
         events: list[Decision] = []
+        for scope in world.budget_work.take(self.name):
+            for event in news_of(world, scope, position.at):
+                evolve(world, event, position)
+                events.append(event)
         for key in world.work.take(self.name):
             workload = world.workloads.get(key)
             if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):

@@ -6,6 +6,7 @@ from events.quota import StopPolicy
 from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
 from projections.budgets.enforcement import EXHAUSTED, used_up
+from projections.configuration import Configuration, refused_because
 from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
@@ -146,16 +147,24 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
         return refusal.code, refusal.message
     local_queue = world.local_queues.get(workload.local_queue)
     if local_queue is None:
-        return "Misconfigured", f"LocalQueue {workload.spec.queue} doesn't exist"
+        return "Misconfigured", _missing(world, "LocalQueue", workload.namespace, workload.spec.queue)
     if local_queue.stop is not StopPolicy.NONE:
         return "Suspended", f"LocalQueue {workload.spec.queue} is inactive"
     queue = world.cluster_queues.get(local_queue.cluster_queue)
     if queue is None:
-        return "Misconfigured", f"ClusterQueue {local_queue.cluster_queue} doesn't exist"
+        return "Misconfigured", _missing(world, "ClusterQueue", "", local_queue.cluster_queue)
     if not takes_in(world, queue.name):
         return "Suspended", f"ClusterQueue {queue.name} is inactive"
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
+
+
+def _missing(world: Configuration, kind: str, namespace: str, name: str) -> str:
+    """Why there is no such queue: nobody made it, or it can't be understood (docs/rules/objects.md#refused)."""
+    refused = world.refused.get(f"{kind}/{namespace}/{name}")
+    return (
+        f"{kind} {name} doesn't exist" if refused is None else f"{kind} {name} was refused: {refused_because(refused)}"
+    )
 
 
 def not_done(workload: Workload) -> Unsupported | None:

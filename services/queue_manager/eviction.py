@@ -6,7 +6,8 @@ from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
 from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered, MemberState, QuotaReleased
-from projections.budgets.enforcement import EXHAUSTED, own_checks, used_up
+from projections.budgets.enforcement import EXHAUSTED, stopped_by, used_up, warned_of
+from projections.budgets.rates import own_checks
 from projections.budgets.state import BudgetState
 from projections.configuration import Configuration
 from projections.topology.node_failures import lost_place, unhealthy_nodes
@@ -157,10 +158,18 @@ def _withdrawn(workload: Workload, reason: str, message: str) -> Decision:
 
 
 def _budget(world: BudgetState, workload: Workload, at: Millis) -> list[Decision]:
-    """Settle the budget check: ready while something is left; else the quota is withdrawn, so that others may use it."""
-    if workload.admitted or workload.admission is None or not workload.checks:
+    """Settle the budget check: ready while something is left; else the quota is withdrawn, so that others may use it.
+
+    Rule: docs/rules/budgets.md#at-the-end
+    """
+    if workload.admission is None:
         return []
     queue = workload.admission.cluster_queue
+    if workload.admitted:
+        end = stopped_by(world, workload, queue, at)
+        return [] if end is None else [EvictionOrdered(workload=workload.key, reason=EXHAUSTED, message=end.message)]
+    if not workload.checks:
+        return []
     spent = used_up(world, workload, queue, at)
     if spent is not None:
         return [] if workload.continues else [_withdrawn(workload, EXHAUSTED, spent.message)]
@@ -169,7 +178,9 @@ def _budget(world: BudgetState, workload: Workload, at: Millis) -> list[Decision
         for name in own_checks(world.cluster_queues, world.checks, queue)
         if name in workload.checks and workload.checks[name].state is CheckState.PENDING
     ]
-    ready = [CheckStatus(name=name, state=CheckState.READY, message="Within the budget", since=at) for name in pending]
+    warned = warned_of(world, workload, queue, at) if pending else None
+    message = "Within the budget" if warned is None else warned.message
+    ready = [CheckStatus(name=name, state=CheckState.READY, message=message, since=at) for name in pending]
     return [CheckSettled(workload=workload.key, check=check) for check in ready]
 
 

@@ -1,6 +1,7 @@
 """Admission checks as facts, and their states on a Workload."""
 
 from events.api.kueue import ApiAdmissionCheck
+from events.api.labels import BUDGET_PRICES
 from events.api.workload import ApiPodSetUpdate, ApiWorkload
 from events.catalogue import Fact
 from events.json_object import JsonMapping
@@ -9,7 +10,8 @@ from events.timestamp import parse_timestamp
 from events.workload import CheckState, CheckStatus, PodSetUpdate
 from projections.queues.active_condition import OURS
 from services.validation.workload import pod_set_update_problems
-from services.watcher.object_reading import is_held, read
+from services.watcher.budget_text import PRICES_EXAMPLE, prices
+from services.watcher.object_reading import annotated, is_held, read
 from services.watcher.pod_shapes import tolerations
 from services.watcher.problems import Refused, problem
 
@@ -29,6 +31,7 @@ def admission_check(value: JsonMapping) -> Fact:
         parameters=None
         if parameters is None
         else CheckParameters(group=parameters.api_group, kind=parameters.kind, name=parameters.name),
+        prices=annotated(found.metadata, BUDGET_PRICES, prices, (), PRICES_EXAMPLE),
         terminating=found.metadata.deletion_timestamp is not None,
         held=is_held(found.metadata),
     )

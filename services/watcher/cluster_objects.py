@@ -1,9 +1,10 @@
 """The kinds of which every object makes one fact, whatever else there is: queues, flavors, classes, namespaces and the like."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from events.amount import UNLIMITED
 from events.api.jobs import ApiLimitRange, ApiNamespace, ApiPriorityClass, ApiRuntimeClass
@@ -21,6 +22,9 @@ from events.api.kueue import (
 )
 from events.api.labels import (
     BUDGET,
+    BUDGET_APPROVED,
+    BUDGET_PER_USER,
+    BUDGET_POLICY,
     DEVICE_POLICY,
     MAX_CONCURRENT_WORKLOADS,
     MINIMUM_RUNTIME,
@@ -30,6 +34,7 @@ from events.api.labels import (
 )
 from events.api.meta import ObjectMeta
 from events.api.topology import ApiTopology
+from events.budget import Budget
 from events.catalogue import Fact
 from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
@@ -65,16 +70,23 @@ from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
 from events.topology import TopologyObserved
 from services.runtime.cluster_port import Resource
-from services.watcher.budget_text import BUDGET_EXAMPLE, budget
+from services.watcher.budget_text import (
+    APPROVED_EXAMPLE,
+    BUDGET_EXAMPLE,
+    LIMITS_EXAMPLE,
+    POLICY_EXAMPLE,
+    approvals,
+    budget,
+    budget_limits,
+    with_policy,
+)
 from services.watcher.check_states import admission_check
 from services.watcher.nodes import card_quota
-from services.watcher.object_reading import created_at, is_held, read
+from services.watcher.object_reading import annotated, created_at, is_held, read
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
 from services.watcher.provisioning import provisioning_config
 from services.watcher.quantities import amounts, duration, units
-
-T = TypeVar("T")
 
 
 def cluster_queue(value: JsonMapping) -> Fact:
@@ -110,9 +122,9 @@ def cluster_queue(value: JsonMapping) -> Fact:
         admission_mode=AdmissionMode(spec.admission_scope.admission_mode)
         if spec.admission_scope
         else AdmissionMode.NONE,
-        undeclared=_annotated(meta, QUOTA_CHECK_STRATEGY, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
-        max_concurrent=_annotated(meta, MAX_CONCURRENT_WORKLOADS, int, None),
-        budget=_annotated(meta, BUDGET, budget, None, BUDGET_EXAMPLE),
+        undeclared=annotated(meta, QUOTA_CHECK_STRATEGY, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
+        max_concurrent=annotated(meta, MAX_CONCURRENT_WORKLOADS, int, None),
+        budget=_budget(meta),
         concurrent=_concurrent(spec.concurrent_admission_policy),
         terminating=meta.deletion_timestamp is not None,
         held=is_held(meta),
@@ -169,7 +181,7 @@ def flavor(value: JsonMapping) -> Fact:
         node_taints=taints(found.spec.node_taints or (), "spec.nodeTaints"),
         tolerations=tolerations(found.spec.tolerations or ()),
         topology=found.spec.topology_name or "",
-        device_policy=_annotated(found.metadata, DEVICE_POLICY, DevicePolicy, None, "Ignore, Warn or Cap"),
+        device_policy=annotated(found.metadata, DEVICE_POLICY, DevicePolicy, None, "Ignore, Warn or Cap"),
         terminating=found.metadata.deletion_timestamp is not None,
         held=is_held(found.metadata),
     )
@@ -205,7 +217,7 @@ def namespace(value: JsonMapping) -> Fact:
     return NamespaceObserved(
         name=found.metadata.name,
         labels=dict(sorted(labels.items())),
-        budget=_annotated(found.metadata, BUDGET, budget, None, BUDGET_EXAMPLE),
+        budget=_budget(found.metadata),
     )
 
 
@@ -291,22 +303,29 @@ def _preemption(found: PreemptionSpec | None, meta: ObjectMeta) -> PreemptionRul
         else BorrowWithinCohort(
             policy=PreemptionPolicy(within.policy), max_priority_threshold=within.max_priority_threshold
         ),
-        minimum_runtime=_annotated(meta, MINIMUM_RUNTIME, duration, 0),
-        cooldown=_annotated(meta, PREEMPTION_COOLDOWN, duration, 0),
-        claims=_annotated(meta, PREEMPTION_CLAIMS, "true".__eq__, False),  # noqa: FBT003
+        minimum_runtime=annotated(meta, MINIMUM_RUNTIME, duration, 0),
+        cooldown=annotated(meta, PREEMPTION_COOLDOWN, duration, 0),
+        claims=annotated(meta, PREEMPTION_CLAIMS, "true".__eq__, False),  # noqa: FBT003
     )
 
 
-def _annotated(
-    meta: ObjectMeta, name: str, read_as: Callable[[str], T], default: Any, instead: str = "e.g. 10m or a number"
-) -> Any:
-    text = (meta.annotations or {}).get(name)
-    if text is None:
-        return default
-    try:
-        return read_as(text)
-    except ValueError as bad:
-        raise Refused([problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", instead)]) from bad
+def _budget(meta: ObjectMeta) -> Budget | None:
+    found: Budget | None = annotated(meta, BUDGET, budget, None, BUDGET_EXAMPLE)
+    if found is None:
+        for name in (BUDGET_POLICY, BUDGET_PER_USER, BUDGET_APPROVED):
+            if name in (meta.annotations or {}):
+                instead = f"{BUDGET} as well, or take it away"
+                raise Refused(
+                    [problem(f"metadata.annotations[{name}]", f"there is no {BUDGET} that it is about", instead)]
+                )
+        return None
+    plain = found
+    with_it: Budget = annotated(meta, BUDGET_POLICY, lambda text: with_policy(plain, text), plain, POLICY_EXAMPLE)
+    return replace(
+        with_it,
+        each_user=annotated(meta, BUDGET_PER_USER, budget_limits, None, LIMITS_EXAMPLE),
+        approved=annotated(meta, BUDGET_APPROVED, lambda text: approvals(text, plain.period), (), APPROVED_EXAMPLE),
+    )
 
 
 class ObservedKind(msgspec.Struct, frozen=True):

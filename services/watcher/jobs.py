@@ -14,6 +14,7 @@ from events.api.labels import (
     NEVER_PREEMPT,
     PRIORITY_CLASS,
     QUEUE_NAME,
+    USER,
 )
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
@@ -157,6 +158,7 @@ def _state(
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
             labels=copied_labels(labels, around),
+            user=labels.get(USER, ""),
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             leaving=meta.deletion_timestamp is not None,
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),

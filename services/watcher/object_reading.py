@@ -1,6 +1,7 @@
 """An object in its typed form, and what every object says of itself."""
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,3 +31,16 @@ def is_held(meta: ObjectMeta) -> bool:
 def created_at(meta: ObjectMeta) -> int:
     """When the object was created; 0 when it does not say."""
     return parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
+
+
+def annotated(
+    meta: ObjectMeta, name: str, read_as: Callable[[str], T], default: Any, instead: str = "e.g. 10m or a number"
+) -> Any:
+    """What an annotation says, or the default where there is none. Raises `Refused`."""
+    text = (meta.annotations or {}).get(name)
+    if text is None:
+        return default
+    try:
+        return read_as(text)
+    except ValueError as bad:
+        raise Refused([problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", instead)]) from bad

@@ -12,6 +12,7 @@ from events.api.labels import (
     POD_GROUP_TOTAL_COUNT,
     QUEUE_NAME,
     RETRIABLE_IN_GROUP,
+    USER,
 )
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
@@ -136,6 +137,7 @@ def _state(
             provisioning=own_parameters(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             labels=_copied(group.kept, around),
+            user=labels.get(USER, ""),
             members=members,
             not_done=asked_in(first),
             waits_for_pods=bool(name) and group.missing > 0 and not (one_by_one and any(map(counts_on, group.kept))),

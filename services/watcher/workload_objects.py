@@ -7,6 +7,7 @@ from events.api.labels import (
     JOB_UID,
     NEVER_PREEMPT,
     PRIORITY_BOOST,
+    USER,
     WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
     WORKLOAD_SLICE_NAME,
     WORKLOAD_SLICE_REPLACEMENT_FOR,
@@ -83,6 +84,7 @@ def workload_state(value: JsonMapping) -> JobState:
             never_preempt="true"
             in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
+            user=(meta.labels or {}).get(USER, ""),
             not_done=asked_in({**value, "kind": "Workload"}),
             elastic=(meta.annotations or {}).get(ELASTIC_JOB) == "true",
             slice_name=_slice_name(meta),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from events.application import DecisionApplied, DecisionRejected
+from events.budget import Budget, BudgetPeriod
 from events.card import Card, CardShare
 from events.catalogue import Fact
 from events.control import ObjectRemoved
@@ -15,8 +16,6 @@ from events.quota import (
     AdmissionCheckObserved,
     AdmissionMode,
     BorrowWithinCohort,
-    Budget,
-    BudgetPeriod,
     CheckRule,
     ClusterQueueObserved,
     CohortObserved,

@@ -3,12 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
+from events.budget import Budget, BudgetPeriod
 from events.catalogue import AnyEvent, Decision
 from events.device import DevicesRefused
 from events.quota import (
     AdmissionCheckObserved,
-    Budget,
-    BudgetPeriod,
     CheckRule,
     ClusterQueueObserved,
     LocalQueueObserved,
@@ -32,7 +31,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
-from projections.budgets.enforcement import CONTROLLER
+from projections.budgets.rates import CONTROLLER
 from tests.services.queue_manager.waiting_room import (
     KEY,
     MINUTE,

@@ -1,0 +1,21 @@
+"""Amounts of budgets as people write them: hours of a resource, or money."""
+
+from events.budget import MONEY_PARTS
+from projections.budgets.budget_usage import HOUR, is_currency
+
+_MILLI = 1000
+_PLACES = 6
+
+
+def in_units(resource: str, amount: int) -> str:
+    """So much money, or so many hours of a resource, with its name."""
+    number = number_of(resource, amount)
+    return f"{number} {resource}" if is_currency(resource) else f"{number} hours of {resource}"
+
+
+def number_of(resource: str, amount: int) -> str:
+    """An amount in money, or in unit-hours (CPU in cores), as a plain decimal; of what is no whole number six places, cut off."""
+    parts = HOUR * (MONEY_PARTS if is_currency(resource) else _MILLI if resource == "cpu" else 1)
+    sign, whole, rest = "-" if amount < 0 else "", abs(amount) // parts, abs(amount) % parts
+    digits = f"{rest * 10**_PLACES // parts:0{_PLACES}d}".rstrip("0")
+    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
