@@ -122,6 +122,12 @@ COMMANDS = (
         "What was held of which cards for how long, and what it costs; exit code 1 if something in it has no price.",
     ),
     _Place(
+        "budget",
+        "ops.cli.budget",
+        "app",
+        "Budgets: what is used of each and how long it lasts; approving of more.",
+    ),
+    _Place(
         "price",
         "ops.cli.bill_commands",
         "price_app",

@@ -19,7 +19,7 @@ from events.budget import (
 )
 from events.catalogue import AnyEvent, Decision
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
-from events.quota import AdmissionCheckObserved, CheckRule
+from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved
 from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
 from events.workload import EvictionOrdered, PodsGone, WorkloadFinished, WorkloadParked, WorkloadSubmitted
@@ -38,7 +38,7 @@ CHECK = AdmissionCheckObserved(name="money", controller=CONTROLLER)
 WHOLE = "ClusterQueue/cq"
 
 
-def with_budget(found: Budget | None, nominal: int = 8):  # type: ignore[no-untyped-def]
+def with_budget(found: Budget | None, nominal: int = 8) -> ClusterQueueObserved:
     return replace(queue("cq", nominal=nominal), checks=(CheckRule(name="money"),), budget=found)
 
 
