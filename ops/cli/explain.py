@@ -1,9 +1,10 @@
 """`kuelog explain`: why a workload waits or had to stop, and what would change that; why a queue stands as it does."""
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from events.json_object import JsonObject
 from events.quantity import from_units
@@ -14,6 +15,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
 from ops.queries.answers import explained
 from ops.queries.explaining import world_at
+from ops.queries.patience import Patience
 from ops.queries.point import point_at
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, print_answer
@@ -21,29 +23,41 @@ from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction, namespaces_in
 
 
-def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output: Form, console: Console) -> int:
-    """Explain one object; what the log does not know is a mistake."""
+def run_explain(
+    name: str, source: LogSource, *, at: str, namespace: str, limit: float, output: Form, console: Console
+) -> int:
+    """Explain one object; what the log does not know is a mistake. The first answer comes at once, what would help behind it."""
     with known_failures() as outcome:
         wanted = canonical(name)
-        with _busy(console), opened_log(source) as entries:
-            point = point_at(entries, at)
-            world = world_at(point)
-            plain = explained(world, point, wanted, lambda key: not namespace or key.startswith(f"{namespace}/"))
-            about = point.upto, point.describe()
-        hidden = Redaction([namespace], namespaces_in(world), world.nodes) if namespace else None
-        if hidden is not None:
-            plain = hidden.of(plain)
+
+        def reads(key: str) -> bool:
+            return not namespace or key.startswith(f"{namespace}/")
+
+        with opened_log(source) as entries:
+            with _busy(console, "asking the log"):
+                point = point_at(entries, at)
+                world = world_at(point)
+                hidden = Redaction([namespace], namespaces_in(world), world.nodes) if namespace else None
+                about = point.upto, point.describe()
+            if output is Form.TEXT:
+                show_first(_shown(explained(world, point, wanted, reads, deep=False), hidden), console)
+            with _busy(console, f"trying what would help, for {limit:g} s at most"):
+                plain = _shown(explained(world, point, wanted, reads, patience=Patience(limit)), hidden)
         if output is not Form.TEXT:
             print_answer({"at": point.at, "sequences": about[0], **plain}, output)
         else:
-            show(plain, console)
+            show_rest(plain, console)
             console.print(f"as of {about[1]}", style="dim", highlight=False)
         outcome.code = 0
     return outcome.code
 
 
-def _busy(console: Console) -> Progress:
-    columns = (SpinnerColumn(), TextColumn("asking the log"))
+def _shown(plain: JsonObject, hidden: Redaction | None) -> JsonObject:
+    return plain if hidden is None else hidden.of(plain)
+
+
+def _busy(console: Console, what: str) -> Progress:
+    columns = (SpinnerColumn(), TextColumn(what), TimeElapsedColumn())
     shown = terminal(stderr=True)
     progress = Progress(
         *columns, console=shown, transient=True, disable=not (console.is_terminal and shown.is_terminal)
@@ -58,15 +72,35 @@ def _alarms(plain: JsonObject) -> list[str]:
     return [*aside, *(f"it preempts in turns with {other}" for other in plain["loops"])]
 
 
-def show(plain: JsonObject, console: Console) -> None:
-    """Print an explanation, given as plain values, for people."""
-    if "queue" in plain:
-        show_queue(plain, console)
-        return
-
+def _sayer(console: Console) -> Callable[..., None]:
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
+    return say
+
+
+def show(plain: JsonObject, console: Console) -> None:
+    """Print a whole explanation, given as plain values, for people."""
+    show_first(plain, console)
+    show_rest(plain, console)
+
+
+def show_rest(plain: JsonObject, console: Console) -> None:
+    """Print what takes time to find: what would let it in, and what happened before."""
+    if "queue" in plain:
+        return
+    say = _sayer(console)
+    _show_remedies(plain, say)
+    for stop in plain["stops"]:
+        _show_stop(stop, say)
+
+
+def show_first(plain: JsonObject, console: Console) -> None:
+    """Print the first part of an explanation, given as plain values, for people."""
+    if "queue" in plain:
+        show_queue(plain, console)
+        return
+    say = _sayer(console)
     say(f"{plain['job']}, workload {plain['workload']}", "bold")
     queue = (
         f"queue {plain['local_queue']} → {plain['cluster_queue'] or 'no cluster queue'}, priority {plain['priority']}"
@@ -87,9 +121,6 @@ def show(plain: JsonObject, console: Console) -> None:
         say("  it waits for")
         for one in plain["waits_for"]:
             say(f"    {one}")
-    _show_remedies(plain, say)
-    for stop in plain["stops"]:
-        _show_stop(stop, say)
 
 
 def _show_shortages(shortages: list[JsonObject], say: Any) -> None:

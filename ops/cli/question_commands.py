@@ -123,11 +123,15 @@ def explain(
     as_namespace: Annotated[
         str, typer.Option(help="Leave out names from all namespaces but this one, as a tenant may see it.")
     ] = "",
+    limit: Annotated[
+        float, typer.Option(min=0, help="Seconds for which it is tried at most what would let it in.")
+    ] = 10,
     output: Output = Form.TEXT,
 ) -> None:
     """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.
 
-    What would let it in is tried with all the rules on the folded state and taken back; nothing is changed by asking.
+    The first answer comes at once. What would let it in is tried with all the rules on the folded state and taken back, for so many seconds
+    at most; nothing is changed by asking.
 
     Example: kuelog explain job/ai-research/sweep-b --at +35s
 
@@ -138,7 +142,9 @@ def explain(
     from ops.cli.explain import run_explain  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
-    raise typer.Exit(run_explain(name, source, at=at, namespace=as_namespace, output=output, console=console))
+    raise typer.Exit(
+        run_explain(name, source, at=at, namespace=as_namespace, limit=limit, output=output, console=console)
+    )
 
 
 def top(
@@ -213,6 +219,9 @@ def whatif(
     submit: Annotated[
         bool, typer.Option("--submit", help="When would the jobs in -f run, where, at whose cost?")
     ] = False,
+    hindsight: Annotated[
+        bool, typer.Option("--hindsight", help="With --submit --at: go by what came later as well, as the log has it.")
+    ] = False,
     output: Output = Form.TEXT,
 ) -> None:
     """Fork the log, change it and run on with recorded arrivals and run times in virtual time; print the differences.
@@ -239,6 +248,7 @@ def whatif(
         rules=tuple(rules or ()),
         more=tuple(more or ()),
         submit=submit,
+        hindsight=hindsight,
     )
     source = LogSource(data=data, nats=nats, archive=archive)
     raise typer.Exit(run_whatif(source, asked, output=output, console=console))

@@ -34,6 +34,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     submit: bool = False
+    hindsight: bool = False
 
 
 def run_whatif(source: LogSource, asked: Asked, *, output: Form, console: Console) -> int:
@@ -44,7 +45,9 @@ def run_whatif(source: LogSource, asked: Asked, *, output: Form, console: Consol
         begun = time.monotonic()
         files = () if asked.submit else asked.files
         changes = Changes(asked.settings, files, asked.removed, asked.rules, asked.more)
-        fork = Fork(read_log(source), asked.at, changes, now=asked.submit)
+        fork = Fork(
+            read_log(source), asked.at, changes, now=asked.submit, hindsight=asked.hindsight or not asked.submit
+        )
         if asked.submit:
             plain = _submitted(fork, asked, console if output is Form.TEXT else None)
         else:
@@ -71,9 +74,9 @@ def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, A
     changed = bool(asked.settings or asked.removed or asked.rules or asked.more)
     plans = [
         Plan(name="early", changed=changed, quantile=25, recorded=False, submitted=True),
-        Plan(name="likely", changed=changed, again=fork.point.ended, submitted=True),
-        Plan(name="late", changed=changed, quantile=90, again=fork.point.ended, submitted=True),
-        Plan(name="without", changed=changed, again=fork.point.ended),
+        Plan(name="likely", changed=changed, again=fork.alone, submitted=True),
+        Plan(name="late", changed=changed, quantile=90, again=fork.alone, submitted=True),
+        Plan(name="without", changed=changed, again=fork.alone),
     ]
     with _shown([plan.name for plan in plans]) as on_progress:
         results = play_all(fork, plans, on_progress)
@@ -143,7 +146,10 @@ def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
         return
     likely = "not within what was played" if one.likely is None else f"about {span(one.likely)}"
     late = "perhaps much later" if one.late is None else span(one.late)
-    say(f"  would be admitted after {likely}; between {span(one.early)} and {late}: a range, not a promise")
+    if one.early == one.likely == one.late:
+        say(f"  would be admitted after {likely}: a point, since run times make no difference; not a promise")
+    else:
+        say(f"  would be admitted after {likely}; between {span(one.early)} and {late}: a range, not a promise")
     say(
         f"  on {', '.join(one.flavors) or 'no flavor'}"
         + (f", preempted {one.preempted} times" if one.preempted else "")

@@ -36,6 +36,7 @@ from ops.production.visibility.server import follower
 from ops.production.wiring import stopped
 from ops.queries.answers import explained, life_of
 from ops.queries.explaining import stops
+from ops.queries.patience import Patience
 from ops.queries.point import Point
 from projections.world import World
 from services.runtime.log_port import Bus
@@ -47,6 +48,8 @@ _MOST_SENT = 64 << 10
 """Bytes that a request may send."""
 _NOW_BYTES = 8 << 20
 """Bytes of answers about what stands now that are kept for whoever asks the same."""
+_PATIENCE_S, _PATIENCE_LIVE_S = 10.0, 1.0
+"""How long it is tried what would let a workload in: of the past, and of what stands now, while nobody else is answered."""
 _FOR_EVER, _NOT_KEPT = "private, max-age=31536000, immutable", "no-store"
 
 
@@ -150,7 +153,9 @@ class ConsoleApp:
                 request,
                 rights,
                 lambda then: {
-                    "explanation": explained(then.world(), then.point, wanted, rights.reads),
+                    "explanation": explained(
+                        then.world(), then.point, wanted, rights.reads, patience=Patience(_PATIENCE_S)
+                    ),
                     "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
                     "stands": _stands(then.world(), key, rights),
                 },
@@ -163,7 +168,8 @@ class ConsoleApp:
                 "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
             },
         )
-        now = explained(self._live.world(), Point(entries={}, at=self._live.at()), wanted, rights.reads)
+        point = Point(entries={}, at=self._live.at())
+        now = explained(self._live.world(), point, wanted, rights.reads, patience=Patience(_PATIENCE_LIVE_S))
         answer = {
             "explanation": {**now, "stops": before["stops"]},
             "history": before["history"],

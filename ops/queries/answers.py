@@ -9,6 +9,7 @@ from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.production.cards_view import card_views, flavor_offers, model_capacities, unwanted
 from ops.queries.explaining import explain, find_workload, stops
+from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, Point
 from ops.queries.queue_explained import explain_queue
 from ops.queries.stored import in_order
@@ -41,10 +42,18 @@ def _all(key: str) -> bool:
     return True
 
 
-def explained(world: World, point: Point, wanted: str, reads: Reads = _all) -> JsonObject:
+def explained(
+    world: World,
+    point: Point,
+    wanted: str,
+    reads: Reads = _all,
+    *,
+    deep: bool = True,
+    patience: Patience | None = None,
+) -> JsonObject:
     """Why an object of a canonical name stands as it does; what may not be read is not known, and not named either.
 
-    The world is that of the point. Raises `NotOnTheLog` for what the log does not know.
+    Without `deep` it is the first answer, without trials and without what happened before. The world is that of the point. Raises `NotOnTheLog` for what the log does not know.
     """
     kind, _, name = wanted.partition("/")
     match kind:
@@ -69,8 +78,9 @@ def explained(world: World, point: Point, wanted: str, reads: Reads = _all) -> J
                         if (one := world.workloads[key])
                     ]
                 raise unknown(wanted, names)
-            explanation = explain(world, found, point.at)
-            explanation.stops = stops(point, found.key)
+            explanation = explain(world, found, point.at, deep=deep, patience=patience)
+            if deep:
+                explanation.stops = stops(point, found.key)
             return msgspec.to_builtins(explanation)
         case _:
             raise NotOnTheLog(

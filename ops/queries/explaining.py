@@ -13,6 +13,7 @@ from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
 from ops.production.log.streams import PARTITION
+from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_up
@@ -46,6 +47,7 @@ from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
 
+TIME_IS_OVER = "the time for trying is over: there may be more that helps, and smaller raises (`kuelog explain --limit` tries longer)"
 _AHEAD = 500
 """So many of those ahead of it in line are considered."""
 _ENDS = 40
@@ -69,8 +71,10 @@ def find_workload(world: World, name: str) -> Workload | None:
     return max(found, key=lambda one: (one.created_at, one.key), default=None)
 
 
-def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) -> Explanation:
-    """Why a workload is as it is; with `deep` also what would change that. The world is left as it was."""
+def explain(
+    world: World, workload: Workload, at: Millis, *, deep: bool = True, patience: Patience | None = None
+) -> Explanation:
+    """Why a workload is as it is; with `deep` also what would change that, as far as is found in time. The world is left as it was."""
     workload = as_shown(world, workload)
     explanation = outline(world, workload)
     explanation.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world.workloads, workload))
@@ -108,13 +112,28 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
         shortages=numbers,
     )
     if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
-        explanation.raises = unblocking(world, workload, queue, plan, at)
-        explanation.ends = _ends(world, workload, numbers, at)
-        if not explanation.raises and any(one.missing for one in numbers):
-            explanation.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
+        _try_remedies(world, head, explanation, plan, numbers, at, patience or Patience())
     if deep and (explanation.tier is Tier.DEVICE or explanation.note):
         explanation.cards = _room(world, workload, nominated)
     return explanation
+
+
+def _try_remedies(
+    world: World,
+    head: Head,
+    explanation: Explanation,
+    plan: Plan,
+    numbers: Sequence[Shortage],
+    at: Millis,
+    patience: Patience,
+) -> None:
+    """What would let it in, as far as it is found in time: raises of quota, and ends of others."""
+    explanation.raises = unblocking(world, head.workload, head.queue, plan, at, patience)
+    explanation.ends = _ends(world, head.workload, numbers, at, patience)
+    if patience.ended:
+        explanation.note = TIME_IS_OVER
+    elif not explanation.raises and any(one.missing for one in numbers):
+        explanation.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
 
 
 def _budget_used_up(world: World, workload: Workload, at: Millis) -> tuple[str, str] | None:
@@ -144,7 +163,12 @@ def _left_alone(world: World, workload: Workload, explanation: Explanation, at: 
 
 
 def unblocking(
-    world: World, workload: Workload, queue: ClusterQueueObserved, plan: Plan, at: Millis
+    world: World,
+    workload: Workload,
+    queue: ClusterQueueObserved,
+    plan: Plan,
+    at: Millis,
+    patience: Patience,
 ) -> tuple[tuple[Raise, ...], ...]:
     """Raises of the queue's own nominal quota under which the workload is admitted, each tried with all deciders."""
     node = world.quota.node(queue.name)
@@ -156,7 +180,7 @@ def unblocking(
     def admits(changed: ClusterQueueObserved) -> bool:
         return tried(world, [changed], at, lambda then: _in(then, workload), lambda then: _in(then, workload))
 
-    return tuple(raises(queue, plan, node, world.quota.columns.names, plans, admits))
+    return tuple(raises(queue, plan, node, world.quota.columns.names, plans, admits, patience.goes_on))
 
 
 def stops(point: Point, key: str) -> tuple[Stop, ...]:
@@ -252,7 +276,9 @@ def _as_tried(found: Nomination) -> Tried:
     )
 
 
-def _ends(world: World, workload: Workload, numbers: Sequence[Shortage], at: Millis) -> tuple[str, ...]:
+def _ends(
+    world: World, workload: Workload, numbers: Sequence[Shortage], at: Millis, patience: Patience
+) -> tuple[str, ...]:
     """Holders of what it misses, in the order in which they would have to give it back, whose end lets it in."""
     columns = world.quota.columns
     short = [columns.known(one.flavor, one.resource) for one in numbers if one.missing and not one.obstacle]
@@ -266,6 +292,8 @@ def _ends(world: World, workload: Workload, numbers: Sequence[Shortage], at: Mil
     )
     found: list[str] = []
     for order in orders[:_ENDS]:
+        if not patience.goes_on():
+            break
         if tried(world, _end(world, order[3]), at, lambda then: _in(then, workload), lambda then: _in(then, workload)):
             found.append(order[3])
             if len(found) >= _ENOUGH_ENDS:

@@ -17,6 +17,8 @@ from projections.quota.node import Node
 Amounts = Mapping[FlavorResource, int]
 Admits = Callable[[ClusterQueueObserved], bool]
 """Whether the workload holds quota after its queue was observed so; the world is as it was afterwards."""
+GoesOn = Callable[[], bool]
+"""Whether there is time for one trial more; without it the smallest raise so far is the answer."""
 _DOUBLED = 8
 _TRIALS = 120
 
@@ -24,13 +26,14 @@ _TRIALS = 120
 class Trials:
     """Tries raises, and counts the trials: one answer may take only so many."""
 
-    def __init__(self, queue: ClusterQueueObserved, admits: Admits) -> None:
-        self._queue, self._admits = queue, admits
+    def __init__(self, queue: ClusterQueueObserved, admits: Admits, goes_on: GoesOn) -> None:
+        self._queue, self._admits, self._goes_on = queue, admits, goes_on
         self.left = _TRIALS
 
     def let_in(self, amounts: Amounts) -> bool:
         """Whether this raise admits the workload; False as well once there were too many trials."""
-        if self.left <= 0:
+        if self.left <= 0 or not self._goes_on():
+            self.left = 0
             return False
         self.left -= 1
         return self._admits(raised(self._queue, amounts))
@@ -43,6 +46,7 @@ def raises(
     names: Sequence[FlavorResource],
     ahead: Sequence[Plan],
     admits: Admits,
+    goes_on: GoesOn,
 ) -> Iterator[tuple[Raise, ...]]:
     """For each way to choose flavors the smallest raise found; `ahead` are the plans of those who wait before it."""
     for chosen in _ways(plan):
@@ -50,7 +54,7 @@ def raises(
         if not own:
             continue
         others = [_asked(one, chosen) for one in ahead]
-        found = _smallest(Trials(queue, admits), own, others)
+        found = _smallest(Trials(queue, admits, goes_on), own, others)
         if found:
             yield tuple(
                 Raise(

@@ -43,12 +43,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Fork:
     """A log forked at a point."""
 
-    def __init__(self, entries: Mapping[str, Sequence[Entry]], at: str, changes: Changes, *, now: bool = False) -> None:
-        self.course = course_of(entries)
-        """What the whole log has recorded."""
-        self.point = Point(entries=_nothing(entries), at=self.course.began, ended=False)
-        if at or now:
-            self.point = point_at(entries, at)
+    def __init__(
+        self,
+        entries: Mapping[str, Sequence[Entry]],
+        at: str,
+        changes: Changes,
+        *,
+        now: bool = False,
+        hindsight: bool = True,
+    ) -> None:
+        there = point_at(entries, at) if at or now else None
+        self.course = course_of(entries if there is None or hindsight else there.entries)
+        """What the log has recorded; without hindsight, up to the point alone."""
+        self.point = there or Point(entries=_nothing(entries), at=self.course.began, ended=False)
+        self.alone = self.point.ended or not hindsight
+        """Whether nothing is known of what comes behind the fork."""
         fold = fold_up(PARTITION, self.point.entries)
         self.world, self._sequence = fold.world, fold.base
         self._changes = changes

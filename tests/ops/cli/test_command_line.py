@@ -96,6 +96,13 @@ def test_the_log_is_handed_out_as_cloud_events(demo: Path) -> None:
     assert submitted["subject"].startswith("workload/ai-")
 
 
+def test_the_first_answer_needs_no_time_for_what_would_help(demo: Path) -> None:
+    words = ("explain", "job/ai-research/sweep-c", "--at", "+60s", "--data", str(demo), "--limit", "0")
+    told = kuelog(*words).stdout
+    assert "because of" in told and told.index("because of") < told.index("the time for trying is over")
+    assert json.loads(kuelog(*words, "-o", "json").stdout)["raises"] == []
+
+
 def test_a_preempted_job_is_explained_without_names_that_a_tenant_may_not_read(demo: Path) -> None:
     words = ("explain", "job/ai-research/sweep-b", "--data", str(demo))
     (stop,) = json.loads(kuelog(*words, "-o", "json").stdout)["stops"]

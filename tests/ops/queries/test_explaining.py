@@ -11,7 +11,8 @@ from events.device import NodeLockObserved, PodObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
 from ops.production.log.streams import STREAMS
 from ops.queries.answers import explained
-from ops.queries.explaining import explain, find_workload, stops, unblocking, world_at
+from ops.queries.explaining import TIME_IS_OVER, explain, find_workload, stops, unblocking, world_at
+from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.trial import tried
 from ops.sandbox.bench.day import played, small_day
@@ -100,7 +101,7 @@ def test_the_raise_that_is_named_really_lets_it_in(seed: int) -> None:
         if workload.admission is not None or workload.finished or found is None or not workload.line:
             continue
         plan = plan_for(world, Head(workload=workload, queue=found))
-        for together in unblocking(world, workload, found, plan, point.at):
+        for together in unblocking(world, workload, found, plan, point.at, Patience()):
             asked += 1
             amounts = {(one.flavor, one.resource): one.by for one in together}
             bigger = raised(found, amounts)
@@ -221,3 +222,30 @@ def test_what_was_refused_is_said_to_be_refused_and_why(wanted: str) -> None:
     if space:
         with pytest.raises(NotOnTheLog, match=f"the log knows no {kind}"):
             explained(story.world, point, wanted, lambda key: not key.startswith("team/"))
+
+
+def test_what_would_help_is_tried_no_longer_than_said_and_then_the_answer_says_so() -> None:
+    facts = [
+        replace(fact, strategy=QueueingStrategy.STRICT_FIFO) if isinstance(fact, ClusterQueueObserved) else fact
+        for fact in platform(nominal=2, cards=8)
+    ]
+    story = Story().told(*facts, job("a", count=2), *(job(f"b{n}", count=2, at=1 + n) for n in range(6)))
+    story.told(job("z", count=1, at=9)).decided()
+    workload = story.world.workloads["team/z"]
+    before = state_hash(story.world)
+    whole = explain(story.world, workload, story.at)
+    assert whole.raises and not whole.note
+    for trials in (0, 1, 3):
+        ticks = iter(range(1_000))
+        short = explain(
+            story.world, workload, story.at, patience=Patience(trials + 0.5, clock=lambda ticks=ticks: next(ticks))
+        )
+        assert short.note == TIME_IS_OVER and (short.tier, short.reason) == (whole.tier, whole.reason)
+        assert next(ticks) <= trials + 3, "nothing is tried when the time is over"
+        for together in short.raises:
+            queue = raised(story.world.cluster_queues["cq"], {(one.flavor, one.resource): one.by for one in together})
+            there = tried(
+                story.world, [queue], story.at, lambda w: reserved(w, "team/z"), lambda w: reserved(w, "team/z")
+            )
+            assert there, "what is said helps, though less may do"
+    assert state_hash(story.world) == before

@@ -65,6 +65,17 @@ def test_a_fork_in_the_middle_goes_on_with_what_runs() -> None:
     assert all(recorded.found[key].finished == at for key, at in ends.items())
 
 
+def test_who_asks_about_the_past_knows_nothing_of_what_came_later_unless_it_is_told() -> None:
+    entries, _ = played(large_day(200), cards=False)
+    later = Fork(entries, "+12h", Changes())
+    assert later.arrivals > 0 and not later.alone
+    then = Fork(entries, "+12h", Changes(), hindsight=False)
+    assert (then.arrivals, then.alone) == (0, True)
+    assert len(then.course.runs) < len(later.course.runs)
+    assert then.course.ended <= then.point.at < later.course.ended
+    assert all(one.at <= then.point.at for one in then.course.happenings)
+
+
 def test_the_levels_of_a_topology_can_be_set_and_the_topology_removed() -> None:
     world, place = World(), LogPosition(partition="LOG_0", sequence=1, at=0)
     evolve(world, TopologyObserved(name="racks", uid="u", levels=("zone", "rack")), place)
