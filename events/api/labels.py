@@ -1,4 +1,4 @@
-"""Every label, annotation, finalizer and scheduling gate of Kueue and of kuelog that is read or written, and what it is for."""
+"""Every label, annotation, finalizer, scheduling gate and preemption gate of Kueue and of kuelog that is read or written, and what it is for."""
 
 from enum import StrEnum
 
@@ -48,6 +48,7 @@ JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
 IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 COMPONENT_WORKLOAD_INDEX = "kueue.x-k8s.io/component-workload-index"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+CONCURRENT_ADMISSION_GATE = "kueue.x-k8s.io/concurrent-admission"
 CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
 WORKLOAD_ALLOWED_RESOURCE_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
@@ -86,6 +87,7 @@ class Form(StrEnum):
     ANNOTATION = "annotation"
     EITHER = "label or annotation"
     FINALIZER = "finalizer"
+    PREEMPTION_GATE = "preemption gate"
     GATE = "scheduling gate"
 
 
@@ -244,6 +246,13 @@ KNOWN = (
     Known(PRIORITY_BOOST, _A, "Workload", _YOU, "added to its priority where it is compared with others"),
     Known(
         WORKLOAD_ALLOWED_RESOURCE_FLAVORS, _A, "Workload", _BOTH, "the only flavors that it may get, apart by commas"
+    ),
+    Known(
+        CONCURRENT_ADMISSION_GATE,
+        Form.PREEMPTION_GATE,
+        "Workload",
+        _OURS,
+        "a variant preempts nobody before it is its turn",
     ),
     Known(CONCURRENT_ADMISSION_PARENT, _L, "Workload", _OURS, "there are variants of it, one for each flavor"),
     Known(

@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
+from events.api.labels import CONCURRENT_ADMISSION_GATE
 from events.application import FAILED_TO_START, DecisionRejected
 from events.upkeep import DiscardReason
 from events.variants import MigrationOrdered, PreemptionGateOpened, VariantDropped, VariantSubmitted, VariantSwitched
@@ -32,7 +33,7 @@ from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.workloads.conditions import not_admitted
 from projections.workloads.lifecycle import Workload, with_news
-from projections.workloads.variants import FLAVOR_MIGRATION, PREEMPTION_GATE, acting_for, variants_of
+from projections.workloads.variants import FLAVOR_MIGRATION, acting_for, variants_of
 
 VariantEvent: TypeAlias = VariantSubmitted | VariantDropped | VariantSwitched | PreemptionGateOpened | MigrationOrdered
 
@@ -95,7 +96,10 @@ def _of_parent(world: PreemptionState, parent: Workload, event: WorkloadFact, po
 
 def _as_variant(event: WorkloadChanged, variant: Workload) -> WorkloadSpec:
     own = variant.spec
-    gates = (*(one for one in event.spec.preemption_gates if one != PREEMPTION_GATE), PREEMPTION_GATE)
+    gates = (
+        *(one for one in event.spec.preemption_gates if one != CONCURRENT_ADMISSION_GATE),
+        CONCURRENT_ADMISSION_GATE,
+    )
     return replace(event.spec, preemption_gates=gates, allowed_flavors=own.allowed_flavors, variant_of=own.variant_of)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from events.api.labels import CONCURRENT_ADMISSION_PARENT
+from events.api.labels import CONCURRENT_ADMISSION_GATE, CONCURRENT_ADMISSION_PARENT
 from events.event import Millis
 from events.quota import ClusterQueueObserved, MigrationMode
 from events.workload import Condition, ConditionStatus
@@ -28,8 +28,6 @@ from projections.workloads.pods import made_of_pods
 from projections.workloads.state import WorkloadState
 
 CONCURRENT_ADMISSION = "ConcurrentAdmission"
-PREEMPTION_GATE = "kueue.x-k8s.io/concurrent-admission"
-"""The preemption gate of every variant."""
 FLAVOR_MIGRATION = "FlavorMigration"
 """The reason of Evicted of a variant that makes room for one of a better flavor."""
 BETWEEN_GATES: Millis = 300_000
@@ -151,7 +149,7 @@ def at_least(queue: ClusterQueueObserved, variant: Workload, flavor: str) -> boo
 
 def gate_opened_at(variant: Workload) -> Millis | None:
     """Since when a variant may preempt; None while its gate is closed."""
-    gate = variant.gates.get(PREEMPTION_GATE)
+    gate = variant.gates.get(CONCURRENT_ADMISSION_GATE)
     return gate.since if gate is not None and gate.open else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from events.api.labels import CONCURRENT_ADMISSION_GATE
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import ClusterQueueObserved, ConcurrentAdmission, MigrationMode
@@ -16,7 +17,6 @@ from projections.workloads.deadlines import DEACTIVATED_DUE_TO
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED, Workload
 from projections.workloads.variants import (
     BETWEEN_GATES,
-    PREEMPTION_GATE,
     acting_variant,
     at_least,
     better,
@@ -83,7 +83,7 @@ def _dropped(world: QueueManagerState, workload: Workload, wanted: Sequence[str]
 def _submitted(world: QueueManagerState, workload: Workload, wanted: Sequence[str]) -> list[Decision]:
     # The API tells seconds. By milliseconds the variants of the best flavor come first of those that were made together.
     known = world.variants.get(workload.key, {})
-    gates = (*workload.spec.preemption_gates, PREEMPTION_GATE)
+    gates = (*workload.spec.preemption_gates, CONCURRENT_ADMISSION_GATE)
     return [
         VariantSubmitted(
             workload=key,
@@ -183,5 +183,5 @@ def _gate_opened(variants: Sequence[Workload], at: Millis) -> list[Decision]:
         if one.condition(QUOTA_RESERVED) is None:
             return []
         if waits_at_gate(one):
-            return [PreemptionGateOpened(workload=one.key, gate=PREEMPTION_GATE)]
+            return [PreemptionGateOpened(workload=one.key, gate=CONCURRENT_ADMISSION_GATE)]
     return []
