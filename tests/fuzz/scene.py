@@ -54,7 +54,8 @@ class Scene:
         self._settings = self._platform.settings
         self._cluster = EmbeddedCluster(clock=clock, mutators=(suspend,), converter=convert)
         self._running: Running
-        self._task: asyncio.Task[None]
+        self._tasks: list[asyncio.Task[None]] = []
+        """Of those who serve now; nobody before `serve`, and time may be over by then."""
         self._jobs = 0
 
     async def begin(self) -> None:
@@ -73,17 +74,21 @@ class Scene:
         client = InProcessClient(self._cluster.resources, OpenGate(), self.clock.now)
         ports = Ports(bus=self.bus, reader=Reflector(client), writer=client, clock=self.clock)
         self._running = Running(ports, settings=self._settings, replica="fuzzed", tracer=NoTracer())
-        self._task = asyncio.create_task(self._running.run())
+        self._tasks = [asyncio.create_task(self._running.run())]
 
     async def end(self) -> None:
-        await stopped(self._task)
+        await self._stop()
         await self._cluster.stop()
 
     async def restart(self) -> None:
         """Whoever comes next has only the log."""
         self._note_aside()
-        await stopped(self._task)
+        await self._stop()
         self.serve()
+
+    async def _stop(self) -> None:
+        for task in self._tasks:
+            await stopped(task)
 
     async def put(self, one: Input) -> None:
         """Store a message as it is, whatever it is."""
@@ -121,8 +126,8 @@ class Scene:
 
     async def check_alive(self) -> None:
         """All services serve, and do not fill the log by themselves. Raises `Harmed`."""
-        if self._task.done():
-            problem = self._task.exception()
+        for task in (one for one in self._tasks if one.done()):
+            problem = task.exception()
             raise Harmed(f"the services ended: {_words(problem)}") from problem
         stored = sum((await self._ends()).values())
         if stored > MOST_STORED:
