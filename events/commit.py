@@ -50,6 +50,10 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     events: tuple[Decision, ...]
     state_hash: str = ""
 
+    def follows(self, base: int, prev_hash: str) -> bool:
+        """Whether it was made behind this sequence and names the bytes that stand there: the hash chain of a partition."""
+        return self.base == base and self.prev_hash == prev_hash
+
 
 GENESIS = "0" * 64
 """The `prev_hash` of the first commit of a partition."""

@@ -71,7 +71,7 @@ class Verification:
         recorded = encode_events(commit.events)
         decided, failed = self._decide_again(fold, commit)
         self.verified += 1
-        chained = (commit.base, commit.prev_hash) == (fold.base, fold.prev_hash)
+        chained = commit.follows(fold.base, fold.prev_hash)
         if recorded == decided and not failed and chained and not self._hurried(fold, entry):
             fold.settled_as_decided(entry.sequence, entry.data, commit)
             return True

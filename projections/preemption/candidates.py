@@ -14,7 +14,7 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
 from projections.devices.held_cards import HeldCards
-from projections.preemption.policy import protected, satisfies_policy
+from projections.preemption.policy import policy_towards, protected, satisfies_policy
 from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.columns import Column, Usage
@@ -138,8 +138,7 @@ class CandidateGroups:
 
     def _merged(self, nodes: list[Node], *, leaving: bool, hierarchical: bool) -> Iterator[Candidate]:
         """The candidates of several queues as one sorted row, as far as their priority lets them be preempted."""
-        rules = self._ask.queue.preemption
-        policy = rules.within_cluster_queue if nodes == self.own else rules.reclaim_within_cohort
+        policy = policy_towards(self._ask.queue.preemption, own_queue=nodes == self.own)
         anybody = policy is PreemptionPolicy.ANY or self._world.settings.admission_fair_sharing is not None
         most = None if anybody else self._ask.workload.priority
         rows = [zip(self._row(node, leaving=leaving), repeat(node)) for node in nodes]
@@ -174,8 +173,7 @@ def as_candidate(
     workload = world.workloads[key]
     if key == context.workload.spec.replaces:
         return None  # It ends anyhow: what it holds is not asked for.
-    rules = context.queue.preemption
-    policy = rules.within_cluster_queue if node is context.node else rules.reclaim_within_cohort
+    policy = policy_towards(context.queue.preemption, own_queue=node is context.node)
     if not satisfies_policy(policy, context.workload, workload, world.settings):
         return None
     if protected(workload, world.cluster_queues.get(node.name), context.at):

@@ -13,7 +13,7 @@ from events.quota import ClusterQueueObserved, PreemptionPolicy
 from events.settings import SettingsObserved
 from projections.preemption.candidates import PreemptionContext
 from projections.preemption.classic import still_borrows
-from projections.preemption.policy import protected, satisfies_policy
+from projections.preemption.policy import policy_towards, protected, satisfies_policy
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
 from projections.workloads.lifecycle import Workload
@@ -80,8 +80,7 @@ def _verdict(
 ) -> Verdict:
     if workload.key in victims:
         return Verdict.TAKEN
-    rules = context.queue.preemption
-    policy = rules.within_cluster_queue if node is context.node else rules.reclaim_within_cohort
+    policy = policy_towards(context.queue.preemption, own_queue=node is context.node)
     if policy is PreemptionPolicy.NEVER:
         return Verdict.POLICY_FORBIDS
     if not still_borrows(node, context.node.path, context.needed):

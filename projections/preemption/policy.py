@@ -1,10 +1,15 @@
 """Whom a policy lets a workload preempt, and which workloads are protected (docs/rules/preemption.md#within-queue)."""
 
 from events.event import Millis
-from events.quota import ClusterQueueObserved, PreemptionPolicy
+from events.quota import ClusterQueueObserved, PreemptionPolicy, PreemptionRules
 from events.settings import SettingsObserved
 from projections.queues.order import queue_timestamp
 from projections.workloads.lifecycle import Workload
+
+
+def policy_towards(rules: PreemptionRules, *, own_queue: bool) -> PreemptionPolicy:
+    """Which policy says whom a workload may preempt: `withinClusterQueue` in its own queue, `reclaimWithinCohort` in all others."""
+    return rules.within_cluster_queue if own_queue else rules.reclaim_within_cohort
 
 
 def satisfies_policy(

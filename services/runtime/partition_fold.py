@@ -130,7 +130,7 @@ class PartitionFold:
 
         Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
         """
-        if commit.base != self.base or commit.prev_hash != self.prev_hash:
+        if not commit.follows(self.base, self.prev_hash):
             raise ChainBroken(
                 stream=self.partition, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
             )

@@ -108,7 +108,7 @@ class _WaitForPodsReady(_Part, frozen=True, kw_only=True):
     timeout: str = "30m"
     """A workload whose pods are not all ready so long after its admission is evicted; a duration."""
     recovery_timeout: str | None = None
-    """The same for pods that were ready and are not any more; without it that is never waited for. A duration."""
+    """The same for pods that were ready and are not any more; without it, as long as for the first time (`timeout`). A duration."""
     block_admission: bool = False
     """Whether nobody else is admitted meanwhile."""
     requeuing_strategy: _Requeuing = _Requeuing()
