@@ -12,7 +12,7 @@ from ops.console.rights import EVERYTHING, Rights
 from ops.console.workload_list import MOST_ROWS, SORTS, WorkloadList, WorkloadQuery
 from ops.production.cards_view import CardView
 from projections.explanation.read_models import UsageRow, queue_rows, usage_rows
-from projections.quota.lending import lending
+from projections.quota.borrowing_flows import lending
 from projections.quota.node import Node
 from projections.world import World
 

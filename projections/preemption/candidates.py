@@ -14,7 +14,7 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
 from projections.devices.held_cards import HeldCards
-from projections.preemption.policy import policy_towards, protected, satisfies_policy
+from projections.preemption.policy import may_go_for_a_borrower, policy_towards, protected, satisfies_policy
 from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.columns import Column, Usage
@@ -207,12 +207,8 @@ def priority_variant(context: PreemptionContext, workload: Workload) -> Variant:
 
     Rule: docs/rules/preemption.md#borrow-within-cohort
     """
-    rule = context.queue.preemption.borrow_within_cohort
-    if rule is None or rule.policy is PreemptionPolicy.NEVER or workload.priority >= context.workload.priority:
-        return Variant.WITHOUT_BORROWING
-    if rule.max_priority_threshold is not None and workload.priority > rule.max_priority_threshold:
-        return Variant.WITHOUT_BORROWING
-    return Variant.WHILE_BORROWING
+    allowed = may_go_for_a_borrower(context.queue.preemption, context.workload, workload)
+    return Variant.WHILE_BORROWING if allowed else Variant.WITHOUT_BORROWING
 
 
 class Level(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Whom a policy lets a workload preempt, and which workloads are protected (docs/rules/preemption.md#within-queue)."""
+"""Whom the policies of a queue let a workload preempt, and which workloads are protected (docs/rules/preemption.md#within-queue)."""
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy, PreemptionRules
@@ -27,6 +27,17 @@ def satisfies_policy(
             if preemptor.priority != candidate.priority:
                 return preemptor.priority > candidate.priority
             return queue_timestamp(preemptor, settings) < queue_timestamp(candidate, settings)
+
+
+def may_go_for_a_borrower(rules: PreemptionRules, preemptor: Workload, candidate: Workload) -> bool:
+    """Whether a workload of another queue may go for one that ends up borrowing: `borrowWithinCohort`, up to `maxPriorityThreshold`.
+
+    Rule: docs/rules/preemption.md#borrow-within-cohort
+    """
+    rule = rules.borrow_within_cohort
+    if rule is None or rule.policy is PreemptionPolicy.NEVER or candidate.priority >= preemptor.priority:
+        return False
+    return rule.max_priority_threshold is None or candidate.priority <= rule.max_priority_threshold
 
 
 def protected(candidate: Workload, queue: ClusterQueueObserved | None, at: Millis) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from events.amount import add, subtract
 from events.quota import ClusterQueueObserved, CohortObserved, Quota, ResourceGroup
 from projections.quota.columns import Column, Columns
+from projections.quota.lending_limit import keep_beyond_lending_limit
 from projections.quota.node import Node
 
 
@@ -94,9 +95,7 @@ def _derive(node: Node, above: tuple[Node, ...]) -> None:
             if amount:
                 subtree[column] = add(subtree[column], subtract(amount, local[column]))
     node.below = tuple(leaf for child in node.children.values() for leaf in child.leaves())
-    for column, quota in node.quotas.items():
-        if quota.lending_limit is not None:
-            node.local[column] = max(0, subtract(subtree[column], quota.lending_limit))
+    keep_beyond_lending_limit(node)
 
 
 def _in_cycle(name: str, cohorts: Mapping[str, CohortObserved]) -> bool:

@@ -1,4 +1,7 @@
-"""Whether the pods of a workload are ready, in Kueue's words (docs/rules/eviction.md#pods-ready)."""
+"""Whether the pods of a workload are ready, in Kueue's words; until when they have to be says `deadlines.pods_ready_until`.
+
+Rule: docs/rules/eviction.md#pods-ready
+"""
 
 from events.workload import Condition, ConditionStatus
 from projections.log_position import LogPosition

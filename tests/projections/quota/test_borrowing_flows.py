@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorQuotas, Quota, ResourceGroup
-from projections.quota.lending import lending
+from projections.quota.borrowing_flows import lending
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
 
