@@ -84,8 +84,13 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
-    """All lines with a quantity of a bill for that window, in the order in which the log entered them."""
-    for entry in ledger.entries:
+    """All lines with a quantity of a bill for that window, in the order in which they ended.
+
+    What goes on beyond the window comes last, by its beginning: when it ends is no news of that window.
+    """
+    ended = [one for one in ledger.entries if one.until < window.until]
+    going_on = [one for one in ledger.entries if one.until >= window.until]
+    for entry in (*ended, *sorted(going_on, key=lambda one: (one.since, one.id))):
         yield from cut(ledger, entry, entry.kind, window)
     standings = Standings()
     for change in changes(ledger):
