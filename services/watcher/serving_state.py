@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from events.api.labels import ADMISSION_GATED_BY, NEVER_PREEMPT, QUEUE_NAME, ROLE_HASH
+from events.api.labels import ADMISSION_GATED_BY, NEVER_PREEMPT, QUEUE_NAME, ROLE_HASH, USER
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
@@ -94,6 +94,7 @@ def _state(
             provisioning=own_parameters(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             labels=copied_labels(labels, around),
+            user=labels.get(USER, ""),
             members=members,
             not_done=asked_in(parent),
             on_hold=not replicas,

@@ -219,3 +219,19 @@ def test_who_has_ended_under_kueue_is_told_as_finished() -> None:
     view = who_waits()
     assert listed(view, over) == [WorkloadFinished(workload=KEY, reason="Succeeded", message="")]
     assert listed(view, over) == []
+
+
+def test_the_user_of_what_serves_is_told_as_that_of_jobs_and_pods_is() -> None:
+    value, user = stateful_set(), {"kuelog.io/user": "ann"}
+    value["metadata"]["labels"] |= user
+    view = View()
+    one = pod("p", group="statefulset-s", kind="StatefulSet")
+    one["metadata"]["labels"] |= user
+    for kind, found_now in (("StatefulSet", value), ("Pod", one)):
+        view.expect(kind, [found_now])
+    told = [
+        fact
+        for kind, found_now in (("StatefulSet", value), ("Pod", one))
+        for fact in [*view.see(kind, found_now), *view.settle(kind)]
+    ]
+    assert [fact.spec.user for fact in told if isinstance(fact, WorkloadSubmitted)] == ["ann"]
