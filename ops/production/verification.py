@@ -63,6 +63,12 @@ class Verification:
         self._since_all = 0
         self._deciders = {one.name: one for one in deciders or all_deciders()}
 
+    def fold(self, fold: PartitionFold, entry: Entry, commit: Commit) -> None:
+        """Fold a commit, deciding it again on the way. Raises what `PartitionFold.fold_commit` raises."""
+        if not self.compare(fold, entry, commit):
+            fold.fold_commit(entry, commit)
+        self.compare_state(fold, entry, commit)
+
     def compare(self, fold: PartitionFold, entry: Entry, commit: Commit) -> bool:
         """Decide one commit again; whether it is folded by that."""
         if commit.author not in self._deciders:
@@ -162,9 +168,7 @@ class RunningVerification:
             fold.fold_commit(entry, commit)
             return
         fold.rewind()
-        if not self._again.compare(fold, entry, commit):
-            fold.fold_commit(entry, commit)
-        self._again.compare_state(fold, entry, commit)
+        self._again.fold(fold, entry, commit)
         self._count()
 
     def _count(self) -> None:

@@ -78,10 +78,10 @@ def fold_partition(
             continue
         feeds.offer(commit)
         rules[commit.rules] = None
-        if again is None or not again.compare(fold, entry, commit):
+        if again is None:
             fold.fold_commit(entry, commit)
-        if again is not None:
-            again.compare_state(fold, entry, commit)
+        else:
+            again.fold(fold, entry, commit)
         events += len(commit.events)
         if listener is not None:
             for event in commit.events:

@@ -40,7 +40,6 @@ from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
 from projections.workloads.decided_moments import DecidedEvent, DecidedMoments
-from projections.workloads.lifecycle import decided_at
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.slices import with_fewer
@@ -236,8 +235,9 @@ class Ledger:
 
     def _take_over(self, event: DecidedElsewhere, position: LogPosition) -> None:
         """What another manager has let in while kuelog was away is billed from when that is on the log."""
-        decided, known = decided_at(event.status.conditions), self._decided.get(event.workload, _NOTHING_DECIDED)
-        if event.workload not in self._about or not decided or decided in known.seconds:
+        known = self._decided.get(event.workload, _NOTHING_DECIDED)
+        decided = known.second_of_others(event.status.conditions)
+        if event.workload not in self._about or not decided:
             return
         self._decided[event.workload] = known.taken_over(decided)
         self._let_quota_go(event.workload, position)

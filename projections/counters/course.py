@@ -16,7 +16,6 @@ from projections.workloads.lifecycle import (
     QUOTA_RESERVED,
     REQUEUED,
     Workload,
-    decided_at,
     moments,
 )
 
@@ -117,8 +116,8 @@ def course_of(workload: Workload) -> Course:
 
 def taken_over(course: Course, status: AdoptedStatus) -> Course:
     """A known workload after what another manager has decided about it; as it was where the log has said that itself."""
-    decided = decided_at(status.conditions)
-    if course.finished or not decided or decided in course.decided.seconds:
+    decided = course.decided.second_of_others(status.conditions)
+    if course.finished or not decided:
         return course
     queue = status.cluster_queue or course.cluster_queue
     checked = course.checked or bool(status.checks)

@@ -4,6 +4,7 @@ By them a status that kuelog has written, and that is reported late or written b
 decided. Rule: docs/rules/adoption.md#word-of-others
 """
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -11,8 +12,8 @@ import msgspec
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.event import Millis
 from events.preemption import PreemptionOrdered
-from events.workload import EvictionOrdered, QuotaReleased, WorkloadParked, WorkloadQueued
-from projections.workloads.lifecycle import SECOND
+from events.workload import Condition, EvictionOrdered, QuotaReleased, WorkloadParked, WorkloadQueued
+from projections.workloads.lifecycle import SECOND, decided_at
 
 Wait: TypeAlias = WorkloadQueued | WorkloadParked | AdmissionRefused | PreemptionRequested
 """Decisions that leave a workload without quota: said again, they turn no condition."""
@@ -47,6 +48,11 @@ class DecidedMoments(msgspec.Struct, frozen=True, gc=False):
         if sequence < self.last or not self.reserved:
             return self
         return DecidedMoments(self.seconds[self.reserved :], 0, self.last, self.waits)
+
+    def second_of_others(self, conditions: Iterable[Condition]) -> int:
+        """The second in which another manager has decided last, as these conditions say; 0 where the log has said that itself."""
+        decided = decided_at(conditions)
+        return 0 if decided in self.seconds else decided
 
     def taken_over(self, second: int) -> "DecidedMoments":
         """Once the word of another manager counts, which decided in this second."""

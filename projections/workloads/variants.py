@@ -7,7 +7,7 @@ Rule: docs/rules/variants.md
 """
 
 import hashlib
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from msgspec.structs import replace
 
@@ -81,7 +81,12 @@ def has_variants(world: WorkloadState, workload: Workload) -> bool:
 
 def acting_variant(world: WorkloadState, parent: str) -> Workload | None:
     """The variant that a job runs as, or still has to stop as; None while none is admitted."""
-    return next((one for one in variants_of(world, parent) if one.reserved and one.admitted), None)
+    return acting_among(variants_of(world, parent))
+
+
+def acting_among(variants: Iterable[Workload]) -> Workload | None:
+    """The one of these variants that a job runs as, or still has to stop as."""
+    return next((one for one in variants if one.reserved and one.admitted), None)
 
 
 def acting_for(world: WorkloadState, workload: Workload) -> Workload:
@@ -179,7 +184,7 @@ def as_shown(world: WorkloadState, workload: Workload) -> Workload:
         variants = variants_of(world, workload.key)
     if not variants:
         return workload
-    acting = next((one for one in variants if one.reserved and one.admitted), None)
+    acting = acting_among(variants)
     conditions = dict(workload.conditions)
     if workload.spec.active:
         conditions.pop(EVICTED, None)

@@ -59,9 +59,10 @@ def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
         attempts=[],
         borrow=request.borrow_level,
     )
-    on_cards = placed_on_cards(world, entry, plan)
-    entry.placements = cards_once_left(world, entry, plan)
-    if fits_now(node, usage, borrowing=True) and not (on_cards.reason and entry.placements):
+    fits = fits_now(node, usage, borrowing=True)
+    if not fits or placed_on_cards(world, entry, plan).reason:
+        entry.placements = cards_once_left(world, entry, plan)
+    if fits and not entry.placements:
         entry.assignment, entry.victims, entry.placements = None, [], ()
         return False
     return True

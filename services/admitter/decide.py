@@ -16,14 +16,14 @@ from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.workloads.second_pass import has_delayed_topology
-from projections.workloads.variants import admitted_sibling, better, may_migrate_to
+from projections.workloads.variants import admitted_sibling
 from projections.world import World
 from services.admitter.block_admission import blocks_admission
 from services.admitter.cycle import Cycle
 from services.admitter.heads import changes_with_time, heads
 from services.admitter.second_pass import second_passes
 from services.admitter.state import AdmitterState
-from services.admitter.variants import order_migration
+from services.admitter.variants import migration_of, order_migration
 from services.runtime.guard import guarded
 
 MOST_EVENTS = 50
@@ -119,10 +119,10 @@ def admission_of(world: DeviceState, workload: Workload) -> list[Decision]:
     if workload.admission is None or not may_be_admitted(world, workload):
         return []
     queue = world.cluster_queues.get(workload.admission.cluster_queue)
-    if queue is not None and (sibling := admitted_sibling(world, workload, queue.name)) is not None:
+    if queue is not None and admitted_sibling(world, workload, queue.name) is not None:
         # Its job runs as another variant, and is to run as one at a time.
-        moves = better(queue, workload, sibling) and may_migrate_to(queue, workload)
-        return list(order_migration(workload, sibling)) if moves else []
+        migration = migration_of(world, workload, queue)
+        return list(order_migration(workload, migration.sibling)) if migration and migration.allowed else []
     return [WorkloadAdmitted(workload=workload.key, cluster_queue=workload.admission.cluster_queue)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from events.api.labels import CONCURRENT_ADMISSION_GATE
+from events.application import FAILED_TO_START
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import ClusterQueueObserved, ConcurrentAdmission, MigrationMode
@@ -30,7 +31,6 @@ from projections.workloads.variants import (
 from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import deactivation
 
-FAILED_TO_START = "FailedToStart"
 _OF_ONE_FLAVOR = "AdmissionCheck"
 """A cause of deactivation that says nothing about the other flavors."""
 
