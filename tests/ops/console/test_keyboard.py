@@ -74,6 +74,7 @@ async def test_a_letter_leads_to_each_page_and_what_it_is_for_is_done_by_key(bro
     await browser.press("jj")
     await browser.press(keys.ENTER)
     await leads("#/workloads/day/")
+    await browser.until(lambda: "document.querySelector('h1').textContent.startsWith('day/')")
     await browser.until(lambda: "document.querySelectorAll('#main [data-row]').length > 1")
     await browser.press("j")
     await browser.press(keys.ENTER)
