@@ -37,10 +37,16 @@ CONDITIONS = (
     KnownCondition(
         "ClusterQueue, LocalQueue", "Active", "it takes workloads in; one message names all that is against it"
     ),
+    KnownCondition(
+        "ClusterQueue, LocalQueue",
+        "WithinBudget",
+        "something is left of the budgets that count there; absent without a budget",
+    ),
     KnownCondition("AdmissionCheck", "Active", "its controller works with it; set for kuelog's own controllers"),
 )
 
 _Q, _A, _E, _P, _R, _F, _T = "QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", "Finished", "Active"
+_B = "WithinBudget"
 
 REASONS = (
     KnownReason(_Q, "PendingEvaluation", "it is in line and was not tried yet"),
@@ -203,5 +209,18 @@ REASONS = (
         "BadParametersRef",
         "of a check: its ProvisioningRequestConfig is missing or can't be read",
         "its message says what is wrong",
+    ),
+    KnownReason(_B, "WithinBudget", "no threshold of the budget is reached"),
+    KnownReason(
+        _B,
+        "ThresholdReached",
+        "so many per cent of the budget are used",
+        "`kuelog budget list` says when it is used up",
+    ),
+    KnownReason(
+        _B,
+        "BudgetExhausted",
+        "nothing is left of the budget in its period",
+        "wait for the next period, or have the budget raised or more approved of",
     ),
 )

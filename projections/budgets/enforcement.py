@@ -78,18 +78,25 @@ def news_of(world: BudgetState, scope: str, at: Millis) -> Iterator[BudgetThresh
 
 
 def _used_up(world: BudgetState, workload: Workload, cluster_queue: str, at: Millis) -> Iterator[UsedUp]:
-    if not world.budgets or not own_checks(world.cluster_queues, world.checks, cluster_queue):
+    if not world.budgets or not in_force(world, cluster_queue):
         return
     prices = prices_of(world.cluster_queues, world.checks, cluster_queue)
     for scope in scopes_of(world.budgets, workload, cluster_queue):
         usage = usage_of(world.budgets, scope, at)
         for resource in over(usage) if usage is not None else ():
             if usage is not None and asks_for_cards(workload, priced(prices, resource) or frozenset({resource})):
-                yield _told(scope, usage, resource, at)
+                message, until = used_up_message(scope, usage, resource, at), end(usage.budget.period, at)
+                yield UsedUp(message, until, usage.budget.at_end, usage.budget.running)
                 break
 
 
-def _told(scope: str, usage: BudgetUsage, resource: str, at: Millis) -> UsedUp:
+def in_force(world: BudgetState, cluster_queue: str) -> bool:
+    """Whether budgets bind in a queue: whether it requires a check of kuelog's budget controller."""
+    return bool(own_checks(world.cluster_queues, world.checks, cluster_queue))
+
+
+def used_up_message(scope: str, usage: BudgetUsage, resource: str, at: Millis) -> str:
+    """That nothing is left of a budget, and what becomes of workloads until when."""
     budget, until = usage.budget, end(usage.budget.period, at)
     more = allowed(usage, resource) - allowed(_bare(usage), resource)
     extra = f" and {in_units(resource, more)} carried over or approved" if more else ""
@@ -109,7 +116,7 @@ def _told(scope: str, usage: BudgetUsage, resource: str, at: Millis) -> UsedUp:
                 f"workloads wait until {format_timestamp(until)}, or until somebody approves of more "
                 f"(kuelog budget approve {kind.lower()}/{name})"
             )
-    return UsedUp(message, until, budget.at_end, budget.running)
+    return message
 
 
 def _bare(usage: BudgetUsage) -> BudgetUsage:

@@ -70,6 +70,8 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The weighted share of a cluster queue; None where shares do not count."""
     past: PastUse | None = None
     """The past usage of a local queue; None where it does not count."""
+    within_budget: ActiveCondition | None = None
+    """How its budgets stand; None where it has none."""
 
 
 class CohortStatus(msgspec.Struct, frozen=True, kw_only=True):

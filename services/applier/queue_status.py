@@ -7,6 +7,8 @@ or its own object have changed; a status that comes out the same is not written 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from events.event import Millis
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quantity import from_units
@@ -14,7 +16,12 @@ from events.timestamp import format_timestamp
 from projections.configuration import Configuration
 from projections.folds.set_aside import SET_ASIDE, TAKEN_UP
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, is_ours
-from projections.queues.state import QueueState
+from projections.queues.budget_condition import (
+    WITHIN_BUDGET,
+    BudgetedQueueState,
+    cluster_queue_within_budget,
+    local_queue_within_budget,
+)
 from projections.queues.status import (
     CheckStatus,
     FlavorUse,
@@ -58,7 +65,7 @@ class Statuses:
             if workload.admission is not None:
                 self._touched.add(workload.admission.cluster_queue)
 
-    def changed(self, world: QueueState, at: Millis) -> dict[Place, Status]:
+    def changed(self, world: BudgetedQueueState, at: Millis) -> dict[Place, Status]:
         """By object, the statuses that differ from the last ones; they count as written from then on."""
         queues = self._stale(world, at)
         found: dict[Place, Status] = {}
@@ -68,7 +75,7 @@ class Statuses:
             found["Cohort", "", name] = cohort_status(world, name)
         for key in sorted(world.local_queues):
             if world.local_queues[key].cluster_queue not in world.cluster_queues:
-                found[_local_queue_place(key)] = local_queue_status(world, key, without_cluster_queue(world, key), at)
+                found[_local_queue_place(key)] = _of_local_queue(world, key, without_cluster_queue(world, key), at)
         for name in sorted(world.checks):
             if is_ours(world.checks, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)
@@ -78,7 +85,7 @@ class Statuses:
         self.reported.update(news)
         return news
 
-    def _stale(self, world: QueueState, at: Millis) -> list[str]:
+    def _stale(self, world: BudgetedQueueState, at: Millis) -> list[str]:
         touched, self._touched = self._touched, set()
         stale: list[str] = []
         for name in sorted(world.cluster_queues):
@@ -91,7 +98,7 @@ class Statuses:
         return stale
 
 
-def _signs(world: QueueState, name: str, at: Millis) -> tuple[Any, ...]:
+def _signs(world: BudgetedQueueState, name: str, at: Millis) -> tuple[Any, ...]:
     line = world.lines.of(name)
     node = world.quota.queues[name]
     return (
@@ -106,16 +113,33 @@ def _signs(world: QueueState, name: str, at: Millis) -> tuple[Any, ...]:
         world.quota.changed(name),
         world.settings.fair_sharing,
         sampled_at(world.settings, at),
+        _budget_signs(world, name, at) if world.budgets else (),
     )
 
 
-def _of_cluster_queue(world: QueueState, name: str, at: Millis) -> dict[Place, Status]:
+def _budget_signs(world: BudgetedQueueState, name: str, at: Millis) -> tuple[ActiveCondition | None, ...]:
+    doors = (key for key in world.local_queues_of.get(name, ()) if key in world.local_queues)
+    return (
+        cluster_queue_within_budget(world, name, at),
+        *(local_queue_within_budget(world, key, at) for key in doors),
+    )
+
+
+def _of_cluster_queue(world: BudgetedQueueState, name: str, at: Millis) -> dict[Place, Status]:
     counted = tallies(world, name)
-    found: dict[Place, Status] = {("ClusterQueue", "", name): cluster_queue_status(world, name, counted)}
+    status = cluster_queue_status(world, name, counted)
+    if world.budgets:
+        status = replace(status, within_budget=cluster_queue_within_budget(world, name, at))
+    found: dict[Place, Status] = {("ClusterQueue", "", name): status}
     for key in sorted(world.local_queues_of.get(name, ())):
         if key in world.local_queues:
-            found[_local_queue_place(key)] = local_queue_status(world, key, counted.get(key, Tally()), at)
+            found[_local_queue_place(key)] = _of_local_queue(world, key, counted.get(key, Tally()), at)
     return found
+
+
+def _of_local_queue(world: BudgetedQueueState, key: str, tally: Tally, at: Millis) -> Status:
+    status = local_queue_status(world, key, tally, at)
+    return replace(status, within_budget=local_queue_within_budget(world, key, at)) if world.budgets else status
 
 
 def _local_queue_place(key: str) -> Place:
@@ -148,7 +172,10 @@ def status_patch(place: Place, status: Status, found: JsonObject, at: Millis) ->
         aside = _aside(status, conditions)
         if aside is not None:
             ours.append(_condition(SET_ASIDE, aside, status.generation, conditions, at))
-        named = [one["type"] for one in ours]
+        if isinstance(status, QueueStatus) and status.within_budget is not None:
+            ours.append(_condition(WITHIN_BUDGET, status.within_budget, status.generation, conditions, at))
+        # Without a budget it is not shown any more.
+        named = [*(one["type"] for one in ours), WITHIN_BUDGET]
         wanted["conditions"] = [*ours, *(one for one in conditions if one.get("type") not in named)]
     fresh = {name: value for name, value in wanted.items() if there.get(name) != value}
     return {"status": fresh} if fresh else None

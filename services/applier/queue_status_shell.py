@@ -14,8 +14,8 @@ import structlog
 from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
 from events.json_object import JsonObject
+from projections.queues.budget_condition import BudgetedQueueState
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
-from projections.queues.state import QueueState
 from projections.queues.status import Status
 from projections.quota.state import QuotaState
 from projections.workloads.state import WorkloadState
@@ -73,7 +73,7 @@ class QueueStatusWriter:
         self._asked: Millis = 0
         self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
 
-    def observe(self, world: QueueState, touched: Sequence[str]) -> None:
+    def observe(self, world: BudgetedQueueState, touched: Sequence[str]) -> None:
         """Take up what has changed; called after each turn of the partition."""
         self._statuses.touch(world, touched)
         now = self._clock.now()

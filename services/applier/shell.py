@@ -16,6 +16,7 @@ from events.commit import Sighting
 from events.control import ObjectRefused
 from events.subjects import fact_subject
 from services.applier.backlog import Backlog
+from services.applier.budget_events import BudgetEvents
 from services.applier.cluster_events import refusal_event
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites
@@ -62,6 +63,7 @@ class Applier:
         self._tracer = tracer or NoTracer()
         self.outbox = Outbox(facts, clock, self._tracer)
         self._notices = EventRecorder(writer, spare, clock)
+        self._budgets = BudgetEvents()
         self._workloads = WorkloadKeeper(writer, clock, spare)
         self._write = ApplicationWriter(writer, self._notices, self._workloads)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
@@ -87,6 +89,7 @@ class Applier:
         self._workloads.observe(world)
         self._gates.observe(world, touched)
         self._stranded.observe(world, touched)
+        self._notices.record_all(self._budgets.news(world))
         for place, refused in world.refused.items():
             if self._recorded_refusals.get(place) != refused:
                 self._recorded_refusals[place] = refused

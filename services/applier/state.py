@@ -3,12 +3,13 @@
 from typing import Protocol
 
 from events.pod import PodAccounted
+from projections.queues.budget_condition import BudgetedQueueState
 from projections.topology.state import TopologyState
 from projections.work_queue import WorkQueue
 
 
-class ApplierState(TopologyState, Protocol):
-    """Workloads, cards and domains as decided, beside the pods that are accounted for."""
+class ApplierState(TopologyState, BudgetedQueueState, Protocol):
+    """Workloads, cards, domains and budgets as decided, beside the pods that are accounted for."""
 
     accounted: dict[str, PodAccounted]
     """Pods whose finalizer may be removed, by `namespace/name`."""

@@ -11,6 +11,7 @@ from events.api.labels import (
     PRIORITY_CLASS,
     QUEUE_NAME,
     ROLE_HASH,
+    USER,
 )
 from events.json_object import JsonObject, object_at
 from services.jobs.index_offset import behind_leader
@@ -54,7 +55,7 @@ def queued_pods(
         value = put(value, (*at, "metadata", "annotations", POD_SUSPENDING_PARENT), made_by or word)
         if new and kind in _LABELLED:
             value = put(value, (*at, "metadata", "labels", MANAGED), "true")
-        for label in (QUEUE_NAME, PRIORITY_CLASS):
+        for label in (QUEUE_NAME, PRIORITY_CLASS, USER):
             if labels.get(label):
                 value = put(value, (*at, "metadata", "labels", label), labels[label])
         if kind == "StatefulSet":

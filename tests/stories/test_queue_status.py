@@ -76,3 +76,29 @@ async def test_many_changes_make_few_writes(stage: Stage) -> None:
         await stage.add(job(f"job-{number:02}", 500))
     await stage.until(lambda: counts(stage) == (39, 1, 1))
     assert stage.cluster.changes(KEY) - before <= (stage.clock.now() - began) // 1000 + 1
+
+
+async def test_a_queue_shows_that_its_budget_is_used_up_and_its_users_are_told(stage: Stage) -> None:
+    stage.serve()
+    check = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "budget"}}
+    await stage.add({**check, "spec": {"controllerName": "kuelog.io/budget"}})
+    budget = {"metadata": {"annotations": {"kuelog.io/budget": "nvidia.com/gpu=0.001h per day"}}}
+    required = {"spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": "budget"}]}}}
+    await stage.client.merge(CLUSTER_QUEUES, "", "team", {**budget, **required})
+
+    def within(kind: str = "clusterqueues", namespace: str = "") -> str:
+        conditions = status(stage, kind, namespace).get("conditions") or ()
+        return next((one["status"] for one in conditions if one["type"] == "WithinBudget"), "")
+
+    local = ("localqueues", "default")
+    await stage.until(lambda: within() == within(*local) == "True")
+    await stage.add(job("patient", 500))
+    await stage.until(lambda: within() == within(*local) == "False")
+
+    def told(kind: str) -> set[str]:
+        about = [one for one in stage.of("events") if one["involvedObject"]["kind"] == kind]
+        return {one["reason"] for one in about}
+
+    await stage.until(lambda: "BudgetExhausted" in told("ClusterQueue") & told("LocalQueue"))
+    await stage.client.merge(CLUSTER_QUEUES, "", "team", {"metadata": {"annotations": {"kuelog.io/budget": None}}})
+    await stage.until(lambda: within() == within(*local) == "")

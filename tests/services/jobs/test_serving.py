@@ -41,6 +41,19 @@ def test_a_stateful_set_names_its_group_and_size_once_and_its_queue_always_anew(
     assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2", "its pods need not be made anew for that"
 
 
+def test_the_user_of_what_serves_is_that_of_its_pods_whatever_their_template_says() -> None:
+    named = {**LABELS, "kuelog.io/user": "ann"}
+    template = put(POD, ("metadata", "labels"), {"kuelog.io/user": "ben"})
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "labels": named}}
+    held = waiting({**made, "spec": {"template": template}}, "Deployment")
+    assert get(held, ("spec", "template", "metadata", "labels", "kuelog.io/user")) == "ann"
+    moved = put(held, ("metadata", "labels", "kuelog.io/user"), "cat")
+    later = queued_later(moved, "Deployment")
+    assert get(later, ("spec", "template", "metadata", "labels", "kuelog.io/user")) == "cat"
+    nobody = waiting({**made, "metadata": {"name": "d", "labels": LABELS}, "spec": {"template": POD}}, "Deployment")
+    assert get(nobody, ("spec", "template", "metadata", "labels", "kuelog.io/user")) is None
+
+
 def test_the_pods_of_a_stateful_set_have_the_role_by_which_kueue_finds_their_pod_set() -> None:
     template = waiting(stateful(), "StatefulSet")["spec"]["template"]
     pod = gated({"metadata": template["metadata"], "spec": template["spec"]})
