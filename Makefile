@@ -7,7 +7,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench lock clean
+.PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench peers lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -69,6 +69,9 @@ bench: $(READY) ## measure the log, the replay, the decisions and the way of a j
 	@$(BIN)/kuelog bench
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+
+peers: $(READY) ## build a real API server and Kueue from their Go modules, to test and measure beside
+	@$(BIN)/python -m tests.peers.build
 
 lock: ## resolve the lock file anew, and from it those of the image
 	@$(LOCK) --all-extras --group test --group lint --group build --group docs pyproject.toml -o requirements.lock

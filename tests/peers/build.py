@@ -1,0 +1,135 @@
+"""Build what kuelog is held against: `python -m tests.peers.build` (`make peers`), with Go at hand.
+
+kube-apiserver and etcd, kube-controller-manager and kube-scheduler, Kueue's manager, its `minimalkueue` and its benchmark
+runner, each from its Go module at a fixed version. It takes some ten minutes on two cores and 5 GB in Go's caches.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from tests.places import ROOT
+
+PEERS = ROOT / ".kuelog" / "peers"
+API_SERVER, CONTROL_PLANE, KUEUE = "api-server", "control-plane", "kueue"
+
+
+class Module(msgspec.Struct, frozen=True, kw_only=True):
+    """A Go module, and the programs that are built from it."""
+
+    path: str
+    version: str
+    programs: dict[str, str]
+    """Package by the name of its program."""
+    siblings: str = ""
+    """The version of the modules that it expects in folders beside it, where its own `go.mod` names none."""
+    version_variable: str = ""
+    """Where the program keeps the version that it tells."""
+
+
+MODULES = (
+    Module(path="go.etcd.io/etcd/server/v3", version="v3.6.5", programs={"etcd": "."}),
+    Module(
+        path="k8s.io/kubernetes",
+        version="v1.36.3",
+        programs={name: f"./cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
+        siblings="v0.36.3",
+        version_variable="k8s.io/component-base/version.gitVersion",
+    ),
+    Module(
+        path="sigs.k8s.io/kueue",
+        version="v0.15.0",
+        programs={
+            "manager": "./cmd/kueue",
+            "minimalkueue": "./test/performance/scheduler/minimalkueue",
+            "runner": "./test/performance/scheduler/runner",
+        },
+    ),
+)
+_FOLDERS = {
+    "etcd": (API_SERVER, CONTROL_PLANE),
+    "kube-apiserver": (API_SERVER, CONTROL_PLANE),
+    "kube-controller-manager": (CONTROL_PLANE,),
+    "kube-scheduler": (CONTROL_PLANE,),
+}
+"""By program the folders it lies in; Kueue's own without an entry."""
+_GO = {**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false", "GOWORK": "off"}
+
+
+def missing(module: Module, into: Path) -> dict[str, str]:
+    """The programs of a module that are not built yet."""
+    return {
+        name: package
+        for name, package in module.programs.items()
+        if not all((into / folder / name).exists() for folder in _FOLDERS.get(name, (KUEUE,)))
+    }
+
+
+def build(module: Module, into: Path) -> Iterator[str]:
+    """Build what is missing of a module; yields each program that is there now."""
+    programs = missing(module, into)
+    if not programs:
+        return
+    with _sources(module) as folder:
+        for name, package in programs.items():
+            flags = "-s -w" + (f" -X {module.version_variable}={module.version}" if module.version_variable else "")
+            first, *others = [into / one / name for one in _FOLDERS.get(name, (KUEUE,))]
+            _go(folder, "build", "-ldflags", flags, "-o", str(first), package)
+            for other in others:
+                other.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(first, other)
+            yield name
+
+
+@contextmanager
+def _sources(module: Module) -> Generator[Path]:
+    """A copy of the module that builds by itself: what it would take from folders beside it comes as modules, too."""
+    found = json.loads(_go(Path.cwd(), "mod", "download", "-json", f"{module.path}@{module.version}"))["Dir"]
+    with TemporaryDirectory(prefix="kuelog-peers-") as parent:
+        folder = Path(parent) / "module"
+        shutil.copytree(found, folder, ignore=shutil.ignore_patterns("go.work*", "vendor"))
+        for one in (folder, *folder.rglob("*")):
+            one.chmod(one.stat().st_mode | 0o200)
+        file: dict[str, Any] = json.loads(_go(folder, "mod", "edit", "-json"))
+        for one in file.get("Replace") or ():
+            if one["New"]["Path"].startswith("."):
+                _go(folder, "mod", "edit", f"-dropreplace={one['Old']['Path']}")
+        for one in file.get("Require") or ():
+            if one["Version"] == "v0.0.0":
+                _go(folder, "mod", "edit", f"-require={one['Path']}@{module.siblings}")
+        yield folder
+
+
+def _go(folder: Path, *words: str) -> str:
+    return subprocess.run(["go", *words], cwd=folder, env=_GO, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def main() -> None:
+    """Build everything that is missing, and say what to set."""
+    parser = argparse.ArgumentParser(prog="python -m tests.peers.build", description=__doc__)
+    parser.add_argument("--into", type=Path, default=PEERS, help="where the programs are put")
+    into: Path = parser.parse_args().into.resolve()
+    if shutil.which("go") is None:
+        sys.exit("peers: there is no go on this machine: install Go (1.24 or newer), and run this again")
+    for module in MODULES:
+        try:
+            for name in build(module, into):
+                print(f"built {name} ({module.path} {module.version})", flush=True)
+        except subprocess.CalledProcessError as failed:
+            sys.exit(f"peers: {' '.join(failed.cmd)} failed: it says above why")
+    print(f"export KUEBUILDER_ASSETS={into / API_SERVER}        # or {CONTROL_PLANE}, with its controllers")
+    print(f"export KUELOG_TEST_KUEUE_MANAGER={into / KUEUE / 'manager'}")
+
+
+if __name__ == "__main__":
+    main()
