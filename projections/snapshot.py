@@ -26,10 +26,10 @@ from events.settings import SettingsObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.configuration import TABLES, ConfigurationTables
-from projections.devices.card_care import ReportedDrift, Suspect
-from projections.devices.card_holdings import Holding
-from projections.devices.health import CardHealth
+from projections.devices.holdings.card_care import ReportedDrift, Suspect
+from projections.devices.holdings.card_holdings import Holding
 from projections.devices.namespace_quota import Limit
+from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, Ledger
 from projections.object_versions import Known
 from projections.preemption.protection_expiry import schedule_protection_expiry

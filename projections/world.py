@@ -23,7 +23,7 @@ from projections.budgets.budget_usage import BudgetUsage, changes_after
 from projections.budgets.scopes import whole_of
 from projections.budgets.state import BudgetState
 from projections.configuration import ConfigurationObjects
-from projections.devices.card_holdings import CardHoldings
+from projections.devices.holdings.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.flavors.plan import PlanCache
 from projections.object_versions import Versions

@@ -15,9 +15,9 @@ from ops.queries.answers import cards_answer
 from ops.queries.time_travel import Moment, cards_at
 from ops.terminal.form import Form, print_answer
 from ops.terminal.table import Column, FittingTable, number
-from projections.devices.capacity import ModelCapacity
-from projections.devices.node_lock import waited_for
-from projections.devices.offer import Offer
+from projections.devices.capacity.model_capacity import ModelCapacity
+from projections.devices.capacity.offer import Offer
+from projections.devices.registration.node_lock import waited_for
 
 _WIDTH, _UUID = 24, 18
 _SIGNS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

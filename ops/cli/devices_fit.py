@@ -15,12 +15,12 @@ from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, ManifestBroken, read_manifests
 from ops.production.cards_view import job_of
 from ops.terminal.form import Form, print_answer
+from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.fragmentation import Advice, make_room
-from projections.devices.gang import Gang, Placed, place
-from projections.devices.requests import asks_for_cards
+from projections.devices.placement.gang import Gang, Placed, place
+from projections.devices.placement.why import NodeAnswer, answers
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
-from projections.devices.why import NodeAnswer, answers
 from projections.world import World
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused

@@ -12,7 +12,7 @@ from ops.cli.log_options import LogSource
 from ops.production.cards_view import job_of
 from ops.queries.time_travel import Moment
 from ops.terminal.form import Form, print_answer
-from projections.devices.drift import NOTES, Drift, all_findings
+from projections.devices.holdings.drift import NOTES, Drift, all_findings
 
 
 class DriftRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.pod_set import PodShape
 from events.quantity import BadQuantity, from_units, to_units
 from projections.devices.card_config import CardConfig
-from projections.devices.fit import asking, fit_asking, reason_text
-from projections.devices.requests import pod_card_requests
-from projections.devices.use import NodeCards
+from projections.devices.card_use import NodeCards
+from projections.devices.fit.pod_fit import asking, fit_asking, reason_text
+from projections.devices.requests.card_requests import pod_card_requests
 from projections.quota.effective_requests import pod_requests
 from services.validation.card_slots import cards_of
 from services.validation.crosscheck import Objects

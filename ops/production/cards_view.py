@@ -5,16 +5,16 @@ import msgspec
 from events.card import Card, CardRequest
 from events.device import DevicesRegistered
 from events.event import Millis
-from projections.devices.capacity import ModelCapacity, Room, capacity
-from projections.devices.card_stakes import POD
-from projections.devices.drift import out_of_service
-from projections.devices.fit import asking
-from projections.devices.fragmentation import stranded
-from projections.devices.health import due
-from projections.devices.offer import Offer, offers
-from projections.devices.requests import pod_card_requests
+from projections.devices.capacity.fragmentation import stranded
+from projections.devices.capacity.model_capacity import ModelCapacity, Room, capacity
+from projections.devices.capacity.offer import Offer, offers
+from projections.devices.card_use import IDLE, CardUse
+from projections.devices.fit.pod_fit import asking
+from projections.devices.holdings.card_stakes import POD
+from projections.devices.holdings.drift import out_of_service
+from projections.devices.registration.card_health import due
+from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import config_of
-from projections.devices.use import IDLE, CardUse
 from projections.world import World
 
 _SHORT = {

@@ -15,7 +15,7 @@ from ops.queries.queue_explained import explain_queue
 from ops.queries.stored import in_order
 from ops.queries.time_travel import Moment
 from projections.configuration import Configuration, refused_because
-from projections.devices.node_lock import waited_for
+from projections.devices.registration.node_lock import waited_for
 from projections.explanation.about import objects_of
 from projections.explanation.life import Life, LifeMoment
 from projections.explanation.read_models import queue_rows, usage_rows, workload_rows

@@ -20,9 +20,9 @@ from ops.queries.replay import fold_up
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
 from projections.budgets.enforcement import EXHAUSTED, used_up
-from projections.devices.fragmentation import Advice, make_room
-from projections.devices.gang import Gang
-from projections.devices.requests import asks_for_cards
+from projections.devices.capacity.fragmentation import Advice, make_room
+from projections.devices.placement.gang import Gang
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
 from projections.explanation.pending import Tried, ahead_of, holding, outline, wait_as_variants, waiting

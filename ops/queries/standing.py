@@ -6,8 +6,8 @@ import msgspec
 
 from events.event import Millis
 from ops.queries.whatif.expected_starts import ExpectedStarts
-from projections.devices.card_stakes import uses_of
-from projections.devices.requests import pod_card_requests
+from projections.devices.holdings.card_stakes import uses_of
+from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import config_of
 from projections.explanation.read_models import WorkloadRow, queue_rows, usage_rows, workload_rows
 from projections.queues.positions import positions

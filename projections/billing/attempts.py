@@ -9,9 +9,9 @@ from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
 from events.workload import PodSetAssignment, WorkloadSubmitted
 from projections.billing.entry import Entry, Holder
+from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.offer import meaning_of
-from projections.devices.use import CardUse, effective_use
+from projections.devices.card_use import CardUse, effective_use
 
 SliceKey = tuple[str, int, str, int, str]
 """The key of a slice: workload or pod, attempt, pod set, index of the pod in the set, card UUID."""

@@ -12,7 +12,7 @@ from events.quota import FlavorObserved
 from projections.billing.attempts import Attempt, SliceKey
 from projections.billing.card_book import CHARGED, Account, CardBook, Condition
 from projections.billing.entry import Cause, Entry, Holder, Slice, Window
-from projections.devices.use import CardUse
+from projections.devices.card_use import CardUse
 
 
 class Open(msgspec.Struct, kw_only=True):

@@ -14,9 +14,9 @@ from events.device import PodObserved, PodPlacement
 from projections.billing.attempts import SliceKey
 from projections.billing.card_side import CardSide, Open
 from projections.billing.entry import Cause, Holder
-from projections.devices.card_holdings import TERMINAL
-from projections.devices.card_stakes import POD, uses_of
-from projections.devices.use import IDLE, CardUse, effective_use
+from projections.devices.card_use import IDLE, CardUse, effective_use
+from projections.devices.holdings.card_holdings import TERMINAL
+from projections.devices.holdings.card_stakes import POD, uses_of
 
 Uses = dict[str, CardUse]
 """By card."""

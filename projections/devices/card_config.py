@@ -2,18 +2,34 @@
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec.structs import replace
 
 from events.device_config import DeviceConfigObserved, VendorConfig
 from events.settings import HamiSettings
-from projections.devices.chip_families import ascend, iluvatar
-from projections.devices.mutation import CHART, Defaults
-from projections.devices.steering import BINPACK, SPREAD
-from projections.devices.vendor import Resources, Template, Vendor
-from projections.devices.vendors import VENDORS
+from projections.devices.annotations.steering import BINPACK, SPREAD
+from projections.devices.vendors.chip_families import ascend, iluvatar
+from projections.devices.vendors.table import VENDORS
+from projections.devices.vendors.vendor import Resources, Template, Vendor
 
 SPLIT = 10
+DEFAULT_CORE_POLICY = "default"
 _CHIPS = {"ascend": ascend, "iluvatar": iluvatar}
+
+
+class NvidiaDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """HAMi's configuration for NVIDIA cards, with the chart's values (docs/rules/devices.md#config)."""
+
+    count: int = 1
+    memory: int = 0
+    cores: int = 0
+    core_policy: str = DEFAULT_CORE_POLICY
+    overwrite_env: bool = False
+    priority: str = "nvidia.com/priority"
+    runtime_class: str = ""
+
+
+CHART_DEFAULTS = NvidiaDefaults()
 
 
 class CardConfig:
@@ -22,7 +38,7 @@ class CardConfig:
     def __init__(
         self,
         vendors: tuple[Vendor, ...] = VENDORS,
-        defaults: Defaults = CHART,
+        defaults: NvidiaDefaults = CHART_DEFAULTS,
         *,
         node_policy: str = BINPACK,
         card_policy: str = SPREAD,
@@ -51,14 +67,14 @@ HAMI = CardConfig()
 def card_config(observed: DeviceConfigObserved | None, hami: HamiSettings | None = None) -> CardConfig:
     """The configuration in force by HAMi's ConfigMap, if there is one, and by the flags of its scheduler."""
     hami = hami or HamiSettings()
-    defaults = CHART if observed is None else _defaults(observed)
+    defaults = CHART_DEFAULTS if observed is None else _defaults(observed)
     vendors = VENDORS if observed is None else _vendors(observed)
     split = SPLIT if observed is None else observed.split
     return CardConfig(vendors, defaults, node_policy=hami.node_policy, card_policy=hami.card_policy, split=split)
 
 
-def _defaults(observed: DeviceConfigObserved) -> Defaults:
-    return Defaults(
+def _defaults(observed: DeviceConfigObserved) -> NvidiaDefaults:
+    return NvidiaDefaults(
         count=observed.default_count,
         memory=observed.default_memory,
         cores=observed.default_cores,

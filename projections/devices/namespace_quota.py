@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from events.card import CardRequest, CardShare
-from projections.devices.vendor import Resources
+from projections.devices.vendors.vendor import Resources
 
 _PREFIX = "limits."
 

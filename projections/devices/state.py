@@ -4,7 +4,7 @@ from typing import Protocol
 
 from events.device import PodCardsAssigned
 from projections.devices.card_config import CardConfig
-from projections.devices.card_holdings import CardHoldings
+from projections.devices.holdings.card_holdings import CardHoldings
 from projections.nodes.state import NodeState
 from projections.workloads.state import WorkloadState
 

@@ -9,7 +9,7 @@ from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
-from projections.devices.node_lock import waited_for
+from projections.devices.registration.node_lock import waited_for
 from projections.devices.state import DeviceState
 from projections.explanation.read_models import cluster_queue_name, job_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier

@@ -6,7 +6,7 @@ import msgspec
 
 from events.admission import Considered
 from events.event import Millis
-from projections.devices.fragmentation import Advice
+from projections.devices.capacity.fragmentation import Advice
 from projections.set_aside.left_alone import LeftAlone
 
 

@@ -23,7 +23,7 @@ from events.workload import (
     QuotaReleased,
     WorkloadDeactivated,
 )
-from projections.devices.gang import WAITING_FOR_CARDS
+from projections.devices.placement.gang import WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
 from projections.folds.eviction import evicted, preempted

@@ -11,7 +11,7 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
 from projections.checks.required import required_checks
-from projections.devices.requests import asks_for_cards
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition

@@ -25,9 +25,9 @@ from events.device import (
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
-from projections.devices.card_care import OVERDUE, ReportedDrift, Suspect
-from projections.devices.card_holdings import holding_key
-from projections.devices.pod_cards import assign, forget_assignments, keep_assignments
+from projections.devices.holdings.card_care import OVERDUE, ReportedDrift, Suspect
+from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.placement.pod_cards import assign, forget_assignments, keep_assignments
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused

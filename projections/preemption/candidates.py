@@ -13,7 +13,7 @@ import msgspec
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
-from projections.devices.held_cards import HeldCards
+from projections.devices.holdings.held_cards import HeldCards
 from projections.preemption.policy import may_go_for_a_borrower, policy_towards, protected, satisfies_policy
 from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage

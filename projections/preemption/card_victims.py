@@ -7,8 +7,8 @@ chosen whose cards are of use. Everything here is tried on the ledgers and taken
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from events.device import NodeObserved, PodPlacement
-from projections.devices.card_holdings import CardHoldings
-from projections.devices.gang import Gang, place
+from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.placement.gang import Gang, place
 from projections.devices.state import DeviceState
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.preemption.classic import discharge, still_borrows

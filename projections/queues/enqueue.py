@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, RequeueReason
 from events.quota import ClusterQueueObserved, LimitRangeObserved, QueueingStrategy
 from events.settings import SettingsObserved
-from projections.devices.card_holdings import CardHoldings
+from projections.devices.holdings.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line

@@ -13,15 +13,15 @@ import msgspec
 from msgspec.structs import replace
 
 from events.device import NodeObserved, PodPlacement
-from projections.devices.annotations import NODE_POLICY
-from projections.devices.card_holdings import CardHoldings
-from projections.devices.filling import Filling, next_pod, shape_of
-from projections.devices.fills import CardShape, PodShares
-from projections.devices.gang import Gang, over_quota
-from projections.devices.namespace_cards import emptied, limits_of, with_placements
+from projections.devices.annotations.allocated_cards import NODE_POLICY
+from projections.devices.annotations.steering import SPREAD
+from projections.devices.fit.fills import CardShape, PodShares
+from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.holdings.namespace_cards import emptied, limits_of, with_placements
 from projections.devices.namespace_quota import Limits, lets_in
-from projections.devices.steering import SPREAD
-from projections.devices.suitability import Suitability
+from projections.devices.placement.filling import Filling, next_pod, shape_of
+from projections.devices.placement.gang import Gang, over_quota
+from projections.devices.placement.suitability import Suitability
 from projections.topology.gates import TopologyGates
 from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
 from projections.topology.request import Breaking, FlavorRoom, LeafLimit, PlacementRequest

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from events.device import NodeObserved, PodObserved, PodPlacement
 from events.selector import Toleration
 from events.workload import PodSetAssignment
-from projections.devices.annotations import vendor_word
-from projections.devices.card_holdings import TERMINAL, holding_key
-from projections.devices.vendor import Encoding
-from projections.devices.vendors import BY_WORD
+from projections.devices.annotations.allocated_cards import vendor_word
+from projections.devices.holdings.card_holdings import TERMINAL, holding_key
+from projections.devices.vendors.table import BY_WORD
+from projections.devices.vendors.vendor import Encoding
 from projections.feature_gates import enabled
 from projections.nodes.affinity import first_untolerated
 from projections.topology.state import TopologyState

@@ -5,9 +5,9 @@ Rule: docs/rules/topology.md#ungating
 
 from events.device import PodObserved
 from events.topology import TopologyRequest
-from projections.devices.card_holdings import TERMINAL
-from projections.devices.pins import needs_pins
-from projections.devices.pod_cards import assigned
+from projections.devices.annotations.pins import needs_pins
+from projections.devices.holdings.card_holdings import TERMINAL
+from projections.devices.placement.pod_cards import assigned
 from projections.devices.state import DeviceState
 from projections.nodes.state import NodeState
 from projections.topology.state import TopologyState

@@ -4,8 +4,8 @@ Rules: docs/rules/devices.md#own-cards, docs/rules/topology.md#ungating, docs/ru
 """
 
 from events.device import PodObserved
-from projections.devices.elastic_pods import forget_elastic_pod, note_elastic_pod
-from projections.devices.pod_cards import hold_at_gate, leave_gate
+from projections.devices.placement.elastic_pods import forget_elastic_pod, note_elastic_pod
+from projections.devices.placement.pod_cards import hold_at_gate, leave_gate
 from projections.topology.placed_pods import forget_placed_pod, note_placed_pod
 from projections.topology.state import TopologyState
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from events.device import PodPlacement
 from events.workload import PodSetAssignment
-from projections.devices.gang import WAITING_FOR_CARDS, Placed, place
-from projections.devices.workload_gangs import gangs_of
+from projections.devices.placement.gang import WAITING_FOR_CARDS, Placed, place
+from projections.devices.placement.workload_gangs import gangs_of
 from projections.topology.assigned_leaves import leaves_of
 from projections.topology.card_places import CardLedger, CardPlaces, TooMany, in_order
 from projections.topology.gates import topology_gates

@@ -9,8 +9,8 @@ import msgspec
 
 from events.amount import Requests
 from events.device import PodPlacement
-from projections.devices.filling import other_policy
-from projections.devices.gang import Gang, largest_request
+from projections.devices.placement.filling import other_policy
+from projections.devices.placement.gang import Gang, largest_request
 from projections.topology.assigned_leaves import assignment_of
 from projections.topology.card_places import CardLedger, CardPlaces, in_order, place_group_with_cards
 from projections.topology.gates import TopologyGates

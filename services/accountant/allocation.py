@@ -9,12 +9,12 @@ from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
-from projections.devices.card_holdings import holding_key
-from projections.devices.gang import place
-from projections.devices.requests import asks_for_cards
-from projections.devices.slice_cards import given_back, numbered
+from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.placement.gang import place
+from projections.devices.placement.slice_cards import given_back, numbered
+from projections.devices.placement.workload_gangs import gangs_of
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
-from projections.devices.workload_gangs import gangs_of
 from projections.set_aside.records import Scope
 from projections.topology.state import TopologyState
 from projections.topology.workload_cards import cards_where_placed

@@ -9,9 +9,9 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import AllocationStale, DriftDetected, DriftResolved, NodeObserved
 from events.event import Millis
-from projections.devices.card_care import OVERDUE
-from projections.devices.card_holdings import CardHoldings
-from projections.devices.drift import NOTES, card_findings
+from projections.devices.holdings.card_care import OVERDUE
+from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.holdings.drift import NOTES, card_findings
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from services.accountant.guarding import each, one

@@ -5,7 +5,7 @@ from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesReleased
-from projections.devices.card_holdings import CardHoldings, Holding
+from projections.devices.holdings.card_holdings import CardHoldings, Holding
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from projections.workloads.lifecycle import Workload

@@ -9,9 +9,9 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import CardReturned, PluginLost
 from events.event import Millis
-from projections.devices.card_holdings import CardHoldings
-from projections.devices.handshake import TIMEOUT
-from projections.devices.health import due
+from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.registration.card_health import due
+from projections.devices.registration.handshake import TIMEOUT
 from projections.set_aside.records import Scope
 from services.accountant.guarding import each, one
 from services.accountant.state import AccountantState

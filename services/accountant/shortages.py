@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from events.catalogue import Decision
 from events.device import CapacityCovered, CapacityShort
 from events.settings import DevicePolicy
-from projections.devices.offer import Offer, offers, policy_of
+from projections.devices.capacity.offer import Offer, offers, policy_of
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from services.accountant.guarding import each

@@ -10,7 +10,7 @@ from enum import Enum
 
 from events.admission import AdmissionRefused, RequeueReason
 from events.quota import PreemptionPolicy
-from projections.devices.offer import any_cap
+from projections.devices.capacity.offer import any_cap
 from projections.flavors.mode import lowest_that_fits
 from projections.flavors.plan import FlavorOption, GroupPlan, Plan
 from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, reported_reason, worst

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
-from projections.devices.requests import asks_for_cards
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload

@@ -8,10 +8,10 @@ import msgspec
 from events.admission import Mode
 from events.device import PodPlacement
 from events.event import Millis
-from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
-from projections.devices.offer import any_cap, cap
-from projections.devices.requests import asks_for_cards
-from projections.devices.slice_cards import kept_placements, numbered, staying
+from projections.devices.capacity.offer import any_cap, cap
+from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
+from projections.devices.placement.slice_cards import kept_placements, numbered, staying
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate

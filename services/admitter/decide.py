@@ -7,7 +7,7 @@ from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
-from projections.devices.requests import asks_for_cards
+from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition

@@ -9,7 +9,7 @@ import msgspec
 
 from events.admission import Mode, RequeueReason
 from events.event import Millis
-from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
 from projections.flavors.first_fit import assign_first_fit

@@ -12,8 +12,8 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
-from projections.devices.card_holdings import holding_key
-from projections.devices.workload_gangs import gangs_of, gets_cards
+from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.placement.workload_gangs import gangs_of, gets_cards
 from projections.preemption.state import PreemptionState
 from projections.topology.card_places import in_order
 from projections.topology.replacement import NodeLoss

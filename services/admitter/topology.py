@@ -14,9 +14,9 @@ from events.topology import DelayedTopology, TopologyAssignment, TopologyPlaceme
 from events.workload import CheckState, PodSetUpdate
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.configuration import Configuration
-from projections.devices.gang import WAITING_FOR_CARDS, Gang
+from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang
+from projections.devices.placement.workload_gangs import gang_of, gets_cards
 from projections.devices.state import DeviceState, config_of
-from projections.devices.workload_gangs import gang_of, gets_cards
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED

@@ -20,8 +20,8 @@ from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.configuration import Configuration
+from projections.devices.annotations.pins import needs_pins, pins, placements_of
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.pins import needs_pins, pins, placements_of
 from projections.feature_gates import enabled
 from projections.quota.effective_requests import pod_set_requests
 from projections.topology.stored_assignment import stored

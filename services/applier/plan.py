@@ -11,9 +11,9 @@ from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
 from projections.configuration import Configuration
+from projections.devices.annotations.pins import needs_pins
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.pins import needs_pins
-from projections.devices.pod_cards import assigned, pins_by_pod
+from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.workloads.slices import steers_job

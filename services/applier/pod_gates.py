@@ -18,8 +18,8 @@ import structlog
 from events.api.labels import CARDS_GATE, ELASTIC_JOB, TOPOLOGY_GATE
 from events.event import Millis
 from events.json_object import JsonObject
-from projections.devices.elastic_pods import pods_with_room
-from projections.devices.pod_cards import assigned, pins_by_pod
+from projections.devices.placement.elastic_pods import pods_with_room
+from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState
 from projections.topology.placed_pods import placed_pod_sets
 from projections.topology.state import TopologyState

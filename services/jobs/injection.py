@@ -16,7 +16,7 @@ from events.api.labels import (
 )
 from events.json_object import JsonObject, object_at
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
-from projections.devices.pins import is_pin
+from projections.devices.annotations.pins import is_pin
 from services.jobs.paths import Location, get, put
 from services.jobs.pod_set import Form, Injection, Original, Pods
 from services.jobs.scheduling_gates import gate_closed, gate_opened

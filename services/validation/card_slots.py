@@ -6,10 +6,10 @@ from events.card import Card
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
-from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.annotations.bad_annotation import BadAnnotation
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.node_cards import cards_on
-from projections.devices.vendors import NVIDIA
+from projections.devices.registration.node_cards import cards_on
+from projections.devices.vendors.table import NVIDIA
 from services.validation.problem import Problem
 
 _COUNTED = "nvidia.com/gpu.count"

@@ -10,7 +10,7 @@ from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.vendors import NVIDIA
+from projections.devices.vendors.table import NVIDIA
 from services.validation.card_slots import cards_of
 from services.validation.problem import Problem, Severity
 

@@ -8,7 +8,7 @@ from events.amount import UNLIMITED
 from events.json_object import JsonMapping, array_at, object_at, objects_at
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.vendors import NVIDIA
+from projections.devices.vendors.table import NVIDIA
 from services.validation.card_slots import cards_of
 from services.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes
 from services.validation.problem import Problem, Severity

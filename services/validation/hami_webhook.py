@@ -5,11 +5,11 @@ from fractions import Fraction
 
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, parse_quantity
-from projections.devices.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
+from projections.devices.annotations.steering import SCORING_WEIGHTS, BadWeights, parse_weights
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.mutation import ContainerRequest
-from projections.devices.request_problems import request_problems
-from projections.devices.steering import SCORING_WEIGHTS, BadWeights, parse_weights
+from projections.devices.requests.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
+from projections.devices.requests.mutation import ContainerRequest
+from projections.devices.requests.request_problems import request_problems
 from services.validation.problem import Problem
 
 _SCHEDULER = "hami-scheduler"

@@ -18,7 +18,7 @@ from events.device_config import (
     VendorConfig,
 )
 from events.json_object import JsonMapping, is_object, object_at
-from projections.devices.vendors import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
+from projections.devices.vendors.table import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
 from services.watcher.config_section import Section
 from services.watcher.object_reading import read
 from services.watcher.problems import Refused, problem

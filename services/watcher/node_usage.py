@@ -25,7 +25,7 @@ from events.device import NodeObserved, NodeUsageObserved
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodShape
 from events.quota import FlavorObserved
-from projections.devices.card_holdings import TERMINAL
+from projections.devices.holdings.card_holdings import TERMINAL
 from projections.quota.effective_requests import PODS, pod_requests
 from projections.topology.flavor_nodes import bears
 from services.watcher.object_keys import USAGE_PART

@@ -11,17 +11,17 @@ from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved
 from events.json_object import JsonMapping
 from events.timestamp import parse_timestamp
 from events.whole_number import whole_number
-from projections.devices.annotations import ASSIGNED_NODE, pod_shares
-from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.annotations.allocated_cards import ASSIGNED_NODE, pod_shares
+from projections.devices.annotations.bad_annotation import BadAnnotation
+from projections.devices.annotations.steering import names_in
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.checks import SOFT_SPLIT_NODE
-from projections.devices.handshake import parse_handshake
-from projections.devices.node_cards import cards_on
-from projections.devices.node_lock import NODE_LOCK, parse_node_lock
-from projections.devices.registration import CORDON, PAIR_SCORES, decode_pair_scores
-from projections.devices.requests import asks_for_cards
-from projections.devices.steering import names_in
-from projections.devices.vendor import Vendor
+from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
+from projections.devices.registration.handshake import parse_handshake
+from projections.devices.registration.node_cards import cards_on
+from projections.devices.registration.node_lock import NODE_LOCK, parse_node_lock
+from projections.devices.registration.register_annotation import CORDON, PAIR_SCORES, decode_pair_scores
+from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.vendors.vendor import Vendor
 from services.jobs.scheduling_gates import waits_at
 from services.jobs.table import COMPLETION_INDEX
 from services.watcher.object_reading import created_at, read

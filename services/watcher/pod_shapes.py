@@ -8,7 +8,7 @@ from events.api.meta import MatchExpression, Selector
 from events.api.pods import ApiContainer, ApiTaint, ApiToleration, NodeSelectorTerm, PodSpec, PodTemplate
 from events.pod_set import ContainerShape, PodShape
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, PreferredNodeTerm, Requirement, Taint, Toleration
-from projections.devices.vendors import VENDORS
+from projections.devices.vendors.table import VENDORS
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts
 

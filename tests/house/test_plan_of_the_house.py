@@ -7,16 +7,11 @@ from pathlib import Path
 from tests.places import ROOT
 
 PLAN = ROOT / "docs" / "architecture.md"
-WINGS = {"production", "queries", "sandbox"}
 
 
 def rooms() -> Iterator[Path]:
     for floor in ("events", "projections", "services", "ops"):
-        yield ROOT / floor
-        for room in sorted(one.parent for one in (ROOT / floor).glob("*/__init__.py")):
-            yield room
-            if floor == "ops" and room.name in WINGS:
-                yield from sorted(one.parent for one in room.glob("*/__init__.py"))
+        yield from sorted(one.parent for one in (ROOT / floor).rglob("__init__.py"))
 
 
 def row(room: Path) -> str:

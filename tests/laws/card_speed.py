@@ -8,9 +8,9 @@ from events.catalogue import AnyEvent
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
 from events.quota import FlavorObserved
 from events.settings import DevicePolicy, SettingsObserved
-from projections.devices.drift import all_findings
-from projections.devices.gang import Gang, place
-from projections.devices.offer import cap
+from projections.devices.capacity.offer import cap
+from projections.devices.holdings.drift import all_findings
+from projections.devices.placement.gang import Gang, place
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World

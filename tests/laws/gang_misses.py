@@ -12,7 +12,7 @@ from random import Random
 from events.card import CardShare
 from events.device import PodPlacement
 from events.pod_set import ContainerShape
-from projections.devices.gang import Gang, place
+from projections.devices.placement.gang import Gang, place
 from tests.laws.search import Cluster, Left, Pod, Want, placeable
 from tests.projections.devices.makers import Fleet, card, container, gang
 

@@ -11,7 +11,7 @@ from events.device import DevicesRegistered, NodeObserved
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
 from ops.production.process.gc_tuning import collect_seldom
-from projections.devices.gang import Gang
+from projections.devices.placement.gang import Gang
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.topology.gates import TopologyGates

@@ -10,9 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from events.card import Card, CardShare
-from projections.devices.annotations import MigAllocation
-from projections.devices.pick import MIG_MODE
-from projections.devices.use import IDLE, CardState, CardUse, use_of
+from projections.devices.annotations.allocated_cards import MigAllocation
+from projections.devices.card_use import IDLE, CardState, CardUse, use_of
+from projections.devices.fit.pick import MIG_MODE
 
 
 class PodShares(msgspec.Struct, frozen=True, kw_only=True):

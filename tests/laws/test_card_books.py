@@ -11,11 +11,11 @@ from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
-from projections.devices.annotations import encode_allocation, pod_shares
-from projections.devices.card_time import CardTime
-from projections.devices.drift import all_findings
-from projections.devices.gang import place
-from projections.devices.use import IDLE, effective_use
+from projections.devices.annotations.allocated_cards import encode_allocation, pod_shares
+from projections.devices.card_use import IDLE, effective_use
+from projections.devices.holdings.card_time import CardTime
+from projections.devices.holdings.drift import all_findings
+from projections.devices.placement.gang import place
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash

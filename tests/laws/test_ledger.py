@@ -21,7 +21,7 @@ from projections.billing.ledger import Ledger
 from projections.billing.money import UNIT, parse_money
 from projections.billing.reconcile import reconcile
 from projections.billing.totals import bill
-from projections.devices.card_stakes import POD
+from projections.devices.holdings.card_stakes import POD
 from projections.world import World
 from tests.laws.random_day import DAY_BEGINS, TICK, Day, a_day
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projections.devices.gang import place
+from projections.devices.placement.gang import place
 from tests.laws.gang_misses import KINDS, cluster, finds, fleet_of, gangs_of, measure, pods
 from tests.laws.search import placeable
 

@@ -71,8 +71,8 @@ AREAS = {
         ("tests/projections/topology",),
     ),
     "fit": Area(
-        ("projections/devices/fit.py", "projections/devices/pick.py"),
-        ("tests/projections/devices/test_fit.py", "tests/projections/devices", "tests/laws/test_placements.py"),
+        ("projections/devices/fit/pod_fit.py", "projections/devices/fit/pick.py"),
+        ("tests/projections/devices/fit/test_fit.py", "tests/projections/devices", "tests/laws/test_placements.py"),
     ),
     "back-off": Area(
         (

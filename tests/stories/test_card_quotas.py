@@ -6,7 +6,7 @@ from events.control import ObjectRemoved
 from events.device import CardQuotaObserved
 from events.workload import WorkloadFinished
 from projections.devices.card_config import HAMI
-from projections.devices.namespace_cards import limits_of
+from projections.devices.holdings.namespace_cards import limits_of
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.watcher.view import View

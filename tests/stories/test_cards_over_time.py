@@ -23,7 +23,7 @@ from events.device import (
 from events.quota import FlavorObserved
 from events.settings import DevicePolicy, SettingsObserved
 from events.workload import WorkloadFinished
-from projections.devices.offer import cap, offers
+from projections.devices.capacity.offer import cap, offers
 from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash

@@ -4,7 +4,7 @@ import pytest
 
 from events.api.labels import ELASTIC_JOB, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.json_object import JsonObject
-from projections.devices.drift import all_findings
+from projections.devices.holdings.drift import all_findings
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 from tests.stories.test_own_cards import alive, held, many_cards, pinned, settled, wide

@@ -20,13 +20,13 @@ from events.quota import (
 )
 from events.selector import LabelSelector
 from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
-from projections.devices.annotations import by_vendor
-from projections.devices.drift import all_findings
-from projections.devices.index_annotations import PinContext
-from projections.devices.pod_annotations import card_annotations
-from projections.devices.registration import encode_json, encode_legacy
-from projections.devices.vendor import Encoding, Vendor
-from projections.devices.vendors import VENDORS
+from projections.devices.annotations.allocated_cards import by_vendor
+from projections.devices.annotations.index_annotations import PinContext
+from projections.devices.annotations.pod_annotations import card_annotations
+from projections.devices.holdings.drift import all_findings
+from projections.devices.registration.register_annotation import encode_json, encode_legacy
+from projections.devices.vendors.table import VENDORS
+from projections.devices.vendors.vendor import Encoding, Vendor
 from services.applier.manifests import card_pins
 from services.watcher.view import View
 from tests.stories.small_world import Story

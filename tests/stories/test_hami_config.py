@@ -15,7 +15,7 @@ from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGrou
 from events.selector import LabelSelector
 from events.settings import HamiSettings, SettingsObserved
 from events.workload import WorkloadSubmitted
-from projections.devices.offer import meaning_of
+from projections.devices.capacity.offer import meaning_of
 from projections.devices.state import config_of
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash

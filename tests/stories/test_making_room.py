@@ -3,9 +3,9 @@
 from events.card import CardShare
 from events.device import PodObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
-from projections.devices.fit import asking
-from projections.devices.fragmentation import Way, make_room, stranded
-from projections.devices.gang import Gang
+from projections.devices.capacity.fragmentation import Way, make_room, stranded
+from projections.devices.fit.pod_fit import asking
+from projections.devices.placement.gang import Gang
 from projections.state_hash import state_hash
 from tests.projections.devices.makers import ask, container
 from tests.stories.small_world import Story, job, platform

@@ -6,8 +6,8 @@ from ops.production.archive.history import read_everything
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes import gpu_node
-from projections.devices.annotations import USE_UUID, pod_shares
-from projections.devices.drift import all_findings
+from projections.devices.annotations.allocated_cards import USE_UUID, pod_shares
+from projections.devices.holdings.drift import all_findings
 from projections.world import World
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 from tests.stories.test_pods import PODS, Pods, member

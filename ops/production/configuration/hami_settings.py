@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from events.settings import HamiSettings
-from projections.devices.steering import CARD_POLICIES
+from projections.devices.annotations.steering import CARD_POLICIES
 
 _PLAIN = HamiSettings()
 

@@ -12,11 +12,11 @@ from prometheus_client.registry import Collector
 from events.card import Card
 from ops.production.cards_view import card_views, flavor_offers, model_capacities, state_of
 from ops.production.metrics.families import gauge
-from projections.devices.drift import all_findings
-from projections.devices.namespace_cards import limits_of
+from projections.devices.card_use import IDLE
+from projections.devices.holdings.drift import all_findings
+from projections.devices.holdings.namespace_cards import limits_of
 from projections.devices.state import config_of
-from projections.devices.use import IDLE
-from projections.devices.vendors import BY_WORD
+from projections.devices.vendors.table import BY_WORD
 from projections.world import World
 
 MIB = 1 << 20

@@ -14,7 +14,7 @@ from projections.billing.charge import HOUR
 from projections.billing.ledger import Ledger
 from projections.billing.money import quotient, to_minor
 from projections.billing.totals import Bill, Totals, sum_up
-from projections.devices.offer import COUNT, MEMORY, meaning_of
+from projections.devices.capacity.offer import COUNT, MEMORY, meaning_of
 
 _GIB = 1024
 _PERCENT = 100

@@ -10,9 +10,9 @@ from events.quantity import BadQuantity, to_units
 from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS, NVIDIA, Dialect
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object, Store
-from projections.devices.index_annotations import PinContext
-from projections.devices.pod_annotations import card_annotations
-from projections.devices.vendors import BY_WORD
+from projections.devices.annotations.index_annotations import PinContext
+from projections.devices.annotations.pod_annotations import card_annotations
+from projections.devices.vendors.table import BY_WORD
 
 REGISTER, ALLOCATED = NVIDIA.register, NVIDIA.allocated
 _WHOLE = 100

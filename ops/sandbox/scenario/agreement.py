@@ -5,7 +5,7 @@ import asyncio
 from ops.production.log.streams import DEVICE_PARTITION
 from ops.sandbox.embedded_cluster.hami import HamiNodes
 from ops.sandbox.scenario.platform import Platform
-from projections.devices.use import IDLE
+from projections.devices.card_use import IDLE
 
 _PATIENCE_S, _LOOK_S = 5.0, 0.05
 

@@ -9,7 +9,7 @@ from events.device import CapacityCovered, CapacityShort, CardReturned, DriftDet
 from ops.production.log.streams import DEVICE_PARTITION
 from ops.queries.replay import fold_up, listen
 from ops.sandbox.scenario.script import Script
-from projections.devices.drift import NOTES, all_findings
+from projections.devices.holdings.drift import NOTES, all_findings
 from projections.log_position import LogPosition
 from projections.workloads.timeline import Timeline
 from services.runtime.log_port import Entry

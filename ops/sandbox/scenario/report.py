@@ -7,7 +7,7 @@ from rich.console import Console
 from events.event import Millis
 from ops.sandbox.scenario.verdict import Verdict
 from ops.terminal.table import Column, FittingTable, number
-from projections.devices.card_time import Interval
+from projections.devices.holdings.card_time import Interval
 from projections.workloads.timeline import Moment
 
 _HOUR: Millis = 3_600_000

@@ -11,7 +11,7 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
 from ops.sandbox.scenario.script import Expectation, Script
-from projections.devices.card_time import CardTime
+from projections.devices.holdings.card_time import CardTime
 from projections.explanation.read_models import state_of
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.timeline import Moment, Timeline

@@ -14,8 +14,8 @@ from events.slices import WorkloadSliceSubmitted
 from events.workload import EvictionOrdered, Owner, QuotaReleased
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.place_laws import PlaceLaws
-from projections.devices.card_stakes import uses_of
-from projections.devices.use import IDLE, CardUse
+from projections.devices.card_use import IDLE, CardUse
+from projections.devices.holdings.card_stakes import uses_of
 from projections.log_position import LogPosition
 from projections.quota.node import Node
 from projections.world import World

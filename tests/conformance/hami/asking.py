@@ -3,10 +3,11 @@
 from typing import Any
 
 from events.quantity import parse_quantity
-from projections.devices.mutation import ContainerRequest, Defaults, mutate
-from projections.devices.requests import read_request
-from projections.devices.vendor import Vendor
-from projections.devices.vendors import NVIDIA
+from projections.devices.card_config import NvidiaDefaults
+from projections.devices.requests.card_requests import read_request
+from projections.devices.requests.mutation import ContainerRequest, mutate
+from projections.devices.vendors.table import NVIDIA
+from projections.devices.vendors.vendor import Vendor
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.shapes import UNSET_PERCENT, vendor_of, vendors_in
 
@@ -28,11 +29,11 @@ def asked_in(container: Case) -> ContainerRequest:
     )
 
 
-def defaults_in(config: Case) -> Defaults:
+def defaults_in(config: Case) -> NvidiaDefaults:
     """HAMi's configuration for NVIDIA cards."""
     if "default_gpu_num" not in config:
-        return Defaults()
-    return Defaults(
+        return NvidiaDefaults()
+    return NvidiaDefaults(
         count=config["default_gpu_num"],
         memory=config["default_mem"],
         cores=config["default_cores"],
@@ -43,7 +44,7 @@ def defaults_in(config: Case) -> Defaults:
     )
 
 
-def request_out(vendor: Vendor, asked: ContainerRequest, defaults: Defaults) -> Case | None:
+def request_out(vendor: Vendor, asked: ContainerRequest, defaults: NvidiaDefaults) -> Case | None:
     """The request of a container, as recorded: HAMi tells an absent percentage as 101 for NVIDIA, else as 0."""
     found = read_request(vendor, asked.limits, asked.requests, defaults)
     if found is None:
@@ -72,7 +73,7 @@ def pod_requests(case: Case) -> str | None:
     found = []
     for container in [*pod["init_containers"], *pod["containers"]]:
         asked = asked_in(container)
-        rows = {word: request_out(vendor, asked, Defaults()) for word, vendor in vendors.items()}
+        rows = {word: request_out(vendor, asked, NvidiaDefaults()) for word, vendor in vendors.items()}
         found.append({word: row for word, row in rows.items() if row})
     return first_difference(case["out"]["requests"], found)
 

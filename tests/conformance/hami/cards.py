@@ -4,16 +4,16 @@ from fractions import Fraction
 from typing import Any
 
 from events.card import CardShare
-from projections.devices import mig
-from projections.devices.annotations import names_in
-from projections.devices.fit import charge, reason_text
+from projections.devices.annotations.allocated_cards import names_in
+from projections.devices.annotations.steering import BadWeights, Weights, model_choice, parse_weights, uuid_choice
+from projections.devices.annotations.terms import terms_of
+from projections.devices.card_use import IDLE, CardState, use_of
+from projections.devices.fit import mig
+from projections.devices.fit.pick import pick_cards, settled
+from projections.devices.fit.pod_fit import charge, reason_text
+from projections.devices.fit.score import SCALE, asked_of, card_order, fullness
 from projections.devices.namespace_quota import room
-from projections.devices.pick import pick_cards, settled
-from projections.devices.registration import CORDON
-from projections.devices.score import SCALE, asked_of, card_order, fullness
-from projections.devices.steering import BadWeights, Weights, model_choice, parse_weights, uuid_choice
-from projections.devices.terms import terms_of
-from projections.devices.use import IDLE, CardState, use_of
+from projections.devices.registration.register_annotation import CORDON
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.shapes import (
     containers_in,

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from events.timestamp import format_timestamp
-from projections.devices import annotations, registration
-from projections.devices.bad_annotation import BadAnnotation
-from projections.devices.node_cards import node_cards
-from projections.devices.node_lock import parse_node_lock
+from projections.devices.annotations import allocated_cards
+from projections.devices.annotations.bad_annotation import BadAnnotation
+from projections.devices.registration import register_annotation
+from projections.devices.registration.node_cards import node_cards
+from projections.devices.registration.node_lock import parse_node_lock
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.quantities import whole_quantities
 from tests.conformance.hami.shapes import (
@@ -36,7 +37,7 @@ def _read(case: Case, key: str, empty: Any, read: Callable[[], Any]) -> str | No
 def decode_container_devices(case: Case) -> str | None:
     """The shares of one container."""
     text = case["in"]["text"]
-    return _read(case, "devices", [], lambda: [share_out(share) for share in annotations.decode_container(text)])
+    return _read(case, "devices", [], lambda: [share_out(share) for share in allocated_cards.decode_container(text)])
 
 
 def decode_pod_devices(case: Case) -> str | None:
@@ -44,7 +45,7 @@ def decode_pod_devices(case: Case) -> str | None:
     given = case["in"]
 
     def read() -> Case:
-        found = annotations.decode_pod(given["annotations"] or {}, given["annotation_keys"])
+        found = allocated_cards.decode_pod(given["annotations"] or {}, given["annotation_keys"])
         return {word: [[share_out(share) for share in slot] for slot in slots] for word, slots in found.items()}
 
     return _read(case, "devices", {}, read)
@@ -54,7 +55,7 @@ def decode_mig_allocations(case: Case) -> str | None:
     """The pieces of MIG cards."""
 
     def read() -> Any:
-        return [msgspec.to_builtins(piece) for piece in annotations.decode_mig_allocations(case["in"]["text"])]
+        return [msgspec.to_builtins(piece) for piece in allocated_cards.decode_mig_allocations(case["in"]["text"])]
 
     expected = case["out"]["allocations"]
     zeroes = [{"containerIndex": 0, "deviceIndex": 0} for _ in expected]
@@ -69,31 +70,37 @@ def decode_mig_allocations(case: Case) -> str | None:
 def decode_node_devices_json(case: Case) -> str | None:
     """The cards of a node in JSON."""
     return _read(
-        case, "devices", [], lambda: [registered_out(card) for card in registration.decode_json(case["in"]["text"])]
+        case,
+        "devices",
+        [],
+        lambda: [registered_out(card) for card in register_annotation.decode_json(case["in"]["text"])],
     )
 
 
 def decode_node_devices_legacy(case: Case) -> str | None:
     """The cards of a node in the older form."""
     return _read(
-        case, "devices", [], lambda: [registered_out(card) for card in registration.decode_legacy(case["in"]["text"])]
+        case,
+        "devices",
+        [],
+        lambda: [registered_out(card) for card in register_annotation.decode_legacy(case["in"]["text"])],
     )
 
 
 def decode_pair_scores(case: Case) -> str | None:
     """Pair scores."""
-    return _read(case, "scores", {}, lambda: registration.decode_pair_scores(case["in"]["text"]))
+    return _read(case, "scores", {}, lambda: register_annotation.decode_pair_scores(case["in"]["text"]))
 
 
 def encode_container_devices(case: Case) -> str | None:
     """The text of one container's shares."""
     shares = [share_in(row) for row in case["in"]["devices"] or ()]
-    return first_difference(case["out"], {"text": annotations.encode_container(shares)})
+    return first_difference(case["out"], {"text": allocated_cards.encode_container(shares)})
 
 
 def encode_pod_single_device(case: Case) -> str | None:
     """The text of one vendor's shares of a pod."""
-    text = annotations.encode_allocation(containers_in(case["in"]["containers"]))
+    text = allocated_cards.encode_allocation(containers_in(case["in"]["containers"]))
     return first_difference(case["out"], {"text": text})
 
 
@@ -101,7 +108,7 @@ def encode_pod_devices(case: Case) -> str | None:
     """The annotations of a pod's shares."""
     given = case["in"]
     found = {
-        given["annotation_keys"][word]: annotations.encode_allocation(containers_in(rows))
+        given["annotation_keys"][word]: allocated_cards.encode_allocation(containers_in(rows))
         for word, rows in given["devices"].items()
         if word in given["annotation_keys"]
     }
@@ -111,13 +118,13 @@ def encode_pod_devices(case: Case) -> str | None:
 def encode_node_devices_json(case: Case) -> str | None:
     """The text of a node's cards in JSON."""
     cards = [registered_in(row) for row in case["in"]["devices"]]
-    return first_difference(case["out"], {"text": registration.encode_json(cards)})
+    return first_difference(case["out"], {"text": register_annotation.encode_json(cards)})
 
 
 def encode_node_devices_legacy(case: Case) -> str | None:
     """The text of a node's cards in the older form."""
     cards = [registered_in(row) for row in case["in"]["devices"]]
-    return first_difference(case["out"], {"text": registration.encode_legacy(cards)})
+    return first_difference(case["out"], {"text": register_annotation.encode_legacy(cards)})
 
 
 def node_lock(case: Case) -> str | None:
@@ -138,8 +145,8 @@ def node_devices(case: Case) -> str | None:
     def read() -> Any:
         cards = node_cards(vendor, node["name"], texts, whole_quantities(node["capacity"]), node["labels"])
         scores = {}
-        if vendor.rules.topology and registration.PAIR_SCORES in texts:
-            scores = registration.decode_pair_scores(texts[registration.PAIR_SCORES])
+        if vendor.rules.topology and register_annotation.PAIR_SCORES in texts:
+            scores = register_annotation.decode_pair_scores(texts[register_annotation.PAIR_SCORES])
         return [
             {**registered_out(card), **({"pair_scores": scores[card.uuid]} if card.uuid in scores else {})}
             for card in cards

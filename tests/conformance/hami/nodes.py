@@ -4,16 +4,16 @@ from fractions import Fraction
 from typing import Any
 
 from events.card import CardRequest, CardShare
-from projections.devices.annotations import NODE_POLICY, by_vendor, names_in
-from projections.devices.chip_families import ascend
-from projections.devices.fit import Asking, asking, fit_container, reason_text
+from projections.devices.annotations.allocated_cards import NODE_POLICY, by_vendor, names_in
+from projections.devices.card_use import IDLE, NodeCards, use_of
+from projections.devices.fit.node_scores import vendor_score, weighted
+from projections.devices.fit.pod_fit import Asking, asking, fit_container, reason_text
+from projections.devices.fit.score import node_score
 from projections.devices.namespace_quota import Limit
-from projections.devices.node_scores import vendor_score, weighted
-from projections.devices.ranking import rank
-from projections.devices.registration import CORDON
-from projections.devices.score import node_score
-from projections.devices.use import IDLE, NodeCards, use_of
-from projections.devices.vendors import BY_WORD
+from projections.devices.placement.ranking import rank
+from projections.devices.registration.register_annotation import CORDON
+from projections.devices.vendors.chip_families import ascend
+from projections.devices.vendors.table import BY_WORD
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.shapes import (
     containers_in,

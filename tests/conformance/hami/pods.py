@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from events.card import CardShare
 from events.device import DevicesRegistered, PodObserved
-from projections.devices.annotations import (
+from projections.devices.annotations.allocated_cards import (
     ASSIGNED_NODE,
     ASSIGNED_TIME,
     MIG_ALLOCATIONS,
@@ -16,19 +16,19 @@ from projections.devices.annotations import (
     decode_mig_allocations,
     names_in,
 )
-from projections.devices.bad_annotation import BadAnnotation
-from projections.devices.card_holdings import CardHoldings
-from projections.devices.fit import asking
-from projections.devices.index_annotations import PinContext
+from projections.devices.annotations.bad_annotation import BadAnnotation
+from projections.devices.annotations.index_annotations import PinContext
+from projections.devices.annotations.pod_annotations import card_annotations
+from projections.devices.annotations.terms import terms_of
+from projections.devices.card_use import CardState, CardUse, NodeCards, effective_use, states_of
+from projections.devices.fit.pod_fit import asking
+from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.namespace_quota import charged
-from projections.devices.node_cards import node_cards
-from projections.devices.pod_annotations import card_annotations
-from projections.devices.ranking import rank
-from projections.devices.registration import CORDON
-from projections.devices.requests import read_request
-from projections.devices.terms import terms_of
-from projections.devices.use import CardState, CardUse, NodeCards, effective_use, states_of
-from projections.devices.vendors import BY_WORD, NVIDIA
+from projections.devices.placement.ranking import rank
+from projections.devices.registration.node_cards import node_cards
+from projections.devices.registration.register_annotation import CORDON
+from projections.devices.requests.card_requests import read_request
+from projections.devices.vendors.table import BY_WORD, NVIDIA
 from projections.trail import Trail
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in

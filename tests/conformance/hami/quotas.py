@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from projections.devices.admission_rule import pod_within_quota
 from projections.devices.namespace_quota import Limits, charged, limited, managed, relimited, room, unlimited
-from projections.devices.vendor import Resources
+from projections.devices.requests.admission_rule import pod_within_quota
+from projections.devices.vendors.vendor import Resources
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in
 from tests.conformance.hami.quantities import whole_quantities

@@ -6,12 +6,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from events.card import Card, CardRequest, CardShare, MigInstance, MigProfile, Span
-from projections.devices.chip_families import ascend, iluvatar
+from projections.devices.annotations.terms import CLASS
+from projections.devices.card_use import CardState, CardUse
 from projections.devices.namespace_quota import Limit
-from projections.devices.terms import CLASS
-from projections.devices.use import CardState, CardUse
-from projections.devices.vendor import Resources, Template, Vendor
-from projections.devices.vendors import BY_WORD
+from projections.devices.vendors.chip_families import ascend, iluvatar
+from projections.devices.vendors.table import BY_WORD
+from projections.devices.vendors.vendor import Resources, Template, Vendor
 
 Json = Any
 UNSET_PERCENT = 101

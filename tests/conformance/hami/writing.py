@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from projections.devices.admission_rule import Applicant, judge
-from projections.devices.annotations import ASSIGNED_NODE
-from projections.devices.index_annotations import PinContext
-from projections.devices.pod_annotations import card_annotations
+from projections.devices.annotations.allocated_cards import ASSIGNED_NODE
+from projections.devices.annotations.index_annotations import PinContext
+from projections.devices.annotations.pod_annotations import card_annotations
+from projections.devices.requests.admission_rule import Applicant, judge
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in, quantities
 from tests.conformance.hami.shapes import containers_in, limits_in, vendor_of, vendors_in

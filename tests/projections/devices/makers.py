@@ -3,8 +3,8 @@
 from events.card import Card, CardRequest
 from events.device import DevicesRegistered, NodeObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
-from projections.devices.card_holdings import CardHoldings
-from projections.devices.gang import Gang
+from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.placement.gang import Gang
 from projections.trail import Trail
 
 MODEL = "NVIDIA-Tesla V100-SXM2-32GB"

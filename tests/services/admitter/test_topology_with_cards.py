@@ -11,7 +11,7 @@ from events.preemption import PreemptionOrdered
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
 from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
-from projections.devices.annotations import USE_UUID
+from projections.devices.annotations.allocated_cards import USE_UUID
 from projections.topology.tree import HOSTNAME
 from tests.stories.small_world import Story, job, platform
 

@@ -15,7 +15,7 @@ from events.json_object import JsonObject
 from events.topology import TopologyAssignment, TopologyDomain, TopologyPlacement, TopologyRequest
 from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted
 from ops.production.process.clock import ScaledClock
-from projections.devices.annotations import USE_UUID
+from projections.devices.annotations.allocated_cards import USE_UUID
 from projections.topology.tree import HOSTNAME
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pod_gates import PodGates

@@ -10,7 +10,7 @@ from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.sandbox.embedded_cluster.hami import HamiNodes
 from ops.sandbox.embedded_cluster.nodes import gpu_node
-from projections.devices.node_cards import cards_on
+from projections.devices.registration.node_cards import cards_on
 
 CARDS = {"product": "V100", "zone": "z", "cards": 2, "memory_mib": 32768, "model": "NVIDIA-V100"}
 

@@ -1,0 +1,177 @@
+"""The annotations of pods about their cards: which they got, and on which node (docs/rules/devices.md#pod-annotations)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+import msgspec
+
+from events.card import CardShare, MigInstance
+from projections.devices.annotations.bad_annotation import BadAnnotation, whole_number
+from projections.devices.vendors.table import BY_WORD, NVIDIA, VENDORS
+from projections.devices.vendors.vendor import Vendor, serves
+
+HANDSHAKE = "hami.io/node-handshake"
+ALLOCATED = "hami.io/vgpu-devices-allocated"
+TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
+MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
+ASSIGNED_NODE = "hami.io/vgpu-node"
+ASSIGNED_TIME = "hami.io/vgpu-time"
+USE_UUID = "nvidia.com/use-gpuuuid"
+NO_USE_UUID = "nvidia.com/nouse-gpuuuid"
+USE_TYPE = "nvidia.com/use-gputype"
+NO_USE_TYPE = "nvidia.com/nouse-gputype"
+CARD_POLICY = "hami.io/gpu-scheduler-policy"
+NODE_POLICY = "hami.io/node-scheduler-policy"
+
+_ENTRY_FIELDS = 4
+
+
+class MigAllocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The piece of a MIG card that one container got; its name in the driver is known only once it is made."""
+
+    container_index: int = 0
+    device_index: int = 0
+    gpu_uuid: str = msgspec.field(default="", name="gpuUUID")
+    profile: str = ""
+    placement: "MigPlacement"
+    mig_uuid: str | None = msgspec.field(default=None, name="migUUID")
+    gpu_instance: int | None = msgspec.field(default=None, name="gpuInstanceID")
+    compute_instance: int | None = msgspec.field(default=None, name="computeInstanceID")
+
+    def instance(self) -> MigInstance:
+        """The piece itself."""
+        return MigInstance(profile=self.profile, start=self.placement.start, size=self.placement.size)
+
+
+class MigPlacement(msgspec.Struct, frozen=True, kw_only=True):
+    """The slices that a piece covers."""
+
+    start: int = 0
+    size: int = 0
+
+
+_mig_decoder = msgspec.json.Decoder(tuple[MigAllocation, ...])
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """A comma separated list, trimmed; empty entries left out."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def encode_container(shares: Sequence[CardShare]) -> str:
+    """The shares of one container: each `uuid,type,memory,cores:`."""
+    return "".join(f"{share.uuid},{share.vendor},{share.memory},{share.cores}:" for share in shares)
+
+
+def encode_allocation(containers: Sequence[Sequence[CardShare]]) -> str:
+    """A pod's allocation: one slot per container, init containers first, an empty one just `;`."""
+    return "".join(encode_container(shares) + ";" for shares in containers)
+
+
+def decode_container(text: str, *, key: str = ALLOCATED) -> tuple[CardShare, ...]:
+    """The shares of one container, as written. Raises `BadAnnotation`."""
+    return tuple(_share(entry, key) for entry in text.split(":") if "," in entry)
+
+
+def decode_slots(text: str, *, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
+    """The shares between the semicolons; after the last is an empty slot. Raises `BadAnnotation`."""
+    return tuple(decode_container(slot, key=key) for slot in text.split(";"))
+
+
+def decode_allocation(text: str, *, vendor: str = NVIDIA, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
+    """The shares per container of a pod; an entry that names no type is of the vendor. Raises `BadAnnotation`."""
+    slots = decode_slots(text, key=key)
+    return tuple(
+        tuple(msgspec.structs.replace(share, vendor=share.vendor or vendor) for share in slot)
+        for slot in (slots if slots[-1] else slots[:-1])
+    )
+
+
+def decode_pod(annotations: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
+    """The shares of a pod under each vendor word whose annotation it has. Raises `BadAnnotation`."""
+    return {word: decode_slots(annotations[key], key=key) for word, key in sorted(keys.items()) if key in annotations}
+
+
+def _share(entry: str, key: str) -> CardShare:
+    fields = entry.split(",")
+    if len(fields) < _ENTRY_FIELDS:
+        raise BadAnnotation(key=key, part=entry, problem="must have 4 fields: uuid, type, memory, cores")
+    uuid, word, memory, cores = fields[:_ENTRY_FIELDS]
+    return CardShare(
+        uuid=uuid,
+        vendor=word,
+        memory=whole_number(memory, key=key, part=entry),
+        cores=whole_number(cores, key=key, part=entry),
+    )
+
+
+def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:
+    """The pieces of MIG cards that a pod got. Raises `BadAnnotation`."""
+    try:
+        found = _mig_decoder.decode(text)
+    except msgspec.MsgspecError as problem:
+        raise BadAnnotation(
+            key=MIG_ALLOCATIONS, part=text[:80], problem=f"is no list of pieces: {problem}"
+        ) from problem
+    seen: set[tuple[int, int]] = set()
+    for piece in found:
+        place = (piece.container_index, piece.device_index)
+        if min(place) < 0 or not piece.gpu_uuid or not piece.profile or piece.placement.size <= 0 or place in seen:
+            raise BadAnnotation(
+                key=MIG_ALLOCATIONS,
+                part=piece.gpu_uuid,
+                problem=f"must say once, for container {place[0]} and device {place[1]}, card, profile and placement",
+            )
+        seen.add(place)
+        made = (piece.mig_uuid, piece.gpu_instance, piece.compute_instance)
+        if any(each is not None for each in made) and any(each is None for each in made):
+            raise BadAnnotation(
+                key=MIG_ALLOCATIONS,
+                part=piece.gpu_uuid,
+                problem="must name migUUID, gpuInstanceID and computeInstanceID together or not at all",
+            )
+    return found
+
+
+def pod_shares(
+    annotations: Mapping[str, str], vendors: Sequence[Vendor] = VENDORS
+) -> tuple[tuple[CardShare, ...], ...]:
+    """What a pod was given, per container, of every vendor and with the pieces of MIG cards. Raises `BadAnnotation`."""
+    found = [
+        decode_allocation(annotations[vendor.allocated], vendor=vendor.word, key=vendor.allocated)
+        for vendor in vendors
+        if annotations.get(vendor.allocated)
+    ]
+    text = annotations.get(MIG_ALLOCATIONS, "")
+    pieces = {
+        (piece.container_index, piece.gpu_uuid, piece.device_index): piece.instance()
+        for piece in (decode_mig_allocations(text) if text else ())
+    }
+    return tuple(
+        tuple(
+            msgspec.structs.replace(share, instance=pieces.get((container, share.uuid, device)))
+            for each in slots
+            for device, share in enumerate(each)
+        )
+        for container, slots in enumerate(zip_longest(*found, fillvalue=()))
+    )
+
+
+def by_vendor(containers: Sequence[Sequence[CardShare]]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
+    """The shares under the word of their vendor, for every vendor one slot per container, so that places are kept.
+
+    HAMi pads under the model instead and so loses which container a share is for
+    (docs/rules/devices.md#pod-annotations).
+    """
+    words = sorted({vendor_word(share) for shares in containers for share in shares})
+    return {
+        word: tuple(tuple(share for share in shares if vendor_word(share) == word) for shares in containers)
+        for word in words
+    }
+
+
+def vendor_word(share: CardShare) -> str:
+    """The vendor of a share; some vendors write the model of the card in its stead."""
+    if share.vendor in BY_WORD:
+        return share.vendor
+    return next((vendor.word for vendor in VENDORS if serves(vendor, share.vendor)), share.vendor)

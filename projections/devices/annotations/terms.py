@@ -1,0 +1,77 @@
+"""What a pod lays down for the cards of one vendor, read once from its annotations (docs/rules/devices.md#steering)."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from projections.devices.annotations.allocated_cards import CARD_POLICY, names_in
+from projections.devices.annotations.steering import MUTEX, TOPOLOGY, Choice, is_true, model_choice, uuid_choice
+from projections.devices.namespace_quota import NO_QUOTA, QuotaRoom
+from projections.devices.vendors.vendor import Vendor
+
+NUMA_BIND = "nvidia.com/numa-bind"
+MODES = "nvidia.com/vgpu-mode"
+SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
+SOFT_SPLIT = "hami-core"
+QUALITY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
+LINKED = "metax-tech.com/sgpu-topology-aware"
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
+"""How a word says no in an annotation, as Go reads it."""
+BEST_EFFORT, FIXED_SHARE, BURST_SHARE = "best-effort", "fixed-share", "burst-share"
+ONLINE, OFFLINE = "online", "offline"
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod lays down for the cards of one vendor, read once from its annotations."""
+
+    vendor: Vendor
+    policy: str = ""
+    uuids: Choice = Choice()
+    models: Choice = Choice()
+    modes: tuple[str, ...] = ()
+    mutex: bool = False
+    numa_bind: bool = False
+    topology: bool = False
+    soft_split: bool = False
+    room: QuotaRoom = NO_QUOTA
+    quality: str = ""
+    """The quality of service that it asks for, where cards have one."""
+    tenant: str = ""
+    """The class of work that it is, where it says so."""
+    linked: bool = False
+    """It wants a node by the links among whole cards that it would get there."""
+
+    def takes_mode(self, mode: str) -> bool:
+        """Whether the pod takes cards that are shared in this mode."""
+        return not self.modes or not mode or mode in self.modes
+
+
+def terms_of(
+    vendor: Vendor, annotations: Mapping[str, str], *, default_policy: str = "", room: QuotaRoom = NO_QUOTA
+) -> Terms:
+    """The terms of a pod for one vendor."""
+    rules = vendor.rules
+    policy = annotations.get(CARD_POLICY, default_policy)
+    words = names_in(policy)
+    return Terms(
+        vendor=vendor,
+        policy=policy,
+        uuids=uuid_choice(annotations, vendor.use_uuid, vendor.avoid_uuid).and_those_of(
+            uuid_choice(annotations, vendor.also_use_uuid, vendor.also_avoid_uuid)
+        ),
+        models=model_choice(annotations, vendor.use_model, vendor.avoid_model) if vendor.use_model else Choice(),
+        modes=names_in(annotations.get(MODES, "")) if rules.modes else (),
+        mutex=MUTEX in words,
+        numa_bind=is_true(annotations.get(NUMA_BIND, "")),
+        topology=rules.topology and TOPOLOGY in words,
+        soft_split=rules.soft_split and annotations.get(SOFT_SPLIT_POD) == SOFT_SPLIT,
+        room=room,
+        quality=annotations.get(QUALITY, BEST_EFFORT) if rules.classes else "",
+        tenant=annotations.get(CLASS, "") if rules.classes else "",
+        linked=rules.classes and _wants_links(annotations.get(LINKED, ""), by_default=vendor.linked),
+    )
+
+
+def _wants_links(text: str, *, by_default: bool) -> bool:
+    """What a pod says; what HAMi can't read says nothing."""
+    return is_true(text) or (by_default and text not in _FALSE)

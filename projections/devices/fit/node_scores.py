@@ -1,0 +1,128 @@
+"""What the cards that a pod would get add to its node's score, by the vendor's own rule.
+
+Rule: docs/rules/devices.md#ranking
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import msgspec
+
+from events.card import CardShare
+from projections.devices.annotations.steering import SPREAD
+from projections.devices.annotations.terms import CLASS, OFFLINE, ONLINE
+from projections.devices.card_use import CardState
+from projections.devices.fit.kunlun_boards import wholeness
+from projections.devices.vendors.chip_families import NETWORK
+from projections.devices.vendors.table import BOARD, DIE, STRATEGY, ZONE
+from projections.devices.vendors.vendor import NodeScoring, Vendor, serves
+
+LOSSES, SCORES = "metax-tech.com/gpu.topology.losses", "metax-tech.com/gpu.topology.scores"
+_FULL, _MOST, _LINK = 10, 2000, 10
+_BESIDE_ONLINE, _BESIDE_OFFLINE, _SUSPENDING = 20, 2, 100
+_WHOLE = 100
+_WEIGHT = 10000
+"""How much linked cards weigh beside everything else."""
+
+Containers = Sequence[Sequence[CardShare]]
+
+
+def vendor_score(
+    vendor: Vendor, containers: Containers, before: Sequence[CardState], annotations: Mapping[str, str], policy: str
+) -> Fraction:
+    """The score by the vendor's rule; `before` are the node's cards as they are without the pod."""
+    match vendor.rules.scoring:
+        case NodeScoring.NOTHING:
+            return Fraction(0)
+        case NodeScoring.NETWORK:
+            return _network(containers)
+        case NodeScoring.DIES:
+            return _dies(containers)
+        case NodeScoring.BOARDS:
+            return _boards(vendor, containers, before)
+        case NodeScoring.LOSSES:
+            return _losses(containers, annotations, policy)
+        case NodeScoring.LINKS:
+            return Fraction(_company(containers, before) if _online(containers) else _links(containers, before))
+
+
+def weighted(vendor: Vendor, score: Fraction, policy: str) -> Fraction:
+    """The score as it counts beside the node's own: what is better has to win under both policies."""
+    if vendor.rules.scoring is not NodeScoring.LINKS:
+        return score
+    return -_WEIGHT * score if policy == SPREAD else _WEIGHT * score
+
+
+def _network(containers: Containers) -> Fraction:
+    """How much of the cards lies in one network, out of 10; 0 where cards register no network."""
+    networks = [share.custom[NETWORK] for container in containers for share in container if NETWORK in share.custom]
+    if not networks:
+        return Fraction(0)
+    return Fraction(_FULL * max(Counter(networks).values()), len(networks))
+
+
+def _dies(containers: Containers) -> Fraction:
+    """For each container the part of its dies that lie on one board."""
+    total = Fraction(0)
+    for shares in containers:
+        if any(BOARD not in share.custom or share.custom.get(STRATEGY, DIE) != DIE for share in shares):
+            return Fraction(0)
+        if shares:
+            total += Fraction(max(Counter(share.custom[BOARD] for share in shares).values()), len(shares))
+    return total
+
+
+def _boards(vendor: Vendor, containers: Containers, before: Sequence[CardState]) -> Fraction:
+    shares = [share for container in containers for share in container]
+    if not all(serves(vendor, state.card.model) for state in before):
+        return Fraction(0)
+    used = {state.card.index for state in before if state.use.slots}
+    return Fraction(wholeness(used, {share.index for share in shares}))
+
+
+def _losses(containers: Containers, annotations: Mapping[str, str], policy: str) -> Fraction:
+    """The score that the node's annotation gives to so many cards."""
+    count = str(sum(len(shares) for shares in containers))
+    text = annotations.get(SCORES if policy == SPREAD else LOSSES, "")
+    try:
+        numbers = msgspec.json.decode(text, type=dict[str, int]) if text else {}
+    except msgspec.MsgspecError:
+        return Fraction(0)  # An annotation that can't be read counts for nothing.
+    return Fraction(_MOST - numbers[count]) if count in numbers else Fraction(0)
+
+
+def _online(containers: Containers) -> bool:
+    return any(share.custom.get(CLASS) == ONLINE for container in containers for share in container)
+
+
+def _company(containers: Containers, before: Sequence[CardState]) -> int:
+    """What the work that is on the cards already takes off the score: most where all of it is offline, and would be suspended."""
+    chosen = {share.uuid for container in containers for share in container}
+    score = 0
+    for state in before:
+        if state.card.uuid in chosen:
+            online, offline = state.tenants.count(ONLINE), state.tenants.count(OFFLINE)
+            score -= _BESIDE_ONLINE * online + (_BESIDE_OFFLINE if online else _SUSPENDING) * offline
+    return score
+
+
+def _links(containers: Containers, before: Sequence[CardState]) -> int:
+    """Ten times the links among whole cards that are given, less the links that are broken by it."""
+    given = {
+        share.uuid: share.custom[ZONE]
+        for container in containers
+        for share in container
+        if share.cores == _WHOLE and ZONE in share.custom
+    }
+    if not given:
+        return 0
+    idle = {state.card.uuid: state.card.custom.get(ZONE, 0) for state in before if not state.use.slots}
+    kept = {uuid: zone for uuid, zone in idle.items() if uuid not in given}
+    own = _linked(given.values())
+    return _FULL * own - (_linked(idle.values()) - own - _linked(kept.values()))
+
+
+def _linked(zones: Iterable[int | str]) -> int:
+    return sum(_LINK for left, right in combinations(zones, 2) if left and left == right)

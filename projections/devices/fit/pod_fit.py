@@ -1,0 +1,238 @@
+"""Whether a pod fits the cards of one node, and which of them it gets (docs/rules/devices.md#pod-fit).
+
+Init containers are each tried on the node as it is; the others follow one after the other on one copy of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from events.card import CardRequest, CardShare
+from projections.devices.annotations.allocated_cards import CARD_POLICY
+from projections.devices.annotations.steering import EVEN, SCORING_WEIGHTS, BadWeights, Weights, parse_weights
+from projections.devices.annotations.terms import Terms, terms_of
+from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of, use_of
+from projections.devices.fit import card_checks
+from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
+from projections.devices.fit.container_fit import ContainerFit
+from projections.devices.fit.metax_sharing import quality_after
+from projections.devices.fit.pick import MIG_MODE, pick_cards, settled
+from projections.devices.fit.score import asked_of, card_order, fullness
+from projections.devices.namespace_quota import Limit, room
+from projections.devices.vendors.table import BY_WORD
+from projections.devices.vendors.vendor import Vendor, serves
+
+Shares = dict[str, tuple[CardShare, ...]]
+"""The shares that one container gets, by vendor word."""
+
+
+class PodFit(msgspec.Struct, frozen=True, kw_only=True):
+    """The shares that the containers would get, or the reason codes of the cards that refused, counted."""
+
+    shares: tuple[tuple[CardShare, ...], ...] | None = None
+    refusals: dict[str, int] = {}
+    cards: int = 0
+    """Cards that were looked at when it failed."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that asks for cards, as far as all nodes see it alike; read once, then tried on many nodes."""
+
+    annotations: Mapping[str, str] = {}
+    default_policy: str = ""
+    weights: Weights = EVEN
+    terms: dict[str, Terms]
+    """By vendor word, for every vendor that is asked."""
+    unreadable: bool = False
+    """Its scoring weights can't be read: no node takes it."""
+
+    def policy(self) -> str:
+        """The policy by which cards are sorted."""
+        return self.annotations.get(CARD_POLICY, self.default_policy)
+
+
+def asking(
+    annotations: Mapping[str, str],
+    requests: Iterable[CardRequest | None],
+    *,
+    default_policy: str = "",
+    limits: Mapping[str, Limit] | None = None,
+    vendors: Mapping[str, Vendor] = BY_WORD,
+) -> Asking:
+    """A pod's demands, read from its annotations and its namespace's limits."""
+    limits = limits or {}
+    weights = _weights(annotations)
+    return Asking(
+        annotations=annotations,
+        default_policy=default_policy,
+        weights=weights or EVEN,
+        unreadable=weights is None,
+        terms={
+            word: terms_of(
+                vendors[word], annotations, default_policy=default_policy, room=room(limits, vendors[word].resources)
+            )
+            for word in sorted({request.vendor for request in requests if request is not None})
+            if word in vendors
+        },
+    )
+
+
+def _weights(annotations: Mapping[str, str]) -> Weights | None:
+    """The scoring weights of a pod; None if they can't be read."""
+    if SCORING_WEIGHTS not in annotations:
+        return EVEN
+    try:
+        return parse_weights(annotations[SCORING_WEIGHTS])
+    except BadWeights:
+        return None
+
+
+def reason_text(refusals: Mapping[str, int], cards: int) -> str:
+    """The reasons of a node in HAMi's words: `n/total Code`, sorted and joined; the codes alone if no card counted."""
+    if not cards:
+        return ", ".join(sorted(refusals))
+    return ", ".join(sorted(f"{times}/{cards} {code}" for code, times in refusals.items()))
+
+
+def sort_cards(
+    states: Sequence[CardState],
+    policy: str,
+    requests: Sequence[CardRequest],
+    *,
+    numa_bind: bool,
+    weights: Weights,
+) -> list[CardState]:
+    """The cards in the order from which they are tried back to front.
+
+    The score of a card counts what is asked of it only where its model is the bare vendor word, as HAMi has it: on real
+    cards it is what is taken already (docs/rules/devices.md#ranking), and another order would not be the one that HAMi
+    chooses by.
+    """
+    key = card_order(policy, numa_bind=numa_bind)
+
+    def order(state: CardState) -> tuple[int, ...]:
+        card = state.card
+        score = fullness(card, state.use.plus(asked_of(card, requests)), weights)
+        return key(score, state.use.slots, card.numa, card.index)
+
+    return sorted(states, key=order)
+
+
+def fit_pod(on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]) -> PodFit:
+    """Fit all containers of a pod that asks for one kind of card; the first `init` of them are init containers."""
+    return fit_asking(on, one_kind(requests), init, asking(annotations, requests))
+
+
+def one_kind(requests: Sequence[CardRequest | None]) -> tuple[tuple[CardRequest, ...], ...]:
+    """The requests per container of a pod whose containers each ask for at most one kind of card."""
+    return tuple(() if request is None else (request,) for request in requests)
+
+
+def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking) -> PodFit:
+    """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already."""
+    if pod.unreadable:
+        return PodFit(refusals={card_checks.BAD_WEIGHTS: 1})
+    start = states_of(on)
+    app, app_use = start, IDLE
+    shares: list[tuple[CardShare, ...]] = []
+    for position, asked in enumerate(requests):
+        is_init = position < init
+        tried = fit_container(
+            start if is_init else app,
+            asked,
+            pod,
+            on=on,
+            before=IDLE if is_init else app_use,
+            held=[share for each in shares for share in each],
+        )
+        fit = tried.fit
+        if not fit.complete:
+            return PodFit(refusals=fit.refusals, cards=fit.cards)
+        shares.append(fit.picked)
+        if not is_init:
+            app = tried.after
+            for share in fit.picked:
+                app_use = app_use.plus(use_of(share))
+    return PodFit(shares=tuple(shares))
+
+
+class ContainerTrial(msgspec.Struct, frozen=True):
+    """One container tried on cards."""
+
+    fit: ContainerFit
+    """The shares as they are charged."""
+    after: list[CardState]
+    """The cards as they would be then, in the order in which they were tried; unchanged where it does not fit."""
+
+
+def fit_container(
+    states: list[CardState],
+    requests: Sequence[CardRequest],
+    pod: Asking,
+    *,
+    on: NodeCards,
+    before: CardUse = IDLE,
+    held: Sequence[CardShare] = (),
+) -> ContainerTrial:
+    """Fit the requests of one container on cards as they are; `held` is what containers before it have got."""
+    if not requests:
+        return ContainerTrial(ContainerFit(picked=(), complete=True), states)
+    terms = [pod.terms.get(request.vendor) for request in requests]
+    numa_bind = any(each is not None and each.numa_bind for each in terms)
+    after = sort_cards(states, pod.policy(), requests, numa_bind=numa_bind, weights=pod.weights)
+    picked: tuple[CardShare, ...] = ()
+    for request, own in zip(requests, terms, strict=True):
+        cards = frozenset(share.uuid for share in held if share.vendor == request.vendor)
+        fit = _fit_own(after, request, own, on, before, cards)
+        if not fit.complete:
+            return ContainerTrial(fit, states)
+        picked += fit.picked
+        after = charge(after, fit.picked)
+    return ContainerTrial(ContainerFit(picked=picked, complete=True), after)
+
+
+def _fit_own(
+    states: Sequence[CardState],
+    request: CardRequest,
+    terms: Terms | None,
+    on: NodeCards,
+    before: CardUse,
+    held: frozenset[str],
+) -> ContainerFit:
+    """Fit one request on the cards of its vendor."""
+    if terms is None:
+        return ContainerFit(picked=(), complete=False, refusals={card_checks.UNKNOWN_VENDOR: 1})
+    vendor = terms.vendor
+    own = [state for state in states if serves(vendor, state.card.model)]
+    if request.count > len(own) and not (terms.takes_mode(MIG_MODE) and any(s.card.mode == MIG_MODE for s in own)):
+        return ContainerFit(picked=(), complete=False, refusals={card_checks.TOO_FEW_ON_NODE: 1})
+    fit = pick_cards(
+        own,
+        request,
+        terms,
+        before=before,
+        held=held,
+        pair_scores=on.pair_scores,
+        soft_node=vendor.soft_split_everywhere or on.annotations.get(SOFT_SPLIT_NODE) == "true",
+    )
+    if not fit.complete:
+        return fit
+    by_uuid = {state.card.uuid: state for state in own}
+    picked = tuple(settled(by_uuid[share.uuid], share) for share in fit.picked)
+    return ContainerFit(picked=picked, complete=True, cards=fit.cards)
+
+
+def charge(states: Sequence[CardState], shares: Sequence[CardShare]) -> list[CardState]:
+    """The cards after these shares were taken of them; the order stays."""
+    taken: dict[str, CardUse] = {}
+    for share in shares:
+        taken[share.uuid] = taken.get(share.uuid, IDLE).plus(charged_of(share))
+    return [
+        msgspec.structs.replace(
+            state.holding(taken[state.card.uuid]),
+            quality=quality_after(state.quality, [share for share in shares if share.uuid == state.card.uuid]),
+        )
+        if state.card.uuid in taken
+        else state
+        for state in states
+    ]

@@ -1,0 +1,102 @@
+"""The profiles into which a card of Enflame is cut, such as `3g.20gb` (docs/rules/devices.md#templates)."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from events.card import Card, CardRequest, CardShare
+from projections.devices.card_use import CardState
+from projections.devices.fit import card_checks
+
+PROFILES, MOST = "profiles", "maxSlice"
+"""Custom fields of a card: its profiles, as JSON from name to number, and its number of slices."""
+BY_AMOUNT = -1
+"""The percentage of a request that names memory and cores instead of slices."""
+_NAME = re.compile(r"(\d+)g\.(\d+)gb")
+_LARGEST = 1 << 15
+_MIB = 1024
+
+
+class SliceProfile(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """One way to cut a card."""
+
+    slices: int
+    gibibytes: int
+    name: str
+    number: str
+
+    @property
+    def memory(self) -> int:
+        """MiB."""
+        return self.gibibytes * _MIB
+
+    def cores(self, card: Card) -> int:
+        """Percent of the card's cores."""
+        return self.slices * 100 // max(card.slots, 1)
+
+
+def profiles_in(numbers: Mapping[str, str]) -> list[SliceProfile]:
+    """The profiles by their names, smallest first; names that nobody can mean are left out."""
+    found: list[SliceProfile] = []
+    for name, number in numbers.items():
+        match = _NAME.fullmatch(name)
+        if match and int(match[1]) <= _LARGEST and int(match[2]) <= _LARGEST:
+            found.append(SliceProfile(slices=int(match[1]), gibibytes=int(match[2]), name=name, number=number))
+    return sorted(found)
+
+
+def profiles_of(card: Card) -> list[SliceProfile]:
+    """The profiles of a card."""
+    return profiles_in(msgspec.json.decode(str(card.custom.get(PROFILES, "{}")), type=dict[str, str]))
+
+
+def chosen(request: CardRequest, card: Card) -> SliceProfile | None:
+    """The profile for a request: of exactly so many slices, or the smallest that covers memory and cores."""
+    known = profiles_of(card)
+    if request.percent != BY_AMOUNT:
+        return next((one for one in known if one.slices == request.memory), None)
+    gibibytes = gibibytes_asked(request, known)
+    return next((one for one in known if one.gibibytes >= gibibytes and one.cores(card) >= request.cores), None)
+
+
+def gibibytes_asked(request: CardRequest, known: list[SliceProfile]) -> int:
+    """Memory is in GiB, or in MiB where it is more than twice what any profile has."""
+    largest = max((one.gibibytes for one in known), default=0)
+    return -(-request.memory // _MIB) if request.memory > 2 * largest else request.memory
+
+
+class NoShare(msgspec.Struct, frozen=True):
+    """A card gives no share."""
+
+    why: str
+    """HAMi's code for it."""
+
+
+def slice_share(state: CardState, request: CardRequest) -> CardShare | NoShare:
+    """The slice of a card for a request, or why there is none."""
+    card = state.card
+    profile = chosen(request, card)
+    if profile is None:
+        return NoShare(card_checks.WRONG_MODE)
+    cores = profile.cores(card)
+    if card.slots - state.use.slots < profile.slices:
+        return NoShare(card_checks.NO_SLOT)
+    if card.memory - state.use.memory < profile.memory:
+        return NoShare(card_checks.NO_MEMORY)
+    custom: dict[str, int | str] = {
+        "drsSlice": profile.slices,
+        "index": card.custom.get("index", ""),
+        "minor": card.custom.get("minor", ""),
+        "profileID": profile.number,
+        "profileName": profile.name,
+    }
+    return CardShare(
+        uuid=card.uuid,
+        vendor=request.vendor,
+        memory=profile.memory,
+        cores=cores,
+        index=card.index,
+        slots=profile.slices,
+        custom=custom,
+    )

@@ -1,0 +1,1 @@
+"""Nodes and cards for all pods of a workload, all or nothing, and why there are none."""

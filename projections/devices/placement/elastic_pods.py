@@ -1,0 +1,46 @@
+"""The pods of elastic jobs, as they were last seen: which of them run, and which wait for a slice that has room for them.
+
+Rule: docs/rules/elastic.md#pods
+"""
+
+from events.device import PodObserved
+from projections.devices.holdings.card_holdings import TERMINAL
+from projections.devices.state import DeviceState
+from projections.workloads.lifecycle import Workload
+
+
+def note_elastic_pod(world: DeviceState, pod: PodObserved) -> None:
+    """Record whose pod it is, if its job is elastic."""
+    key = f"{pod.namespace}/{pod.name}"
+    before = world.pods.get(key)
+    if before is not None and before.workload != pod.workload:
+        forget_elastic_pod(world, key)
+    if pod.elastic and pod.workload:
+        world.trail.put(world.elastic_pods.setdefault(pod.workload, {}), key, None)
+
+
+def forget_elastic_pod(world: DeviceState, key: str) -> None:
+    """The pod is gone: another one may have its place."""
+    pod = world.pods.get(key)
+    if pod is not None and pod.elastic:
+        world.trail.drop(world.elastic_pods.get(pod.workload, {}), key)
+        if pod.workload in world.workloads:
+            world.work.mark_dirty(pod.workload)
+
+
+def pods_with_room(world: DeviceState, workload: Workload) -> tuple[PodObserved, ...]:
+    """The waiting pods of an admitted slice that may run, by name: of each pod set as many as it was admitted for."""
+    if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
+        return ()
+    pods = [world.pods[key] for key in sorted(world.elastic_pods.get(workload.key, ()))]
+    living = [one for one in pods if one.phase not in TERMINAL]
+    room = {one.name: one.count for one in workload.admission.assignments}
+    for one in living:
+        if not one.waits_for_slice:
+            room[one.pod_set] = room.get(one.pod_set, 0) - 1
+    found: list[PodObserved] = []
+    for one in living:
+        if one.waits_for_slice and not one.terminating and room.get(one.pod_set, 0) > 0:
+            room[one.pod_set] -= 1
+            found.append(one)
+    return tuple(found)

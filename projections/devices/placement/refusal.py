@@ -1,0 +1,82 @@
+"""Why no node takes a pod, in numbers: asked, largest free piece, sum free, and the reasons of the cards."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from events.card import Card, CardRequest
+from projections.devices.card_use import NodeCards
+from projections.devices.fit.pod_fit import Asking, fit_asking
+from projections.devices.holdings.card_holdings import CardHoldings
+
+REASONS_OF = 100
+"""Nodes over which reasons are counted."""
+
+Containers = Sequence[Sequence[CardRequest]]
+
+
+class CardRefusal(msgspec.Struct, frozen=True):
+    """Why a pod finds no cards."""
+
+    for_now: bool
+    """It would fit if nothing ran there."""
+    message: str
+    """For a person."""
+
+
+def refusal(
+    cards: CardHoldings, names: Sequence[str], requests: Containers, init: int, pod: Asking, alone: Asking
+) -> CardRefusal:
+    """Why a pod finds no cards on these nodes; `alone` is the pod if its namespace had nothing.
+
+    The reasons are counted over the first nodes by name only, so that a refusal costs little on a large fleet.
+    """
+    counted: dict[str, int] = {}
+    for name in names[:REASONS_OF]:
+        for code, times in fit_asking(cards.digest(name).on, requests, init, pod).refusals.items():
+            counted[code] = counted.get(code, 0) + times
+    codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or "no node has cards"
+    looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
+    ever = any(fit_asking(on, requests, init, alone).shares is not None for on in _emptied(cards, names))
+    message = f"asked {asked_text(requests)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
+    return CardRefusal(ever, message)
+
+
+def asked_text(requests: Containers) -> str:
+    """What the containers ask for, in words."""
+    return "; ".join(
+        f"{request.count} {request.vendor} card(s) with {_memory_text(request)} and {request.cores} % of the cores each"
+        for asked in requests
+        for request in asked
+    )
+
+
+def _memory_text(request: CardRequest) -> str:
+    if request.memory:
+        return f"{request.memory} MiB"
+    return "all memory" if request.percent in (None, 100) else f"{request.percent} % of the memory"
+
+
+def _emptied(cards: CardHoldings, names: Sequence[str]) -> Iterator[NodeCards]:
+    """The nodes as they would be if nothing ran there, one of each kind; alike are those whose cards are alike."""
+    seen: set[tuple[tuple[object, ...], ...]] = set()
+    for name in names:
+        on = cards.digest(name).on
+        kind = tuple(_kind(card) for card in on.cards)
+        if kind not in seen:
+            seen.add(kind)
+            yield NodeCards(node=on.node, cards=on.cards, annotations=on.annotations)
+
+
+def _kind(card: Card) -> tuple[object, ...]:
+    return (card.model, card.slots, card.memory, card.cores, card.numa, card.mode, card.healthy, card.profiles)
+
+
+def _largest(cards: CardHoldings, names: Sequence[str]) -> str:
+    nodes = [cards.digest(name) for name in names]
+    if not any(node.healthy for node in nodes):
+        return "no healthy card"
+    return (
+        f"largest free piece {max(node.memory for node in nodes)} MiB on one card of "
+        f"{max(node.whole for node in nodes)} MiB, {sum(node.free for node in nodes)} MiB free in sum"
+    )

@@ -1,0 +1,38 @@
+"""The pods of a workload with quota as gangs: how many of each set, on nodes of which flavor."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from events.device import PodPlacement
+from events.pod_set import PodSet
+from projections.devices.placement.gang import Gang
+from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.state import DeviceState, config_of
+from projections.workloads.lifecycle import Workload
+
+
+def gets_cards(world: DeviceState, pod_set: PodSet) -> bool:
+    """Whether its pods ask for cards, and these are chosen here: some are registered, and cards are not switched off."""
+    return world.settings.devices and bool(world.cards.nodes) and asks_for_cards(pod_set.shape, config_of(world))
+
+
+def gang_of(world: DeviceState, namespace: str, pod_set: PodSet, count: int, flavors: Mapping[str, str]) -> Gang:
+    """So many pods of a pod set, with the flavor (by resource) that its cards have."""
+    config = config_of(world)
+    chosen = next((flavors[resource] for resource in sorted(flavors) if resource in config.names), "")
+    return Gang(pod_set=pod_set, count=count, flavor=world.flavors.get(chosen), namespace=namespace, config=config)
+
+
+def gangs_of(world: DeviceState, workload: Workload, kept: Sequence[PodPlacement] = ()) -> list[Gang]:
+    """The pod sets that ask for cards, as they were admitted; empty for a workload without quota.
+
+    Pods that keep the placements that they have are left out.
+    """
+    if workload.admission is None:
+        return []
+    config, stay = config_of(world), Counter(one.pod_set for one in kept)
+    return [
+        gang_of(world, workload.namespace, pod_set, assignment.count - stay.get(pod_set.name, 0), assignment.flavors)
+        for pod_set, assignment in zip(workload.spec.pod_sets, workload.admission.assignments, strict=True)
+        if asks_for_cards(pod_set.shape, config) and assignment.count > stay.get(pod_set.name, 0)
+    ]

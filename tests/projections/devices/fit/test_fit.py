@@ -1,0 +1,98 @@
+"""What pods get of ordinary cards against the definitions."""
+
+import random
+
+from events.card import Card, CardRequest
+from projections.devices.card_use import CardUse, NodeCards
+from projections.devices.fit.pod_fit import asking, fit_asking, one_kind
+from projections.devices.namespace_quota import Limit
+from tests.projections.devices.fit.fit_by_definition import FitByDefinition, Outcome, Taken, Wanted
+from tests.projections.devices.makers import MODEL
+
+
+def card(chance: random.Random, index: int) -> Card:
+    return Card(
+        uuid=f"c{index}",
+        index=index,
+        slots=chance.choice((1, 3, 3)),
+        memory=chance.choice((8, 16)),
+        model=MODEL,
+        numa=chance.randrange(2),
+        healthy=bool(chance.randrange(8)),
+    )
+
+
+def use_of(chance: random.Random, of: Card) -> Taken:
+    """Idle, or shared by some."""
+    slots = chance.choice((0, 0, 1, of.slots))
+    return Taken(slots, chance.randint(0, of.memory), chance.choice((0, 40, 60, 100))) if slots else Taken()
+
+
+def request(chance: random.Random) -> CardRequest | None:
+    if not chance.randrange(6):
+        return None
+    memory = chance.choice((0, 4, 8))
+    return CardRequest(
+        vendor="NVIDIA",
+        count=chance.choice((1, 1, 2, 3)),
+        memory=memory,
+        percent=None if memory else chance.choice((25, 100)),
+        cores=chance.choice((0, 30, 60, 100)),
+    )
+
+
+def wanted(chance: random.Random) -> Wanted:
+    return Wanted(
+        policy=chance.choice(("", "spread", "binpack", "mutex")),
+        numa_bind=not chance.randrange(3),
+        memory_left=chance.choice((None, None, 8, 20)),
+        cores_left=chance.choice((None, None, 60, 100)),
+        weights=chance.choice((Taken(1, 1, 1), Taken(0, 3, 1), Taken(5, 0, 2))),
+    )
+
+
+def test_a_pod_gets_the_cards_that_the_definitions_say_or_hears_the_same_reasons_as_often() -> None:
+    placed = 0
+    for seed in range(1500):
+        chance = random.Random(seed)
+        cards = [card(chance, index) for index in range(chance.randint(1, 5))]
+        used = {one.uuid: use_of(chance, one) for one in cards}
+        asked, init, terms = (
+            [request(chance) for _ in range(chance.randint(1, 3))],
+            chance.choice((0, 0, 1)),
+            wanted(chance),
+        )
+        outcome = FitByDefinition(cards, used, terms).fit(asked, init)
+        assert as_decided(cards, used, terms, asked, init) == outcome, seed
+        placed += outcome.cards is not None
+    assert 300 < placed < 1200
+
+
+def as_decided(
+    cards: list[Card], used: dict[str, Taken], terms: Wanted, asked: list[CardRequest | None], init: int
+) -> Outcome:
+    on = NodeCards(node="n", cards=tuple(cards), used={uuid: CardUse(*taken) for uuid, taken in used.items()})
+    annotations = {"hami.io/gpu-scheduler-policy": terms.policy, "nvidia.com/numa-bind": str(terms.numa_bind).lower()}
+    slots, memory, cores = terms.weights
+    annotations["hami.io/device-scoring-weights"] = f"slot={slots},core={cores},memory={memory}"
+    limits = {
+        "nvidia.com/gpumem": Limit(used=1, limit=None if terms.memory_left is None else terms.memory_left + 1),
+        "nvidia.com/gpucores": Limit(used=2, limit=None if terms.cores_left is None else terms.cores_left + 2),
+    }
+    fit = fit_asking(on, one_kind(asked), init, asking(annotations, asked, limits=limits))
+    found = None if fit.shares is None else [[share.uuid for share in shares] for shares in fit.shares]
+    return Outcome(found, fit.refusals, fit.cards)
+
+
+def test_a_pod_whose_scoring_weights_cannot_be_read_is_told_so_once_on_every_node() -> None:
+    asked = [CardRequest(vendor="NVIDIA", count=1, memory=1)]
+    on = NodeCards(node="n", cards=(card(random.Random(0), 0),))
+    fit = fit_asking(on, one_kind(asked), 0, asking({"hami.io/device-scoring-weights": "much"}, asked))
+    assert (fit.shares, fit.refusals) == (None, {"ScoringWeightsNotRead": 1})
+
+
+def test_a_pod_that_asks_for_cards_of_nobody_is_told_so_once_on_every_node() -> None:
+    asked = [CardRequest(vendor="Nobody", count=1)]
+    on = NodeCards(node="n", cards=(card(random.Random(0), 0),))
+    fit = fit_asking(on, one_kind(asked), 0, asking({}, asked))
+    assert (fit.shares, fit.refusals) == (None, {"device-type-not-found": 1})

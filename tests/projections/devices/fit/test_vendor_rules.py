@@ -1,0 +1,102 @@
+"""What is particular to a vendor: units, pairs, groups, whole cards, the pod's terms."""
+
+import pytest
+from msgspec.structs import replace
+
+from events.card import Card, CardRequest
+from projections.devices.card_use import CardUse, NodeCards
+from projections.devices.fit.pod_fit import fit_pod
+from projections.devices.vendors.table import VENDORS
+from tests.projections.devices.makers import ask, card
+
+
+def node(*cards: Card, **used: CardUse) -> NodeCards:
+    return NodeCards(node="n", cards=cards, used=used)
+
+
+def ascend(uuid: str, index: int, word: str = "Ascend910B3", network: int | None = None) -> Card:
+    custom: dict[str, int | str] = {} if network is None else {"NetworkID": network}
+    return Card(uuid=uuid, index=index, slots=4, memory=65536, cores=20, model=word, vendor=word, custom=custom)
+
+
+def uuids(on: NodeCards, request: CardRequest, **annotations: str) -> list[str]:
+    fit = fit_pod(on, [request], 0, annotations)
+    return [] if fit.shares is None else [share.uuid for share in fit.shares[0]]
+
+
+def test_amd_counts_percent_in_the_request_and_compute_units_on_the_card() -> None:
+    mi300 = Card(uuid="a", slots=10, memory=196592, cores=304, model="AMD-Instinct-MI300X", vendor="AMD")
+    fit = fit_pod(node(mi300), [CardRequest(vendor="AMD", count=1, cores=30)], 0, {})
+    assert fit.shares is not None
+    share = fit.shares[0][0]
+    assert (share.vendor, share.memory, share.cores) == ("AMD-Instinct-MI300X", 196592, 91)
+
+
+def test_cards_of_one_super_pod_are_given_in_pairs_of_one_board() -> None:
+    boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 2, 3, 5)]
+    assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]
+    fit = fit_pod(node(*boards), [CardRequest(vendor="Ascend910C", count=4)], 0, {})
+    assert (fit.shares, fit.refusals, fit.cards) == (None, {"AllocatedCardsInsufficientRequest": 2}, 4)
+
+
+def test_of_more_pairs_than_are_asked_for_one_is_given() -> None:
+    boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 1, 2, 3)]
+    assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]
+
+
+def test_cards_of_one_request_come_from_the_largest_network() -> None:
+    cards = [ascend("a", 0, network=0), ascend("b", 1, network=1), ascend("c", 2, network=1), ascend("d", 3, network=2)]
+    assert sorted(uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2))) == ["b", "c"]
+
+
+def test_a_split_by_software_needs_a_node_that_splits_by_software() -> None:
+    mode = {"huawei.com/vnpu-mode": "hami-core"}
+    request = CardRequest(vendor="Ascend910B3", count=1, memory=8000, cores=5)
+    on = node(ascend("a", 0))
+    assert fit_pod(on, [request], 0, mode).refusals == {"ModeNotFit": 1}
+    assert fit_pod(replace(on, annotations={"hami-vnpu-core": "true"}), [request], 0, mode).shares is not None
+
+
+def test_whole_cards_are_had_by_their_slots_alone() -> None:
+    biren = Card(uuid="a", slots=1, memory=32768, model="Biren", vendor="Biren")
+    request = CardRequest(vendor="Biren", count=1, percent=100)
+    assert uuids(node(biren), request) == ["a"]
+    assert fit_pod(node(biren, a=CardUse(1, 0, 0)), [request], 0, {}).refusals == {"CardTimeSlicingExhausted": 1}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ({"nvidia.com/use-gpuuuid": "a, c"}, ["c"]),
+        ({"nvidia.com/nouse-gpuuuid": "c"}, ["a"]),
+        ({"nvidia.com/use-gputype": "a100"}, []),
+        ({"nvidia.com/use-gputype": "v100"}, ["c"]),
+        ({"hami.io/gpu-scheduler-policy": "binpack"}, ["b"]),
+        ({"hami.io/gpu-scheduler-policy": "mutex"}, ["c"]),
+    ],
+)
+def test_annotations_steer_the_choice(annotations: dict[str, str], expected: list[str]) -> None:
+    on = node(card("a"), card("b"), card("c"), a=CardUse(1, 1000, 10), b=CardUse(2, 2000, 20))
+    assert uuids(on, ask(memory=1000, cores=10), **annotations) == expected
+
+
+def test_cards_of_a_pod_bound_to_one_numa_node_lie_on_one() -> None:
+    on = node(card("a", numa=0), card("b", numa=1), card("c", numa=1), a=CardUse(0, 0, 0))
+    assert sorted(uuids(on, ask(2, memory=1000), **{"nvidia.com/numa-bind": "true"})) == ["b", "c"]
+
+
+def test_the_pair_with_the_best_link_is_taken_and_a_single_card_leaves_pairs_whole() -> None:
+    on = replace(
+        node(card("a"), card("b"), card("c")),
+        pair_scores={"a": {"b": 100, "c": 200}, "b": {"a": 100, "c": 150}, "c": {"a": 200, "b": 150}},
+    )
+    policy = {"hami.io/gpu-scheduler-policy": "topology-aware"}
+    assert sorted(uuids(on, ask(2, memory=1000), **policy)) == ["a", "c"]
+    assert uuids(on, ask(1, memory=1000), **policy) == ["b"]
+
+
+def test_every_vendor_has_names_of_its_own() -> None:
+    words = [vendor.word for vendor in VENDORS]
+    counts = [vendor.resources.count for vendor in VENDORS]
+    assert len(set(words)) == len(words)
+    assert len(set(counts)) == len(counts)

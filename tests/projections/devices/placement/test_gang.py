@@ -1,0 +1,72 @@
+"""Gangs get cards for all their pods or for none, and refusals tell the numbers."""
+
+from events.card import CardShare
+from events.device import PodPlacement
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, place
+from tests.projections.devices.makers import Fleet, card, container, gang
+
+
+def test_two_half_cards_share_one_card_of_the_fullest_node() -> None:
+    fleet = Fleet(n1=[card("a")], n2=[card("b")])
+    placed = place(fleet.cards, fleet.nodes, [gang(2, container(gpu=1, mem=16000, cores=50))], fleet.trail)
+    share = (CardShare(uuid="a", vendor="NVIDIA", memory=16000, cores=50),)
+    assert placed.placements == (
+        PodPlacement(pod_set="main", index=0, node="n1", containers=(share,)),
+        PodPlacement(pod_set="main", index=1, node="n1", containers=(share,)),
+    )
+
+
+def test_a_gang_that_finds_no_room_for_its_last_pod_gets_nothing_and_leaves_nothing_behind() -> None:
+    fleet = Fleet(n1=[card("a"), card("b")])
+    before = dict(fleet.cards.used)
+    placed = place(fleet.cards, fleet.nodes, [gang(3, container(gpu=1))], fleet.trail)
+    assert placed.placements == ()
+    assert placed.reason == WAITING_FOR_CARDS
+    assert placed.message.startswith("pod 3 of 3 of pod set main finds no cards in any flavor: asked 1 NVIDIA card(s)")
+    assert fleet.cards.used == before
+
+
+def test_what_no_card_holds_even_when_idle_is_told_apart_from_waiting() -> None:
+    fleet = Fleet(n1=[card("a")])
+    placed = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=40000))], fleet.trail)
+    assert placed.reason == EXCEEDS_CARDS
+    assert placed.message == (
+        "pod 1 of 1 of pod set main finds no cards in any flavor: asked 1 NVIDIA card(s) with 40000 MiB and 0 % of the "
+        "cores each; largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum; "
+        "1 node(s): 1 CardInsufficientMemory"
+    )
+
+
+def test_memory_that_is_free_only_in_sum_does_not_count_as_room() -> None:
+    """32 cards with 17,000 MiB taken each leave 504,576 MiB, and not one request for 16,000."""
+    fleet = Fleet(n1=[card(f"c{i:02}") for i in range(32)])
+    first = place(fleet.cards, fleet.nodes, [gang(32, container(gpu=1, mem=17000, cores=40))], fleet.trail)
+    fleet.cards.propose("w", 1, first.placements)
+    placed = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=16000, cores=40))], fleet.trail)
+    assert placed.reason == WAITING_FOR_CARDS
+    assert "largest free piece 15768 MiB on one card of 32768 MiB, 504576 MiB free in sum" in placed.message
+    assert "32 CardInsufficientMemory" in placed.message
+
+
+def test_a_third_job_without_cores_is_refused_where_two_halves_used_them_up() -> None:
+    fleet = Fleet(n1=[card("a")])
+    first = place(fleet.cards, fleet.nodes, [gang(2, container(gpu=1, mem=16000, cores=50))], fleet.trail)
+    fleet.cards.propose("w", 1, first.placements)
+    placed = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=500))], fleet.trail)
+    assert "1 CardComputeUnitsExhausted" in placed.message
+
+
+def test_spread_over_nodes_takes_the_emptiest_and_the_first_by_name_of_equals() -> None:
+    fleet = Fleet(n2=[card("b")], n1=[card("a")])
+    shaped = gang(2, container(gpu=1, mem=1000), annotations={"hami.io/node-scheduler-policy": "spread"})
+    placed = place(fleet.cards, fleet.nodes, [shaped], fleet.trail)
+    assert [each.node for each in placed.placements] == ["n1", "n2"]
+
+
+def test_pod_sets_that_only_fit_with_the_larger_first_are_placed_and_told_in_the_order_of_the_workload() -> None:
+    fleet = Fleet(n1=[card("a")], n2=[card("b", memory=16384)])
+    spread = {"hami.io/node-scheduler-policy": "spread"}
+    small = gang(1, container(gpu=1, mem=16000, cores=10), name="small", annotations=spread)
+    large = gang(1, container(gpu=1, mem=32000, cores=10), name="large", annotations=spread)
+    placed = place(fleet.cards, fleet.nodes, [small, large], fleet.trail)
+    assert [(each.pod_set, each.node) for each in placed.placements] == [("small", "n2"), ("large", "n1")]
