@@ -6,6 +6,7 @@ from typing import ClassVar, TypeAlias
 from events.budget import Budget, BudgetPrice
 from events.configuration import ClusterObjectObserved, NamespacedObjectObserved
 from events.event import Millis, Value
+from events.multikueue import MultiKueueClusterObserved, MultiKueueConfigObserved
 from events.selector import LabelSelector, Taint, Toleration
 from events.settings import DevicePolicy, QuotaCheckStrategy
 from events.topology import TopologyObserved
@@ -297,5 +298,7 @@ ConfigurationFact: TypeAlias = (
     | AdmissionCheckObserved
     | LimitRangeObserved
     | RuntimeClassObserved
+    | MultiKueueConfigObserved
+    | MultiKueueClusterObserved
 )
 """All of them. Whatever is not said to be otherwise of one of them is done with each alike."""

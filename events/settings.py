@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from events.event import Event, Millis, Value
 from events.job_kind import JobKind
+from events.multikueue import MultiKueueSettings
 from events.selector import LabelSelector
 
 
@@ -126,3 +127,5 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     copied_labels: tuple[str, ...] = ()
     """Labels of a job that its Workload gets as well."""
     hami: HamiSettings = HamiSettings()
+    multikueue: MultiKueueSettings | None = None
+    """How workloads are dispatched to other clusters; None where nobody here does that."""

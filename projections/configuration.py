@@ -6,6 +6,7 @@ from typing import Protocol, get_args
 import msgspec
 
 from events.control import ObjectRefused
+from events.multikueue import MultiKueueClusterObserved, MultiKueueConfigObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -36,6 +37,8 @@ class ConfigurationTables(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: dict[str, NamespaceObserved]
     checks: dict[str, AdmissionCheckObserved]
     limit_ranges: dict[str, LimitRangeObserved]
+    multikueue_configs: dict[str, MultiKueueConfigObserved] = {}
+    multikueue_clusters: dict[str, MultiKueueClusterObserved] = {}
     runtime_classes: dict[str, RuntimeClassObserved]
 
 
@@ -57,6 +60,8 @@ class ConfigurationObjects:
     namespaces: dict[str, NamespaceObserved]
     checks: dict[str, AdmissionCheckObserved]
     limit_ranges: dict[str, LimitRangeObserved]
+    multikueue_configs: dict[str, MultiKueueConfigObserved]
+    multikueue_clusters: dict[str, MultiKueueClusterObserved]
     runtime_classes: dict[str, RuntimeClassObserved]
 
     def __init__(self) -> None:
@@ -82,6 +87,8 @@ class Configuration(Protocol):
     priority_classes: dict[str, PriorityClassObserved]
     """By kind and name: those of workloads and those of pods may have the same name."""
     limit_ranges: dict[str, LimitRangeObserved]
+    multikueue_configs: dict[str, MultiKueueConfigObserved]
+    multikueue_clusters: dict[str, MultiKueueClusterObserved]
     runtime_classes: dict[str, RuntimeClassObserved]
     versions: Versions
     """Which version of each object was folded last."""

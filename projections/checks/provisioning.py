@@ -12,12 +12,13 @@ import msgspec
 
 from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import AdmissionCheckObserved
+from projections.checks.parameters import parameters_problem
 from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
 
 CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 """The controller of the built-in check."""
-CONFIG_GROUP, CONFIG_KIND = "kueue.x-k8s.io", "ProvisioningRequestConfig"
+CONFIG_KIND = "ProvisioningRequestConfig"
 CONSUMES, CLASS_NAME = (
     "autoscaling.x-k8s.io/consume-provisioning-request",
     "autoscaling.x-k8s.io/provisioning-class-name",
@@ -62,22 +63,7 @@ def config_of(world: ProvisioningState, check: str) -> ProvisioningConfigObserve
 
 def config_problem(world: ProvisioningState, check: str) -> str:
     """What is wrong with the parameters of a provisioning check; empty when nothing is."""
-    parameters = world.checks[check].parameters
-    if parameters is None:
-        return "missing parameters reference"
-    if not parameters.name:
-        return "empty name: bad parameters reference"
-    if parameters.group != CONFIG_GROUP:
-        return f'wrong group "{parameters.group}", expecting "{CONFIG_GROUP}": bad parameters reference'
-    if parameters.kind != CONFIG_KIND:
-        return f'wrong kind "{parameters.kind}", expecting "{CONFIG_KIND}": bad parameters reference'
-    if parameters.name in world.provisioning_configs:
-        return ""
-    name = f'{CONFIG_KIND}.{CONFIG_GROUP} "{parameters.name}"'
-    refused = world.refused.get(f"{CONFIG_KIND}//{parameters.name}")
-    if refused is None:
-        return f"{name} not found"
-    return f"{name} can't be read: " + "; ".join(f"{one.field}: {one.message}" for one in refused.problems)
+    return parameters_problem(world, check, CONFIG_KIND, world.provisioning_configs)
 
 
 def checks_of_ours(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> list[str]:

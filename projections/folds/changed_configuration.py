@@ -1,6 +1,7 @@
 """What changes of the configuration lead to in several rooms: plans are forgotten, and who was refused is tried again."""
 
-from projections.queues.retry import reclass_namespace, retry_all_refused, retry_users_of_flavor
+from projections.checks.multikueue import is_multikueue
+from projections.queues.retry import reclass_namespace, retry_all_refused, retry_users_of_check, retry_users_of_flavor
 from projections.world import World
 
 
@@ -30,3 +31,10 @@ def reconfigured(world: World) -> None:
     forget_plans(world)
     world.review_holders()
     retry_all_refused(world)
+
+
+def review_multikueue(world: World) -> None:
+    """Review all workloads that may run on other clusters: which clusters there are and can be reached has changed."""
+    for check in sorted(world.checks):
+        if is_multikueue(world, check):
+            retry_users_of_check(world, check)

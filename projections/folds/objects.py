@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from events.configuration import ConfigurationObserved
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
+from events.multikueue import MultiKueueClusterObserved, MultiKueueConfigObserved
 from events.pod import PodAccounted
 from events.quota import (
     AdmissionCheckObserved,
@@ -27,7 +28,13 @@ from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.configuration import accept, table_of
-from projections.folds.changed_configuration import flavor_changed, forget_plans, readjust, reconfigured
+from projections.folds.changed_configuration import (
+    flavor_changed,
+    forget_plans,
+    readjust,
+    reconfigured,
+    review_multikueue,
+)
 from projections.log_position import LogPosition
 from projections.queues.retry import (
     retry_all_refused,
@@ -103,6 +110,14 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             accept(world.refused, world.trail, "AdmissionCheck", "", event.name)
             put(world.checks, event.name, event)
             retry_users_of_check(world, event.name)
+        case MultiKueueConfigObserved():
+            put(world.multikueue_configs, event.name, event)
+            accept(world.refused, world.trail, event.kind, "", event.name)
+            review_multikueue(world)
+        case MultiKueueClusterObserved():
+            put(world.multikueue_clusters, event.name, event)
+            accept(world.refused, world.trail, event.kind, "", event.name)
+            review_multikueue(world)
         case LimitRangeObserved():
             accept(world.refused, world.trail, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
@@ -164,6 +179,8 @@ def _review_refused(world: World, event: ObjectRefused) -> None:
             review_cluster_queue(world, event.name)
         case "LocalQueue":
             review_local_queue(world.by_local_queue, world.work, f"{event.namespace}/{event.name}")
+        case "MultiKueueConfig" | "MultiKueueCluster":
+            review_multikueue(world)
         case _:
             pass
 
@@ -233,6 +250,12 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             drop(world.checks, event.name)
             for name in sorted(world.cluster_queues):
                 review_cluster_queue(world, name)
+        case "MultiKueueConfig":
+            drop(world.multikueue_configs, event.name)
+            review_multikueue(world)
+        case "MultiKueueCluster":
+            drop(world.multikueue_clusters, event.name)
+            review_multikueue(world)
         case "LimitRange":
             drop(world.limit_ranges, spaced)
             readjust(world, event.namespace)

@@ -3,12 +3,11 @@
 Rule: docs/rules/queues.md#active
 """
 
-from collections.abc import Mapping
-
 import msgspec
 
-from events.quota import AdmissionCheckObserved, ClusterQueueObserved, StopPolicy
+from events.quota import ClusterQueueObserved, StopPolicy
 from projections.budgets.rates import CONTROLLER as BUDGET_CONTROLLER
+from projections.checks.multikueue import MULTIKUEUE, is_multikueue, misused, served, standing
 from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
 from projections.checks.provisioning import config_problem
 from projections.checks.state import ProvisioningState
@@ -26,9 +25,7 @@ class ActiveCondition(msgspec.Struct, frozen=True):
 
 
 OURS = (BUDGET_CONTROLLER, PROVISIONING_CONTROLLER)
-"""Controllers of checks that kuelog implements itself."""
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""The controller of checks by which workloads run on other clusters, whose topologies are not known here."""
+"""Controllers of checks that kuelog always answers itself."""
 OPEN = ActiveCondition(True, "Ready", "Can admit new workloads")
 OPEN_LOCAL_QUEUE = ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
 STOPPED_LOCAL_QUEUE = ActiveCondition(False, "Stopped", "LocalQueue is stopped")
@@ -66,7 +63,7 @@ def _checks_amiss(world: ProvisioningState, queue: ClusterQueueObserved) -> list
     ]
     if sleeping:
         found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(sleeping)}"))
-    return found
+    return [*found, *misused(world, queue)] if served(world) else found
 
 
 def _topologies_missing(world: Configuration, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
@@ -75,7 +72,7 @@ def _topologies_missing(world: Configuration, queue: ClusterQueueObserved) -> li
     flavors = [flavor for name in names if (flavor := world.flavors.get(name)) is not None and flavor.topology]
     if not flavors or not enabled(world.settings, "TopologyAwareScheduling"):
         return []
-    if any(rule.name in world.checks and world.checks[rule.name].controller == MULTIKUEUE for rule in queue.checks):
+    if any(is_multikueue(world, rule.name) for rule in queue.checks):
         return []
     return [
         ("TopologyNotFound", f'there is no Topology "{one.topology}" for TAS flavor "{one.name}"')
@@ -84,16 +81,19 @@ def _topologies_missing(world: Configuration, queue: ClusterQueueObserved) -> li
     ]
 
 
-def is_ours(checks: Mapping[str, AdmissionCheckObserved], check: str) -> bool:
+def is_ours(world: Configuration, check: str) -> bool:
     """Whether a check has a controller of ours, which says whether it is active."""
-    return checks[check].controller in OURS
+    controller = world.checks[check].controller
+    return controller in OURS or (controller == MULTIKUEUE and served(world))
 
 
 def check_active(world: ProvisioningState, check: str) -> ActiveCondition:
     """Whether a check is active: by what is known of ours, by what its controller says of any other."""
     found = world.checks[check]
-    if not is_ours(world.checks, check):
+    if not is_ours(world, check):
         return ACTIVE_CHECK if found.active else INACTIVE_CHECK
+    if found.controller == MULTIKUEUE:
+        return ActiveCondition(*standing(world, check))
     problem = config_problem(world, check) if found.controller == PROVISIONING_CONTROLLER else ""
     return ActiveCondition(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK
 

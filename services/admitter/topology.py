@@ -12,6 +12,7 @@ from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
+from projections.checks.multikueue import MULTIKUEUE
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.configuration import Configuration
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang
@@ -22,7 +23,6 @@ from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.classic import discharge
-from projections.queues.active_condition import MULTIKUEUE
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import pod_requests
 from projections.topology.gates import topology_gates

@@ -77,7 +77,7 @@ class Statuses:
             if world.local_queues[key].cluster_queue not in world.cluster_queues:
                 found[_local_queue_place(key)] = _of_local_queue(world, key, without_cluster_queue(world, key), at)
         for name in sorted(world.checks):
-            if is_ours(world.checks, name):
+            if is_ours(world, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)
         for place in [place for place in self.reported if not _exists(world, place)]:
             del self.reported[place]
@@ -154,7 +154,7 @@ def _exists(world: Configuration, place: Place) -> bool:
         case "Cohort", _, name:
             return name in world.cohorts
         case "AdmissionCheck", _, name:
-            return name in world.checks and is_ours(world.checks, name)
+            return name in world.checks and is_ours(world, name)
         case _, namespace, name:
             return f"{namespace}/{name}" in world.local_queues
 

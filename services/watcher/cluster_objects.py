@@ -81,6 +81,7 @@ from services.watcher.budget_text import (
     with_policy,
 )
 from services.watcher.check_states import admission_check
+from services.watcher.multikueue import multikueue_cluster, multikueue_config
 from services.watcher.nodes import card_quota
 from services.watcher.object_reading import annotated, created_at, is_held, read
 from services.watcher.pod_shapes import selector, taints, tolerations
@@ -355,6 +356,8 @@ OBSERVED = (
     _of_kueue("ResourceFlavor", "resourceflavors", flavor),
     _of_kueue("Cohort", "cohorts", cohort),
     _of_kueue("ProvisioningRequestConfig", "provisioningrequestconfigs", provisioning_config),
+    _of_kueue("MultiKueueConfig", "multikueueconfigs", multikueue_config),
+    _of_kueue("MultiKueueCluster", "multikueueclusters", multikueue_cluster),
     _of_kueue("AdmissionCheck", "admissionchecks", admission_check),
     _of_kueue("ClusterQueue", "clusterqueues", cluster_queue),
     _of_kueue("LocalQueue", "localqueues", local_queue, namespaced=True),

@@ -23,7 +23,8 @@ from events.settings import (
 )
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
-from projections.checks.provisioning import CONFIG_GROUP, CONFIG_KIND
+from projections.checks.parameters import CONFIG_GROUP
+from projections.checks.provisioning import CONFIG_KIND
 from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.evolve import evolve
 from projections.log_position import LogPosition

@@ -184,6 +184,16 @@ def _around() -> Iterator[tuple[str, JsonObject]]:
         "max": {"cpu": 4},
         "min": {},
     }
+    yield "MultiKueueConfig", _object("MultiKueueConfig", "all", spec={"clusters": ["w1", "w2"]})
+    yield (
+        "MultiKueueCluster",
+        _object(
+            "MultiKueueCluster",
+            "w1",
+            spec={"clusterSource": {"kubeConfig": {"location": "w1", "locationType": "Secret"}}},
+            status={"conditions": [{"type": "Active", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z"}]},
+        ),
+    )
     yield "LimitRange", _object("LimitRange", "limits", TEAM, spec={"limits": [limits]})
     yield "ResourceQuota", _object("ResourceQuota", "cards", TEAM, spec={"hard": {"limits.nvidia.com/gpumem": "1000"}})
     yield "RuntimeClass", {**_object("RuntimeClass", "kata"), "overhead": {"podFixed": {"cpu": "250m"}}}
