@@ -26,6 +26,7 @@ from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
 from ops.production.deploy.roles import roles
+from ops.production.deploy.users import user_policy
 from ops.production.webhook.configurations import configurations, conversion
 
 NAMESPACE = "kuelog-system"
@@ -72,6 +73,7 @@ CHOICES: JsonObject = {
     "prometheusRule": False,
     "traces": {"endpoint": "", "ratio": "1.0", "egress": []},
     "roles": {"create": True, "prefix": "kuelog"},
+    "userPolicy": False,
     "crds": {"install": True, "annotations": {"helm.sh/resource-policy": "keep"}},
 }
 """What an installation may choose, besides the values of NATS's chart."""
@@ -134,6 +136,7 @@ PARTS = (
     Part(name="verifier", build=verifier, when="verifier"),
     Part(name="network", build=policies, when="networkPolicies"),
     Part(name="roles", build=roles, when="roles.create"),
+    Part(name="user-policy", build=user_policy, when="userPolicy"),
     Part(name="pod-monitor", build=pod_monitor, when="podMonitor"),
     Part(name="service-monitor", build=service_monitor, when="serviceMonitor"),
     Part(name="prometheus-rule", build=prometheus_rule, when="prometheusRule"),
