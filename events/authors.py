@@ -22,6 +22,15 @@ from events.application import DecisionApplied, DecisionRejected
 from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.catalogue import ControlEvent, DeviceDecision, Fact
 from events.commit import Commit, Sighting
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    RemoteCheckSettled,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningDropped, ProvisioningOrdered, ProvisioningRejected
 from events.setting_aside import SetAside
@@ -71,12 +80,14 @@ class Author(msgspec.Struct, frozen=True):
 
 
 _OUTCOMES = frozenset((DecisionApplied, DecisionRejected, ProvisioningRejected))
+_REMOTE = frozenset((RemoteWorkloadObserved, RemoteWorkloadGone, RemoteJobSynced, RemoteJobRefused))
 
 AUTHORS = {
     one.name: one
     for one in (
-        Author("watcher", FACTS, frozenset(get_args(Fact)) - _OUTCOMES),
+        Author("watcher", FACTS, frozenset(get_args(Fact)) - _OUTCOMES - _REMOTE),
         Author("applier", FACTS, _OUTCOMES),
+        Author("remote-clusters", FACTS, _REMOTE),
         Author(
             "queue-manager",
             LOG,
@@ -135,6 +146,7 @@ AUTHORS = {
             LOG,
             frozenset((PreemptionOrdered, PreemptionRefused, RoomClaimed, PreemptionWasted, SetAside)),
         ),
+        Author("multikueue", LOG, frozenset((ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside))),
         Author("accountant", DEVICES, frozenset(get_args(DeviceDecision))),
         Author("operator", CONTROL, frozenset(get_args(ControlEvent))),
     )

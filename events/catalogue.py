@@ -43,6 +43,15 @@ from events.device import (
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    RemoteCheckSettled,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
 from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -129,6 +138,10 @@ Fact: TypeAlias = (
     | DecisionApplied
     | DecisionRejected
     | ProvisioningRejected
+    | RemoteWorkloadObserved
+    | RemoteWorkloadGone
+    | RemoteJobSynced
+    | RemoteJobRefused
     | ObjectRemoved
     | ObjectRefused
     | ObjectMended
@@ -176,9 +189,12 @@ AdmissionDecision: TypeAlias = (
     | MigrationOrdered
     | BudgetThresholdReached
     | BudgetRenewed
+    | ClustersNominated
+    | ClusterChosen
+    | RemoteCheckSettled
     | SetAside
 )
-"""What queue manager, admitter and preemptor decide, on a partition of trees."""
+"""What queue manager, admitter, preemptor and the dispatcher to other clusters decide, on a partition of trees."""
 
 DeviceDecision: TypeAlias = (
     DevicesReserved

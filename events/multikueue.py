@@ -4,7 +4,8 @@ from enum import StrEnum
 from typing import ClassVar
 
 from events.configuration import ClusterObjectObserved
-from events.event import Millis, Value
+from events.event import Event, Millis, Value
+from events.workload import CheckStatus
 
 
 class KubeConfigPlace(StrEnum):
@@ -51,3 +52,79 @@ class MultiKueueClusterObserved(ClusterObjectObserved, frozen=True, kw_only=True
     """Its condition Active, as who connects to it has set it: whether it is connected."""
     since: Millis = 0
     """Since when it is or is not; where nobody has connected yet, since it was created."""
+
+
+class RemoteCondition(Value, frozen=True, kw_only=True):
+    """A condition of a remote workload that is True; times are those of its cluster's clock."""
+
+    since: Millis
+    reason: str = ""
+    message: str = ""
+
+
+class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorkloadObserved.v1"):
+    """The copy of a workload stands so in a worker cluster."""
+
+    cluster: str
+    workload: str
+    """The key of the workload here; the copy has the same."""
+    uid: str
+    version: int = 0
+    """Its resourceVersion there: of the same UID, what is older is not folded."""
+    queue: str = ""
+    priority: int = 0
+    priority_class: str = ""
+    counts: dict[str, int] = {}
+    """By pod set, how many pods it asks for."""
+    active: bool = True
+    """Whether it may be admitted there; what is stopped from here may not."""
+    conditions: dict[str, RemoteCondition] = {}
+    """By type, those of QuotaReserved, Admitted, Evicted and Finished that are True."""
+
+
+class RemoteWorkloadGone(Event, frozen=True, kw_only=True, tag="RemoteWorkloadGone.v1"):
+    """There is no copy of a workload in a worker cluster any more."""
+
+    cluster: str
+    workload: str
+
+
+class RemoteJobSynced(Event, frozen=True, kw_only=True, tag="RemoteJobSynced.v1"):
+    """The job of a workload is in the cluster that was chosen for it."""
+
+    workload: str
+    cluster: str
+    decision: str
+    """The decision that chose the cluster, as `partition/sequence`."""
+
+
+class RemoteJobRefused(Event, frozen=True, kw_only=True, tag="RemoteJobRefused.v1"):
+    """The job of a workload can't be made in the cluster that was chosen for it, or is not kuelog's there: why."""
+
+    workload: str
+    cluster: str
+    decision: str
+    message: str
+
+
+class ClustersNominated(Event, frozen=True, kw_only=True, tag="ClustersNominated.v1"):
+    """A workload that holds quota is to be tried in these clusters; it was chosen for none of them yet, or is not any more."""
+
+    workload: str
+    check: str
+    clusters: tuple[str, ...]
+
+
+class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
+    """A cluster has admitted the copy of a workload first: the job is to run there, and all other copies are to go."""
+
+    workload: str
+    check: str
+    cluster: str
+
+
+class RemoteCheckSettled(Event, frozen=True, kw_only=True, tag="RemoteCheckSettled.v1"):
+    """How the check of other clusters stands for a workload, by what was seen there."""
+
+    workload: str
+    check: CheckStatus

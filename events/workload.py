@@ -71,6 +71,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The UID of its job as its label names it, where nothing owns its object."""
     orphaned: bool = False
     """It was made for a job that owns it no longer."""
+    managed_by: str = ""
+    """Who runs its job (`managedBy`); empty where the job's own controller does, or where its kind has no such field."""
     leaving: bool = False
     """Somebody has deleted its job, or its object where it has none, which stays until nothing holds it."""
     members: tuple[Member, ...] = ()

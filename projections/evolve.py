@@ -46,6 +46,15 @@ from events.device import (
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    RemoteCheckSettled,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
 from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -105,6 +114,7 @@ from projections.budgets.counting import keep_budgets, tell_renewal, tell_thresh
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.folds.admission import evolve_admission
 from projections.folds.devices import evolve_devices
+from projections.folds.dispatch import evolve_dispatch, miss_dispatch
 from projections.folds.lines import evolve_lines
 from projections.folds.objects import evolve_objects
 from projections.folds.provisioning import evolve_provisioning, miss_provisioning
@@ -186,6 +196,16 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
         ):
             evolve_provisioning(world, event, position)
         case (
+            RemoteWorkloadObserved()
+            | RemoteWorkloadGone()
+            | RemoteJobSynced()
+            | RemoteJobRefused()
+            | ClustersNominated()
+            | ClusterChosen()
+            | RemoteCheckSettled()
+        ):
+            evolve_dispatch(world, event, position)
+        case (
             ChecksRequired()
             | CheckSettled()
             | BackoffSet()
@@ -235,6 +255,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             assert_never(event)
     take_up_again(world, event, position)
     miss_provisioning(world, event)
+    miss_dispatch(world, event)
     for cluster_queue in keep_ledgers(world, event, position.at):
         order_anew(world, cluster_queue)
     keep_budgets(world, event, position.at)

@@ -19,12 +19,14 @@ from events.device import (
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
+from events.multikueue import RemoteWorkloadObserved
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.settings import SettingsObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
+from projections.checks.dispatch import Dispatch, next_look
 from projections.configuration import TABLES, ConfigurationTables
 from projections.devices.holdings.card_care import ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import Holding
@@ -100,6 +102,8 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     budgeted: dict[str, CountedWorkload] = {}
     provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
     provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
+    dispatches: dict[str, Dispatch] = {}
+    remotes: dict[str, dict[str, RemoteWorkloadObserved]] = {}
     versions: dict[str, Known] = {}
     version_epoch: int = 0
     lines: dict[str, LineSnapshot]
@@ -145,6 +149,8 @@ _PLAIN = (
     "budgeted",
     "provisioning_configs",
     "provisioning_requests",
+    "dispatches",
+    "remotes",
 )
 
 
@@ -206,6 +212,10 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
             schedule_protection_expiry(world, world.workloads[key])
     for scope, spent in world.budgets.items():
         world.put_budget(scope, spent)
+    for key, dispatch in world.dispatches.items():
+        due = next_look(world, dispatch)
+        if due is not None:
+            world.review_at(due, key)
     for claim in world.claims.values():
         world.look_again(claim.until)
     for one in tables.holdings.values():

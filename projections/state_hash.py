@@ -67,6 +67,8 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         for name, table in (
             ("provisioning_configs", world.provisioning_configs),
             ("provisioning_requests", world.provisioning_requests),
+            ("dispatches", world.dispatches),
+            ("remotes", world.remotes),
         )
         if table
     ]

@@ -56,6 +56,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.local_queues_of, self.refused = {}, {}
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
+        self.dispatches, self.remotes = {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}
         self.chains, self.variants = {}, {}
         self.accounted: dict[str, PodAccounted] = {}
@@ -85,6 +86,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         """The part of `work` that holds quota and is not admitted yet."""
         self.request_work = WorkQueue(self.trail, self.requests)
         self.budget_work = WorkQueue(self.trail, self.budgets)
+        self.remote_work = WorkQueue(self.trail, self.remotes)
         self.pod_work = WorkQueue(self.trail, self.accounted)
         """Pods whose finalizer may be removed, to be looked at: a hint as `work` is."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
@@ -226,6 +228,10 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
     def look_again(self, due: Millis, cluster_queue: str = "") -> None:
         """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
         heapq.heappush(self._deadlines, (due, _QUEUE + cluster_queue if cluster_queue else ""))
+
+    def review_at(self, due: Millis, workload: str) -> None:
+        """Have a workload looked at then: something about it falls due."""
+        heapq.heappush(self._deadlines, (due, workload))
 
     def put_budget(self, scope: str, usage: BudgetUsage) -> None:
         """Set the usage of a budget, and review it when it is used up or renewed."""

@@ -2,6 +2,7 @@
 
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.multikueue.decide import MultiKueue
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.partition_host import Decider
@@ -9,7 +10,7 @@ from services.runtime.partition_host import Decider
 
 def quota_deciders() -> tuple[Decider, ...]:
     """Those that write to `LOG_0`."""
-    return QueueManager(), Admitter(), Preemptor()
+    return QueueManager(), Admitter(), Preemptor(), MultiKueue()
 
 
 def all_deciders() -> tuple[Decider, ...]:

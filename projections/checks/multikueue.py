@@ -5,12 +5,10 @@ Rule: docs/rules/multikueue.md#active
 
 from events.multikueue import MultiKueueConfigObserved
 from events.quota import ClusterQueueObserved
+from projections.checks.controllers import MULTIKUEUE, PROVISIONING
 from projections.checks.parameters import parameters_problem
-from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.configuration import Configuration
 
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""The controller of these checks."""
 CONFIG_KIND = "MultiKueueConfig"
 
 

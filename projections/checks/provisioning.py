@@ -12,12 +12,11 @@ import msgspec
 
 from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import AdmissionCheckObserved
+from projections.checks.controllers import PROVISIONING
 from projections.checks.parameters import parameters_problem
 from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
 
-CONTROLLER = "kueue.x-k8s.io/provisioning-request"
-"""The controller of the built-in check."""
 CONFIG_KIND = "ProvisioningRequestConfig"
 CONSUMES, CLASS_NAME = (
     "autoscaling.x-k8s.io/consume-provisioning-request",
@@ -71,7 +70,7 @@ def checks_of_ours(checks: Mapping[str, AdmissionCheckObserved], workload: Workl
     return [
         name
         for name in sorted(workload.checks)
-        if (check := checks.get(name)) is not None and check.controller == CONTROLLER
+        if (check := checks.get(name)) is not None and check.controller == PROVISIONING
     ]
 
 

@@ -1,8 +1,12 @@
-"""The part of the world that says what cluster autoscalers have been asked for."""
+"""The parts of the world that say what cluster autoscalers have been asked for, and what was sent to other clusters."""
 
 from typing import Protocol
 
+from events.event import Millis
+from events.multikueue import RemoteWorkloadObserved
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
+from projections.checks.dispatch import Dispatch
+from projections.work_queue import WorkQueue
 from projections.workloads.state import WorkloadState
 
 
@@ -14,3 +18,18 @@ class ProvisioningState(WorkloadState, Protocol):
     """ProvisioningRequests as the cluster shows them, by `namespace/name`."""
     provisioning_of: dict[str, dict[str, None]]
     """Keys of the ProvisioningRequests of each workload."""
+
+
+class DispatchState(ProvisioningState, Protocol):
+    """What was dispatched to other clusters, and what became of it there."""
+
+    dispatches: dict[str, Dispatch]
+    """By workload: where it is to be tried, or runs."""
+    remotes: dict[str, dict[str, RemoteWorkloadObserved]]
+    """By workload, and by cluster, the copies of it; also of workloads that are gone, until the copies are."""
+    remote_work: WorkQueue
+    """Workloads whose copies have changed: a hint."""
+
+    def review_at(self, due: Millis, workload: str) -> None:
+        """Have a workload looked at then: something about it falls due."""
+        ...

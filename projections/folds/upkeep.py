@@ -59,7 +59,7 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
         case ChecksRequired():
             return _require(workload, event, position)
         case CheckSettled():
-            return _settled(workload, event.check, position)
+            return settled(workload, event.check, position)
         case BackoffSet():
             return replace(workload, requeue=Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():
@@ -81,7 +81,8 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
             assert_never(event)
 
 
-def _settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Workload:
+def settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Workload:
+    """The workload with what a check of ours says, and an Event where its state is another one."""
     before = workload.checks.get(check.name)
     if before is not None and before.state is not check.state:
         message = f"Admission check {check.name} updated state from {before.state} to {check.state}"

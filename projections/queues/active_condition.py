@@ -7,8 +7,9 @@ import msgspec
 
 from events.quota import ClusterQueueObserved, StopPolicy
 from projections.budgets.rates import CONTROLLER as BUDGET_CONTROLLER
-from projections.checks.multikueue import MULTIKUEUE, is_multikueue, misused, served, standing
-from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
+from projections.checks.controllers import MULTIKUEUE
+from projections.checks.controllers import PROVISIONING as PROVISIONING_CONTROLLER
+from projections.checks.multikueue import is_multikueue, misused, served, standing
 from projections.checks.provisioning import config_problem
 from projections.checks.state import ProvisioningState
 from projections.configuration import Configuration

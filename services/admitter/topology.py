@@ -12,8 +12,7 @@ from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
 from events.workload import CheckState, PodSetUpdate
-from projections.checks.multikueue import MULTIKUEUE
-from projections.checks.provisioning import CONTROLLER as PROVISIONING
+from projections.checks.controllers import MULTIKUEUE, PROVISIONING
 from projections.configuration import Configuration
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang
 from projections.devices.placement.workload_gangs import gang_of, gets_cards

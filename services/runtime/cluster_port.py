@@ -1,6 +1,6 @@
 """The port to Kubernetes: watching a kind of object, and writing objects."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -20,6 +20,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """Where only those of one namespace are meant."""
     name: str = ""
     """Where only the one of this name is meant."""
+    labels: str = ""
+    """Where only those that a selector of labels picks are meant."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -116,4 +118,32 @@ class Writer(Protocol):
 
     async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         """Take an object away; with a UID only that very one, and another of its name is an `ObjectConflict`."""
+        ...
+
+
+class RemoteCluster(Writer, Protocol):
+    """A worker cluster, as long as it can be reached."""
+
+    def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        """All objects of a kind (`Listed`), then each change, until the connection breaks. Raises `ClusterUnavailable`, `ObjectMissing`."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class Connector(Protocol):
+    """Connects to worker clusters."""
+
+    def resolved(self, path: str) -> str:
+        """Where the path of a kubeconfig file leads, symlinks followed. Raises `OSError`."""
+        ...
+
+    def read(self, path: str) -> str:
+        """The text of a kubeconfig file. Raises `OSError`."""
+        ...
+
+    async def connect(self, kubeconfig: str) -> RemoteCluster:
+        """The cluster that a kubeconfig names. Raises `ClusterUnavailable`."""
         ...

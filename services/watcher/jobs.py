@@ -28,6 +28,7 @@ from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, Work
 from services.jobs.elastic import may_be_elastic
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds import Kinds
+from services.jobs.managed_by import managed_by_path
 from services.jobs.paths import FieldBroken, dotted, look
 from services.jobs.pod_set import Pods
 from services.jobs.pod_sets import pods_of
@@ -160,6 +161,7 @@ def _state(
             labels=copied_labels(labels, around),
             user=labels.get(USER, ""),
             gated_by=names_in(meta, ADMISSION_GATED_BY),
+            managed_by=_managed_by(value, kind),
             leaving=meta.deletion_timestamp is not None,
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
@@ -175,6 +177,11 @@ def _state(
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),
     )
+
+
+def _managed_by(value: JsonObject, kind: JobKind) -> str:
+    path = managed_by_path(kind.group, kind.kind)
+    return str(look(value, path) or "") if path else ""
 
 
 def pod_set(pods: Pods, template: PodTemplate, around: Surroundings) -> PodSet:

@@ -7,7 +7,7 @@ import yaml
 from events.device import NodeUsageObserved
 from events.json_object import JsonObject
 from events.quantity import to_units
-from projections.checks.provisioning import CONTROLLER as PROVISIONING
+from projections.checks.controllers import PROVISIONING
 from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld

@@ -12,6 +12,8 @@ DECIDERS = [
     "services.admitter.decide",
     "services.preemptor.decide",
     "services.accountant.decide",
+    "services.multikueue.decide",
+    "services.multikueue.plan",
     "services.applier.plan",
     "services.watcher.view",
 ]

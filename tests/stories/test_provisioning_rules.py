@@ -32,7 +32,8 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSwitched,
 )
-from projections.checks.provisioning import CONTROLLER, of_no_use, request_name, template_name
+from projections.checks.controllers import PROVISIONING as CONTROLLER
+from projections.checks.provisioning import of_no_use, request_name, template_name
 from projections.explanation.life import Life
 from projections.log_position import LogPosition
 from projections.queues.active_condition import check_active, cluster_queue_active

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from urllib.parse import quote
 
 import msgspec
 import structlog
@@ -42,10 +43,15 @@ _line = msgspec.json.Decoder(_WatchLine)
 
 
 class Reflector:
-    """Sees the objects of any kind through one client; a watch is asked anew after so many seconds, and pages are so long."""
+    """Sees the objects of any kind through one client; a watch is asked anew after so many seconds, and pages are so long.
 
-    def __init__(self, client: ApiRequests, *, seconds: int = _WATCH_S, page: int = _PAGE) -> None:
-        self._client, self._seconds, self._page = client, seconds, page
+    Without patience a watch ends with the connection: whoever reads it is told by what is raised.
+    """
+
+    def __init__(
+        self, client: ApiRequests, *, seconds: int = _WATCH_S, page: int = _PAGE, patient: bool = True
+    ) -> None:
+        self._client, self._seconds, self._page, self._patient = client, seconds, page, patient
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """All objects, then each change, for ever; after a gap everything is listed anew."""
@@ -59,14 +65,20 @@ class Reflector:
                     failures = 0
                     yield sight
             except ObjectMissing:
+                if not self._patient:
+                    raise
                 await _rest(_ABSENT_S)  # The kind is not installed; it may be some day.
             except ListExpired:
                 log.info("listed anew", kind=resource.kind)
                 await _rest(_pause(failures))
             except AccessRefused as problem:
+                if not self._patient:
+                    raise
                 log.warning("not seen", kind=resource.kind, problem=str(problem))
                 await _rest(_MOST_S)  # Rights may come, and an API server that starts does not know them yet.
             except ClusterUnavailable as problem:
+                if not self._patient:
+                    raise
                 log.info("watch broken", kind=resource.kind, problem=str(problem))
                 await _rest(max(min(problem.retry_after, LONGEST_S), _pause(failures)))
             failures += 1
@@ -105,8 +117,9 @@ class Reflector:
 
 
 def fields_of(resource: Resource) -> str:
-    """The part of a query that asks for one name only: rights that name it are enough for that."""
-    return f"fieldSelector=metadata.name%3D{resource.name}&" if resource.name else ""
+    """The part of a query that asks for one name or some labels only: rights that name it are enough for that."""
+    one = f"fieldSelector=metadata.name%3D{resource.name}&" if resource.name else ""
+    return f"{one}labelSelector={quote(resource.labels)}&" if resource.labels else one
 
 
 async def _rest(seconds: float) -> None:

@@ -23,9 +23,9 @@ from events.settings import (
 )
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
+from projections.checks.controllers import PROVISIONING
 from projections.checks.parameters import CONFIG_GROUP
 from projections.checks.provisioning import CONFIG_KIND
-from projections.checks.provisioning import CONTROLLER as PROVISIONING
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload

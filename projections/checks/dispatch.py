@@ -1,0 +1,89 @@
+"""Where a workload is to be tried, or runs, besides here: what was decided, and which copies count.
+
+Rule: docs/rules/multikueue.md#dispatch
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.event import Millis
+from events.multikueue import RemoteWorkloadObserved
+from events.quota import AdmissionCheckObserved
+from projections.checks.controllers import MULTIKUEUE
+from projections.checks.multikueue import connected
+from projections.configuration import Configuration
+from projections.workloads.lifecycle import Workload
+
+ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+ROUND: Millis = 300_000
+"""How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
+
+
+class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """What was decided about the clusters of a workload that holds quota."""
+
+    check: str
+    clusters: tuple[str, ...] = ()
+    """Where it is to be tried; none once a cluster is chosen."""
+    nominated_at: Millis = 0
+    cluster: str = ""
+    """Where it runs, or is to run."""
+    decision: str = ""
+    """What chose the cluster, as `partition/sequence`."""
+    synced: bool = False
+    """Its job is there."""
+    refused: str = ""
+    """Why its job can't be made there."""
+
+
+def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> str:
+    """The check by which a workload runs on another cluster; empty when it needs none."""
+    return next(
+        (
+            name
+            for name in sorted(workload.checks)
+            if (found := checks.get(name)) is not None and found.controller == MULTIKUEUE
+        ),
+        "",
+    )
+
+
+def first_with(copies: Mapping[str, RemoteWorkloadObserved], condition: str) -> str:
+    """The cluster whose copy shows a condition longest, by the clusters' own clocks; empty when none does."""
+    found = [(one.conditions[condition].since, name) for name, one in copies.items() if condition in one.conditions]
+    return min(found)[1] if found else ""
+
+
+def reachable(world: Configuration, copies: Mapping[str, RemoteWorkloadObserved]) -> dict[str, RemoteWorkloadObserved]:
+    """The copies in clusters that are connected; what stands in others is not known."""
+    return {name: one for name, one in sorted(copies.items()) if connected(world, name)}
+
+
+def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether a copy asks for what the workload asks for."""
+    reference = workload.spec.priority_class
+    return (
+        copy.active
+        and copy.queue == workload.spec.queue
+        and copy.counts == {one.name: one.count for one in workload.spec.pod_sets}
+        and copy.priority == workload.spec.priority
+        and copy.priority_class == (reference.name if reference is not None else "")
+    )
+
+
+def lost_at(world: Configuration, cluster: str) -> Millis | None:
+    """When what runs in a cluster that can't be reached is given up; 0 for one that there is no object of, None while it is reached."""
+    rule, found = world.settings.multikueue, world.multikueue_clusters.get(cluster)
+    if found is None or rule is None:
+        return 0
+    return None if found.active else found.since + rule.worker_lost_timeout
+
+
+def next_look(world: Configuration, dispatch: Dispatch) -> Millis | None:
+    """When something about a dispatch falls due by time alone."""
+    if dispatch.cluster:
+        return lost_at(world, dispatch.cluster)
+    rule = world.settings.multikueue
+    return dispatch.nominated_at + ROUND if rule is not None and rule.dispatcher == INCREMENTAL else None

@@ -1,0 +1,127 @@
+"""Folding what is sent to other clusters, and what is seen of it there."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    MultiKueueClusterObserved,
+    RemoteCheckSettled,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
+from events.workload import CheckState, QuotaReleased, WorkloadDeleted
+from projections.checks.dispatch import Dispatch, next_look
+from projections.checks.state import DispatchState
+from projections.folds.upkeep import settled
+from projections.log_position import LogPosition
+from projections.workloads.lifecycle import with_news
+
+DispatchEvent: TypeAlias = (
+    RemoteWorkloadObserved
+    | RemoteWorkloadGone
+    | RemoteJobSynced
+    | RemoteJobRefused
+    | ClustersNominated
+    | ClusterChosen
+    | RemoteCheckSettled
+)
+
+
+def evolve_dispatch(world: DispatchState, event: DispatchEvent, position: LogPosition) -> None:
+    """Fold one such event; a decision about a workload that is gone changes nothing."""
+    match event:
+        case RemoteWorkloadObserved():
+            before = world.remotes.get(event.workload, {}).get(event.cluster)
+            if before is None or before.uid != event.uid or before.version <= event.version:
+                _put_copy(world, event.workload, event.cluster, event)
+        case RemoteWorkloadGone():
+            _put_copy(world, event.workload, event.cluster, None)
+        case RemoteJobSynced():
+            _note_job(world, event, synced=True)
+        case RemoteJobRefused():
+            _note_job(world, event, refused=event.message)
+        case ClustersNominated():
+            dispatch = Dispatch(check=event.check, clusters=event.clusters, nominated_at=position.at)
+            _dispatch(world, event.workload, dispatch, position)
+        case ClusterChosen():
+            decision = f"{position.partition}/{position.sequence}"
+            dispatch = Dispatch(check=event.check, cluster=event.cluster, decision=decision)
+            _dispatch(world, event.workload, dispatch, position)
+        case RemoteCheckSettled():
+            _settle(world, event, position)
+        case _:
+            assert_never(event)
+
+
+def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
+    """Fold that a workload holds quota no more, or that a cluster is gone or can't be reached."""
+    match event:
+        case QuotaReleased() | WorkloadDeleted():
+            world.trail.drop(world.dispatches, event.workload)
+            if event.workload in world.remotes:
+                world.remote_work.mark_dirty(event.workload)
+        case ObjectRemoved(kind="MultiKueueCluster", name=cluster):
+            for key in sorted(key for key, copies in world.remotes.items() if cluster in copies):
+                _put_copy(world, key, cluster, None)
+        case MultiKueueClusterObserved(active=False):
+            for key, dispatch in world.dispatches.items():
+                if dispatch.cluster == event.name:
+                    _note_due(world, key, dispatch)
+        case _:
+            pass
+
+
+def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:
+    copies = {name: one for name, one in world.remotes.get(workload, {}).items() if name != cluster}
+    if copy is not None:
+        copies[cluster] = copy
+    if copies:
+        world.trail.put(world.remotes, workload, dict(sorted(copies.items())))
+    else:
+        world.trail.drop(world.remotes, workload)
+    world.remote_work.mark_dirty(workload)
+    if workload in world.workloads:
+        world.work.mark_dirty(workload)
+
+
+def _note_job(
+    world: DispatchState, event: RemoteJobSynced | RemoteJobRefused, *, synced: bool = False, refused: str = ""
+) -> None:
+    known = world.dispatches.get(event.workload)
+    if known is not None and (known.cluster, known.decision) == (event.cluster, event.decision):
+        changed = replace(known, synced=known.synced or synced, refused=refused)
+        world.trail.put(world.dispatches, event.workload, changed)
+        world.work.mark_dirty(event.workload)
+
+
+def _dispatch(world: DispatchState, key: str, dispatch: Dispatch, position: LogPosition) -> None:
+    workload = world.workloads.get(key)
+    if workload is None:
+        return
+    world.trail.put(world.dispatches, key, dispatch)
+    world.put_workload(replace(workload, decided=position.sequence))
+    _note_due(world, key, dispatch)
+
+
+def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPosition) -> None:
+    workload = world.workloads.get(event.workload)
+    if workload is None:
+        return
+    changed = settled(workload, event.check, position)
+    if event.check.message:
+        warns = event.check.state is CheckState.RETRY and "out of sync" in event.check.message
+        changed = with_news(changed, position, "MultiKueue", event.check.message, warning=warns)
+    world.put_workload(replace(changed, decided=position.sequence))
+
+
+def _note_due(world: DispatchState, key: str, dispatch: Dispatch) -> None:
+    due = next_look(world, dispatch)
+    if due is not None:
+        world.review_at(due, key)

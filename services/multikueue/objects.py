@@ -1,0 +1,120 @@
+"""What is written in a worker cluster, and what of its job's status is shown here."""
+
+from events.api.labels import DECISION, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.event import Millis
+from events.job_kind import JobKind
+from events.json_object import JsonMapping, JsonObject, object_at, objects_at
+from events.timestamp import format_timestamp
+from services.jobs.job_status import finished_of, is_suspended
+from services.jobs.managed_by import managed_by_path
+from services.jobs.paths import difference, locate, put
+
+_GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
+_BY = "Set by MultiKueue adapter"
+
+
+def is_of_origin(value: JsonMapping, origin: str) -> bool:
+    """Whether this manager has made an object in a worker cluster."""
+    return bool(origin) and object_at(value, "metadata", "labels").get(MULTIKUEUE_ORIGIN) == origin
+
+
+def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
+    """The copy of a Workload object: without owner, status and finalizers."""
+    meta = object_at(local, "metadata")
+    labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
+    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
+    return {
+        "apiVersion": local["apiVersion"],
+        "kind": local["kind"],
+        "metadata": {
+            "name": meta["name"],
+            "namespace": meta["namespace"],
+            "labels": {**labels, MULTIKUEUE_ORIGIN: origin},
+            "annotations": annotations,
+        },
+        "spec": local["spec"],
+    }
+
+
+def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str) -> JsonObject:
+    """The job as it is made in the worker cluster, whose own controller runs it once its Workload is admitted there."""
+    meta = object_at(local, "metadata")
+    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
+    value: JsonObject = {
+        "apiVersion": local["apiVersion"],
+        "kind": local["kind"],
+        "metadata": {
+            "name": meta["name"],
+            "namespace": meta["namespace"],
+            "labels": {
+                **object_at(meta, "labels"),
+                MULTIKUEUE_ORIGIN: origin,
+                PREBUILT_WORKLOAD_NAME: workload,
+            },
+            "annotations": annotations,
+        },
+        "spec": local["spec"],
+    }
+    path = managed_by_path(kind.group, kind.kind)
+    if path:
+        value = put(value, tuple(path.split(".")), None)
+    return _without_generated(value) if kind.reader == "job" else value
+
+
+def _without_generated(job: JsonObject) -> JsonObject:
+    """A Job without what the API server has generated: its selector and the labels by which that finds its pods."""
+    job = put(job, ("spec", "selector"), None)
+    labels = object_at(job, "spec", "template", "metadata", "labels")
+    kept = {name: value for name, value in labels.items() if name not in _GENERATED}
+    return put(job, ("spec", "template", "metadata", "labels"), kept) if labels else job
+
+
+def is_deferred(kind: JobKind, local: JsonObject, remote: JsonObject) -> bool:
+    """Whether the remote status can't be shown yet: the Job here is suspended, and the one there runs.
+
+    The API server does not take a status of pods that run for a Job that is suspended.
+    """
+    if kind.reader != "job" or finished_of(kind, remote) is not None:
+        return False
+    return is_suspended(kind, local) and not is_suspended(kind, remote)
+
+
+def status_patch(kind: JobKind, local: JsonObject, remote: JsonObject, at: Millis) -> JsonObject | None:
+    """The merge patch that shows the remote status on the job here; None when it shows all that it can."""
+    before = dict(object_at(local, "status"))
+    after = _suspended(before, at) if is_deferred(kind, local, remote) else dict(object_at(remote, "status"))
+    change = difference(before, after)
+    return {"status": change} if change else None
+
+
+def parked_patch(kind: JobKind, local: JsonObject, at: Millis) -> JsonObject | None:
+    """The merge patch by which a job that can't be asked any more looks as stopped as the manager takes it to be; None when it does."""
+    value = local
+    for path in kind.active:
+        for place in locate(local, path):
+            value = put(value, place, None if kind.reader == "job" else 0)
+    after = dict(object_at(value, "status"))
+    if kind.reader == "job":
+        after = _suspended(after, at)
+        after.pop("ready", None)
+    elif kind.stopped is not None and "conditions[" in kind.stopped.at:
+        after = _with_condition(after, kind.stopped.at.partition("[")[2].partition("]")[0], at)
+    elif kind.stopped is not None:
+        after = dict(object_at(put(value, tuple(kind.stopped.at.split(".")), kind.stopped.values[0]), "status"))
+    change = difference(dict(object_at(local, "status")), after)
+    return {"status": change} if change else None
+
+
+def _suspended(status: JsonObject, at: Millis) -> JsonObject:
+    return _with_condition(status, "Suspended", at)
+
+
+def _with_condition(status: JsonObject, kind: str, at: Millis) -> JsonObject:
+    conditions = objects_at(status, "conditions")
+    if any(one.get("type") == kind and one.get("status") == "True" for one in conditions):
+        return status
+    now = format_timestamp(at)
+    ours = {"type": kind, "status": "True", "reason": "MultiKueueAdapter", "message": _BY, "lastTransitionTime": now}
+    if kind == "Suspended":
+        ours["lastProbeTime"] = now
+    return {**status, "conditions": [*(one for one in conditions if one.get("type") != kind), ours]}

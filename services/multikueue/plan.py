@@ -1,0 +1,128 @@
+"""What has to be written in other clusters about one workload so that they are as was decided; pure.
+
+Level by level: whatever is in a cluster and not wanted there goes, also when the workload is long gone here. That is the
+garbage collection, too.
+
+Rule: docs/rules/multikueue.md#copies
+"""
+
+import msgspec
+
+from events.job_kind import JobKind
+from events.multikueue import RemoteWorkloadObserved
+from events.workload import CheckState
+from projections.checks.dispatch import check_of, in_sync, reachable
+from projections.checks.multikueue import connected
+from projections.checks.state import DispatchState
+from projections.workloads.lifecycle import EVICTED, Workload
+from services.jobs.kinds import kinds_of
+
+
+class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
+    """The job of a workload in the cluster that was chosen for it: it is made there, and its status copied back."""
+
+    cluster: str
+    decision: str
+    """What chose the cluster."""
+    make: bool
+    """Whether it is made where it is missing; one that has run is not made again."""
+    stop: str = ""
+    """Why the copy has to stop there; empty while it may run."""
+
+
+class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of one workload in other clusters."""
+
+    workload: str
+    origin: str
+    kind: JobKind | None = None
+    api_version: str = ""
+    job: str = ""
+    """The name of the job behind it; empty where that is not known any more."""
+    make: tuple[str, ...] = ()
+    """Clusters that lack a copy."""
+    remove: tuple[tuple[str, str], ...] = ()
+    """Clusters whose copy has to go, each with the UID of the copy."""
+    run: RemoteJob | None = None
+    park: bool = False
+    """The job here is to look as if nothing ran: where it ran can't be reached, or has forgotten it."""
+
+    @property
+    def namespace(self) -> str:
+        """Where the workload is, in every cluster."""
+        return self.workload.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of its objects."""
+        return self.workload.partition("/")[2]
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is wanted."""
+        return not (self.make or self.remove or self.run or self.park)
+
+
+def plan(world: DispatchState, key: str) -> RemotePlan:
+    """What is wanted of one workload."""
+    rule, workload = world.settings.multikueue, world.workloads.get(key)
+    copies = reachable(world, world.remotes.get(key, {}))
+    origin = rule.origin if rule is not None else ""
+    if workload is None or not _dispatched(world, workload):
+        found = RemotePlan(workload=key, origin=origin, remove=_all(copies))
+        return found if workload is None else _with_job(world, found, workload)
+    return _with_job(world, _of_dispatched(world, workload, origin), workload)
+
+
+def _dispatched(world: DispatchState, workload: Workload) -> bool:
+    name = check_of(world.checks, workload)
+    rejected = bool(name) and workload.checks[name].state is CheckState.REJECTED
+    over = workload.finished or workload.discarded or not workload.reserved
+    return bool(name) and not rejected and not over and workload.key in world.dispatches
+
+
+def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> RemotePlan:
+    dispatch = world.dispatches[workload.key]
+    copies = reachable(world, world.remotes.get(workload.key, {}))
+    if not dispatch.cluster:
+        wanted = {name for name in dispatch.clusters if connected(world, name)} if not workload.evicted else set[str]()
+        stale = {name: one.uid for name, one in copies.items() if name not in wanted or not in_sync(workload, one)}
+        return RemotePlan(
+            workload=workload.key,
+            origin=origin,
+            make=tuple(sorted(wanted - copies.keys())),
+            remove=tuple(sorted(stale.items())),
+        )
+    others = {name: one for name, one in copies.items() if name != dispatch.cluster}
+    copy = copies.get(dispatch.cluster)
+    ready = workload.checks[dispatch.check].state is CheckState.READY
+    evicted = workload.condition(EVICTED) if workload.evicted else None
+    run = None
+    if copy is not None and not others:
+        # Losers go before the job is made: it runs in one cluster only.
+        stop = f"Evicted on manager: {evicted.message}" if evicted is not None else ""
+        run = RemoteJob(
+            cluster=dispatch.cluster,
+            decision=dispatch.decision,
+            make=not ready and evicted is None,
+            stop=stop,
+        )
+    return RemotePlan(
+        workload=workload.key,
+        origin=origin,
+        remove=_all(others),
+        run=run,
+        park=evicted is not None and copy is None,
+    )
+
+
+def _all(copies: dict[str, RemoteWorkloadObserved]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, one.uid) for name, one in copies.items())
+
+
+def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> RemotePlan:
+    owner = workload.owner
+    if owner is None:
+        return found
+    kind = kinds_of(world.settings).of(owner.api_version, owner.kind)
+    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, job=owner.name)

@@ -1,0 +1,166 @@
+"""The next decision about one workload that runs, or is to run, on another cluster.
+
+Kueue's order: a copy that is out of step, a copy that was evicted, the first copy that is admitted, and only then a nomination.
+
+Rule: docs/rules/multikueue.md#dispatch
+"""
+
+from events.catalogue import Decision
+from events.event import Millis
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    MultiKueueSettings,
+    RemoteCheckSettled,
+    RemoteWorkloadObserved,
+)
+from events.workload import CheckState, CheckStatus
+from projections.checks.dispatch import (
+    ALL_AT_ONCE,
+    INCREMENTAL,
+    ROUND,
+    Dispatch,
+    check_of,
+    first_with,
+    in_sync,
+    lost_at,
+    reachable,
+)
+from projections.checks.multikueue import connected, multikueue_config
+from projections.checks.state import DispatchState
+from projections.workloads.lifecycle import EVICTED, FINISHED, Workload
+from services.multikueue.adapters import why_not_delegable
+
+ADMITTED = "Admitted"
+OUT_OF_SYNC = "OutOfSync"
+LOST = "Admitting remote lost"
+NO_LONGER_THERE = "Admitting remote no longer exists"
+
+
+def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Decision]:
+    """The next decision about a workload, one at a time; nothing when all is as it should be."""
+    rule, name = world.settings.multikueue, check_of(world.checks, workload)
+    if rule is None or not name or workload.finished or not workload.reserved or workload.discarded:
+        return []
+    check = workload.checks[name]
+    if check.state is CheckState.REJECTED:
+        return []
+    problem = why_not_delegable(workload)
+    if problem:
+        return _settle(workload, check, CheckState.REJECTED, _previously(problem, check), at)
+    if workload.evicted or check.state is CheckState.RETRY:
+        return []
+    copies = reachable(world, world.remotes.get(workload.key, {}))
+    wanted = {cluster: one for cluster, one in copies.items() if in_sync(workload, one)}
+    dispatch = world.dispatches.get(workload.key)
+    if check.state is CheckState.READY:
+        return _admitted(world, workload, check, dispatch, wanted, at)
+    if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
+        dispatch = None
+    elsewhere = first_with({cluster: one for cluster, one in wanted.items() if _admits(one)}, ADMITTED)
+    if dispatch is not None and dispatch.cluster:
+        return _chosen(world, workload, check, dispatch, at)
+    if elsewhere:
+        return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere)]
+    return _nominated(world, workload, check, dispatch, rule, at)
+
+
+def _admitted(
+    world: DispatchState,
+    workload: Workload,
+    check: CheckStatus,
+    dispatch: Dispatch | None,
+    copies: dict[str, RemoteWorkloadObserved],
+    at: Millis,
+) -> list[Decision]:
+    """It runs elsewhere, as far as is known: whether it has to come back."""
+    finished, evicted = first_with(copies, FINISHED), first_with(copies, EVICTED)
+    if finished:
+        if copies[finished].conditions[FINISHED].reason != OUT_OF_SYNC:
+            return []  # Its end comes with the status of its job.
+        message = f'Remote workload on worker cluster "{finished}" is out of sync with its user job, resetting for re-dispatch'
+        return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
+    cluster = dispatch.cluster if dispatch is not None else ""
+    if evicted:
+        message = (
+            f'Workload evicted on worker cluster: "{cluster}", resetting for re-admission. Previously: "{check.state}"'
+        )
+        return _settle(workload, check, CheckState.RETRY, message, at)
+    if first_with(copies, ADMITTED):
+        return []
+    if not cluster:
+        message = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
+        return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
+    until = lost_at(world, cluster)
+    if until is not None and at < until:
+        return []
+    message = NO_LONGER_THERE if until is None else LOST
+    return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
+
+
+def _still_chosen(world: DispatchState, dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved]) -> bool:
+    """Whether the cluster that was chosen still admits the copy; one that can't be reached may have the job already, and is waited for."""
+    if not connected(world, dispatch.cluster):
+        return True
+    found = copies.get(dispatch.cluster)
+    return found is not None and _admits(found)
+
+
+def _admits(copy: RemoteWorkloadObserved) -> bool:
+    return ADMITTED in copy.conditions and EVICTED not in copy.conditions
+
+
+def _chosen(
+    world: DispatchState, workload: Workload, check: CheckStatus, dispatch: Dispatch, at: Millis
+) -> list[Decision]:
+    """A cluster is chosen: the check is Ready once the job is there."""
+    until = lost_at(world, dispatch.cluster)
+    if until is not None:
+        return _settle(workload, check, CheckState.RETRY, LOST, at) if at >= until else []
+    if dispatch.refused:
+        return _settle(workload, check, CheckState.PENDING, dispatch.refused, at)
+    if not dispatch.synced:
+        return []
+    return _settle(workload, check, CheckState.READY, f'The workload was admitted on "{dispatch.cluster}"', at)
+
+
+def _nominated(
+    world: DispatchState,
+    workload: Workload,
+    check: CheckStatus,
+    dispatch: Dispatch | None,
+    rule: MultiKueueSettings,
+    at: Millis,
+) -> list[Decision]:
+    """Where it is to be tried, once all other checks are Ready."""
+    if any(one.state is not CheckState.READY for one in workload.checks.values() if one.name != check.name):
+        return []
+    config = multikueue_config(world, check.name)
+    if config is None:
+        return []
+    before = dispatch.clusters if dispatch is not None else ()
+    match rule.dispatcher:
+        case found if found == ALL_AT_ONCE:
+            clusters = tuple(sorted(name for name in config.clusters if connected(world, name)))
+        case found if found == INCREMENTAL:
+            if dispatch is not None and at < dispatch.nominated_at + ROUND:
+                return []
+            more = [name for name in config.clusters if name not in before]
+            clusters = (*before, *more[: rule.step_size])
+        case _:
+            return []  # Somebody else nominates.
+    if clusters == before:
+        return []
+    return [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+
+
+def _previously(message: str, check: CheckStatus) -> str:
+    return f'{message}, Previously: "{check.state}"'
+
+
+def _settle(workload: Workload, check: CheckStatus, state: CheckState, message: str, at: Millis) -> list[Decision]:
+    if (check.state, check.message) == (state, message):
+        return []
+    since = check.since if check.state is state and state is not CheckState.READY else at
+    settled = CheckStatus(name=check.name, state=state, message=message, since=since, retries=check.retries)
+    return [RemoteCheckSettled(workload=workload.key, check=settled)]

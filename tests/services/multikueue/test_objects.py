@@ -1,0 +1,113 @@
+"""What is written in a worker cluster, and what of it is shown here."""
+
+from typing import Any
+
+from services.jobs.table import JOB, JOB_SET
+from services.multikueue.objects import (
+    is_deferred,
+    is_of_origin,
+    parked_patch,
+    remote_job,
+    remote_workload,
+    status_patch,
+)
+
+ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+NOW = 1_700_000_000_000
+
+
+def job(*, suspend: bool = True, **status: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "x", "controller-uid": "u", "batch.kubernetes.io/job-name": "a"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "a",
+            "namespace": "team",
+            "uid": "u",
+            "resourceVersion": "7",
+            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+            "annotations": {"kuelog.io/decision": "LOG_0/3", "note": "n"},
+            "ownerReferences": [{"kind": "X"}],
+        },
+        "spec": {
+            "suspend": suspend,
+            "managedBy": "kueue.x-k8s.io/multikueue",
+            "selector": {"matchLabels": {"controller-uid": "u"}},
+            "template": template,
+        },
+        "status": status,
+    }
+
+
+def test_a_copy_has_neither_owner_nor_status_and_says_who_has_made_it() -> None:
+    local = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": "job-a",
+            "namespace": "team",
+            "uid": "u",
+            "labels": {"kueue.x-k8s.io/job-uid": "u", "kept": "y"},
+            "annotations": {"kuelog.io/decision": "LOG_0/3", "note": "n"},
+            "ownerReferences": [{"kind": "Job"}],
+            "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+        },
+        "spec": {"queueName": "lq"},
+        "status": {"conditions": []},
+    }
+    copy = remote_workload(local, "here")
+    assert copy == {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": "job-a",
+            "namespace": "team",
+            "labels": {"kept": "y", ORIGIN: "here"},
+            "annotations": {"note": "n"},
+        },
+        "spec": {"queueName": "lq"},
+    }
+    assert is_of_origin(copy, "here") and not is_of_origin(copy, "there") and not is_of_origin(local, "")
+
+
+def test_a_job_is_made_without_what_was_generated_and_names_its_workload() -> None:
+    made = remote_job(JOB, job(), "job-a", "here")
+    assert made["metadata"]["labels"] == {
+        "kueue.x-k8s.io/queue-name": "lq",
+        ORIGIN: "here",
+        "kueue.x-k8s.io/prebuilt-workload-name": "job-a",
+    }
+    assert made["metadata"]["annotations"] == {"note": "n"}
+    assert made["spec"] == {"suspend": True, "template": {"metadata": {"labels": {"app": "x"}}}}
+    assert set(made["metadata"]) == {"name", "namespace", "labels", "annotations"} and "status" not in made
+
+
+def test_the_status_there_is_shown_here_once_the_job_here_may_run_too() -> None:
+    there = job(suspend=False, active=1, ready=1)
+    assert is_deferred(JOB, job(), there)
+    deferred = status_patch(JOB, job(), there, NOW)
+    assert deferred is not None and list(deferred["status"]) == ["conditions"]
+    (condition,) = deferred["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("Suspended", "MultiKueueAdapter")
+    here = job(suspend=False, active=2, failed=1)
+    assert status_patch(JOB, here, there, NOW) == {"status": {"active": 1, "ready": 1, "failed": None}}
+    assert status_patch(JOB, there, there, NOW) is None
+    over = job(suspend=False, conditions=[{"type": "Complete", "status": "True"}])
+    assert not is_deferred(JOB, job(), over), "how it has ended is shown at once"
+
+
+def test_a_job_that_nobody_can_ask_looks_stopped() -> None:
+    patch = parked_patch(JOB, job(active=2, ready=2, terminating=1), NOW)
+    assert patch is not None
+    assert {name: value for name, value in patch["status"].items() if name != "conditions"} == {
+        "active": None,
+        "ready": None,
+        "terminating": None,
+    }
+    assert patch["status"]["conditions"][0]["type"] == "Suspended"
+    job_set = {"spec": {"suspend": True}, "status": {"replicatedJobsStatus": [{"name": "w", "active": 2}]}}
+    parked = parked_patch(JOB_SET, job_set, NOW)
+    assert parked is not None
+    assert parked["status"]["replicatedJobsStatus"] == [{"name": "w", "active": 0}]
+    assert parked["status"]["conditions"][0]["type"] == "Suspended"

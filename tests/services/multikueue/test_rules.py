@@ -1,0 +1,323 @@
+"""Workloads that run on other clusters: decided from facts, with neither bus nor cluster.
+
+Rule: docs/rules/multikueue.md#dispatch
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    MultiKueueClusterObserved,
+    MultiKueueConfigObserved,
+    MultiKueueSettings,
+    RemoteCondition,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
+from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule
+from events.settings import SettingsObserved
+from events.workload import CheckState, Owner, PodsGone, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
+from projections.checks.dispatch import INCREMENTAL, ROUND
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from services.multikueue.decide import MultiKueue
+from services.multikueue.plan import RemoteJob, RemotePlan, plan
+from services.multikueue.reconcile import LOST, NO_LONGER_THERE
+from tests.stories.small_world import Story, job, platform, queue
+
+KEY = "team/a"
+CONFIG = MultiKueueConfigObserved(name="all", clusters=("w2", "w1", "w3", "w4"))
+PARAMETERS = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
+CHECK = AdmissionCheckObserved(name="mk", controller="kueue.x-k8s.io/multikueue", parameters=PARAMETERS)
+LOST_AFTER = 900_000
+
+
+def cluster(name: str, *, active: bool = True, since: int = 0) -> MultiKueueClusterObserved:
+    return MultiKueueClusterObserved(name=name, uid=f"uid-{name}", location=name, active=active, since=since)
+
+
+def delegated(name: str = "a", **owner: str) -> WorkloadSubmitted:
+    found = job(name)
+    return replace(
+        found,
+        owner=replace(found.owner or Owner(kind="", name="", uid=""), **owner),
+        spec=replace(found.spec, managed_by="kueue.x-k8s.io/multikueue"),
+    )
+
+
+class Manager(Story):
+    """A queue whose workloads run on other clusters, of which w1 and w2 are connected."""
+
+    def __init__(self, **rule: object) -> None:
+        super().__init__()
+        self.deciders.insert(1, MultiKueue())
+        wanted = replace(queue("cq", nominal=8), checks=(CheckRule(name="mk"),))
+        settings = SettingsObserved(multikueue=replace(MultiKueueSettings(), **rule), devices=False)
+        self.told(settings, *platform(), CONFIG, cluster("w1"), cluster("w2"), CHECK, wanted)
+        self.version = 0
+
+    def after(self, *facts: AnyEvent) -> list[AnyEvent]:
+        self.told(*facts)
+        return list(self.decided())
+
+    def later(self, ms: int) -> list[AnyEvent]:
+        self.at += ms
+        self.world.advance(self.at)
+        return list(self.decided())
+
+    def copy(self, name: str, *, counts: int = 1, reason: str = "", **since: int) -> list[AnyEvent]:
+        """The copy in a cluster stands so: by condition, since when it is True."""
+        self.version += 1
+        conditions = {kind: RemoteCondition(since=at, reason=reason) for kind, at in since.items()}
+        return self.after(
+            RemoteWorkloadObserved(
+                cluster=name,
+                workload=KEY,
+                uid=f"copy-{name}",
+                version=self.version,
+                queue="lq",
+                counts={"main": counts},
+                conditions=conditions,
+            )
+        )
+
+    @property
+    def check(self) -> tuple[CheckState, str]:
+        found = self.world.workloads[KEY].checks["mk"]
+        return found.state, found.message
+
+    @property
+    def plan(self) -> RemotePlan:
+        return plan(self.world, KEY)
+
+    def synced(self) -> list[AnyEvent]:
+        found = self.world.dispatches[KEY]
+        return self.after(RemoteJobSynced(workload=KEY, cluster=found.cluster, decision=found.decision))
+
+
+def kinds(said: list[AnyEvent]) -> list[str]:
+    return [type(event).__name__ for event in said]
+
+
+def running(**rule: object) -> Manager:
+    told = Manager(**rule)
+    told.after(delegated())
+    told.copy("w1", QuotaReserved=1, Admitted=5)
+    told.synced()
+    assert told.world.workloads[KEY].admitted
+    return told
+
+
+def test_who_holds_quota_is_tried_in_all_clusters_that_are_connected() -> None:
+    told = Manager()
+    said = told.after(delegated())
+    assert [one for one in said if isinstance(one, ClustersNominated)] == [
+        ClustersNominated(workload=KEY, check="mk", clusters=("w1", "w2"))
+    ]
+    assert told.check == (CheckState.PENDING, "") and not told.world.workloads[KEY].admitted
+    assert told.plan.make == ("w1", "w2")
+    said = told.after(cluster("w3"))
+    assert [one for one in said if isinstance(one, ClustersNominated)] == [
+        ClustersNominated(workload=KEY, check="mk", clusters=("w1", "w2", "w3"))
+    ]
+
+
+def test_the_copy_that_was_admitted_first_wins_and_the_others_go_before_the_job_is_made() -> None:
+    told = Manager()
+    told.after(delegated())
+    assert told.copy("w1", QuotaReserved=1) == [], "quota alone is not enough"
+    assert told.copy("w2", QuotaReserved=2, Admitted=3) == [ClusterChosen(workload=KEY, check="mk", cluster="w2")]
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    assert told.plan.run is None, "not before the loser is gone"
+    assert told.copy("w1", QuotaReserved=1, Admitted=9) == [], "too late"
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    decision = told.world.dispatches[KEY].decision
+    assert told.plan.run == RemoteJob(cluster="w2", decision=decision, make=True)
+    assert not told.world.workloads[KEY].admitted
+    assert kinds(told.synced()) == ["RemoteCheckSettled", "WorkloadAdmitted"]
+    assert told.check == (CheckState.READY, 'The workload was admitted on "w2"')
+    assert told.plan.run == RemoteJob(cluster="w2", decision=decision, make=False)
+
+
+def test_of_two_that_were_admitted_the_earlier_by_their_own_clocks_is_chosen() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.deciders = told.deciders[:1]
+    told.copy("w1", Admitted=9)
+    told.deciders.append(MultiKueue())
+    assert told.copy("w2", Admitted=8) == [ClusterChosen(workload=KEY, check="mk", cluster="w2")]
+
+
+def test_other_checks_are_waited_for_before_any_cluster_is_nominated() -> None:
+    told = Manager()
+    told.told(AdmissionCheckObserved(name="other", controller="example.com/x"))
+    both = replace(told.world.cluster_queues["cq"], checks=(CheckRule(name="mk"), CheckRule(name="other")))
+    said = told.after(both, delegated())
+    assert "QuotaReserved" in kinds(said) and "ClustersNominated" not in kinds(said)
+
+
+def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order_of_the_list() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.after(cluster("w3"), delegated())
+    assert told.world.dispatches[KEY].clusters == ("w2", "w1")
+    assert told.later(ROUND - 1000) == []
+    told.later(1000)
+    assert told.world.dispatches[KEY].clusters == ("w2", "w1", "w3", "w4")
+    assert told.plan.make == ("w1", "w2", "w3"), "w4 can't be reached"
+    assert told.later(2 * ROUND) == [], "there are no more"
+
+
+@pytest.mark.parametrize(
+    ("owner", "managed_by", "message"),
+    [
+        ({"kind": "Pod", "api_version": "/v1"}, "", 'No multikueue adapter found for owner kind "/v1, Kind=Pod"'),
+        (
+            {},
+            "somebody",
+            "The owner is not managed by Kueue: "
+            'Expecting spec.managedBy to be "kueue.x-k8s.io/multikueue" not "somebody"',
+        ),
+    ],
+)
+def test_a_job_that_may_not_run_elsewhere_is_rejected(owner: dict[str, str], managed_by: str, message: str) -> None:
+    told = Manager()
+    submitted = delegated(**owner)
+    said = told.after(replace(submitted, spec=replace(submitted.spec, managed_by=managed_by)))
+    settled = next(one.check for one in said if type(one).__name__ == "RemoteCheckSettled")
+    assert (settled.state, settled.message) == (CheckState.REJECTED, f'{message}, Previously: "Pending"')
+    assert not told.world.workloads[KEY].spec.active
+
+
+def test_who_is_evicted_there_is_evicted_here_and_tried_anew_once_its_pods_are_gone() -> None:
+    told = running()
+    said = told.copy("w1", QuotaReserved=1, Admitted=5, Evicted=20)
+    settled = next(one.check for one in said if type(one).__name__ == "RemoteCheckSettled")
+    message = 'Workload evicted on worker cluster: "w1", resetting for re-admission. Previously: "Ready"'
+    assert (settled.state, settled.message) == (CheckState.RETRY, message)
+    assert told.world.workloads[KEY].evicted
+    run = told.plan.run
+    assert run is not None and run.stop.startswith("Evicted on manager: ") and not run.make
+    said = told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stopped_by}"))
+    assert "QuotaReleased" in kinds(said) and kinds(said)[-1] == "ClustersNominated", (
+        "a copy that is evicted is not chosen"
+    )
+    told.after(replace(told.world.remotes[KEY]["w1"], version=99, active=False))
+    assert told.plan.remove == (("w1", "copy-w1"),), "what was stopped there goes and is made anew"
+
+
+def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -> None:
+    told = running()
+    lost_at = told.at
+    assert told.after(cluster("w1", active=False, since=lost_at)) == []
+    assert told.later(LOST_AFTER - 1000) == []
+    assert told.world.workloads[KEY].admitted
+    said = told.later(1000)
+    settled = next(one.check for one in said if type(one).__name__ == "RemoteCheckSettled")
+    assert (settled.state, settled.message) == (CheckState.RETRY, f'{LOST}, Previously: "Ready"')
+    assert told.world.workloads[KEY].evicted
+    assert told.plan.park, "the job here has to look stopped, for nobody says that it is"
+
+
+def test_a_cluster_that_comes_back_in_time_goes_on_as_if_nothing_had_been() -> None:
+    told = running()
+    told.after(cluster("w1", active=False, since=told.at))
+    told.later(LOST_AFTER // 2)
+    assert told.after(cluster("w1", since=told.at)) == []
+    assert told.later(LOST_AFTER) == []
+    assert told.world.workloads[KEY].admitted
+
+
+def test_a_copy_that_somebody_has_removed_there_is_missed_at_once() -> None:
+    told = running()
+    said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    settled = next(one.check for one in said if type(one).__name__ == "RemoteCheckSettled")
+    assert settled.message == f'{NO_LONGER_THERE}, Previously: "Ready"'
+
+
+def test_what_is_left_in_a_cluster_that_comes_back_goes() -> None:
+    told = running()
+    told.after(cluster("w1", active=False, since=told.at))
+    told.after(WorkloadDeleted(workload=KEY))
+    assert told.plan.idle, "nothing can be done there now"
+    told.after(cluster("w1", since=told.at))
+    assert told.plan.remove == (("w1", "copy-w1"),)
+
+
+def test_who_has_finished_leaves_nothing_behind() -> None:
+    told = running()
+    told.after(WorkloadFinished(workload=KEY, reason="Succeeded"))
+    assert told.plan.remove == (("w1", "copy-w1"),) and told.plan.run is None
+
+
+def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", counts=3, Admitted=1)
+    assert told.world.dispatches[KEY].cluster == "", "it is no copy of this workload"
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert told.plan.make == ("w1", "w2")
+
+
+def test_a_cluster_that_is_lost_after_the_choice_is_waited_for_because_the_job_may_be_there() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", Admitted=5)
+    assert told.after(cluster("w1", active=False, since=told.at)) == []
+    assert told.copy("w2", Admitted=9) == []
+    assert told.world.dispatches[KEY].cluster == "w1"
+
+
+def test_a_choice_whose_copy_is_evicted_before_the_job_is_there_is_made_anew() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", Admitted=5)
+    assert kinds(told.copy("w1", Evicted=6)) == ["ClustersNominated"]
+    assert told.copy("w2", Admitted=9) == [ClusterChosen(workload=KEY, check="mk", cluster="w2")]
+
+
+def test_why_a_job_is_not_taken_there_is_told_on_the_check() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", Admitted=5)
+    found = told.world.dispatches[KEY]
+    told.after(RemoteJobRefused(workload=KEY, cluster="w1", decision=found.decision, message="no such queue"))
+    assert told.check == (CheckState.PENDING, "no such queue")
+
+
+def test_where_settings_say_nothing_nobody_dispatches() -> None:
+    told = Manager()
+    told.told(SettingsObserved(devices=False))
+    said = told.after(delegated())
+    assert "ClustersNominated" not in kinds(said)
+
+
+def test_a_cluster_that_is_taken_away_takes_its_copies_with_it() -> None:
+    told = running()
+    said = told.after(ObjectRemoved(kind="MultiKueueCluster", namespace="", name="w1"))
+    assert told.world.remotes == {}
+    settled = next(one.check for one in said if type(one).__name__ == "RemoteCheckSettled")
+    assert settled.message == f'{LOST}, Previously: "Ready"'
+
+
+def test_a_stored_world_is_the_one_that_was_stored_and_keeps_its_deadlines() -> None:
+    told = running()
+    told.after(cluster("w1", active=False, since=told.at))
+    again = world_of(tables_of(told.world))
+    assert state_hash(again) == state_hash(told.world)
+    assert again.next_deadline() == told.world.next_deadline()
+
+
+def test_an_older_sight_of_a_copy_does_not_count() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", QuotaReserved=1)
+    newer = told.world.remotes[KEY]["w1"]
+    told.after(replace(newer, version=0, conditions={"Admitted": RemoteCondition(since=1)}))
+    assert told.world.remotes[KEY]["w1"] == newer
