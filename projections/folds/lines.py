@@ -5,7 +5,6 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from events.workload import (
-    Condition,
     ConditionStatus,
     WorkloadParked,
     WorkloadQueued,
@@ -18,7 +17,7 @@ from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import enqueue
 from projections.queues.state import QueueState
 from projections.workloads.conditions import in_line, parked
-from projections.workloads.lifecycle import REQUEUED, Workload, with_condition
+from projections.workloads.lifecycle import REQUEUED, Workload, condition_at, with_condition
 from projections.workloads.state import WorkloadState
 
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
@@ -66,13 +65,7 @@ def _park(world: PreemptionState, workload: Workload, event: WorkloadParked, pos
 
 
 def _requeue(world: WorkloadState, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
-    condition = Condition(
-        type=REQUEUED,
-        status=ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE,
-        reason=event.reason,
-        message=event.message,
-        since=position.at,
-        generation=workload.generation,
-    )
+    status = ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE
+    condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
     requeue = replace(workload.requeue, at=None) if event.allowed else workload.requeue
     world.put_workload(replace(with_condition(workload, condition), requeue=requeue, decided=position.sequence))

@@ -12,7 +12,6 @@ from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
-    Condition,
     ConditionStatus,
     DecidedElsewhere,
     PodsReclaimed,
@@ -27,7 +26,7 @@ from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.quota.state import QuotaState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Aside, Scope, aside_key, asides_of
-from projections.workloads.lifecycle import with_condition, with_news
+from projections.workloads.lifecycle import condition_at, true_condition, with_condition, with_news
 
 SET_ASIDE = "SetAside"
 """The condition of a workload that a service has set aside."""
@@ -52,15 +51,9 @@ def set_aside(world: PreemptionState, event: SetAside, position: LogPosition) ->
     )
     world.trail.put(world.aside, aside_key(event.service, scope, name), aside)
     if workload is not None:
-        condition = Condition(
-            type=SET_ASIDE,
-            status=ConditionStatus.TRUE,
-            reason="DecisionFailed",
-            message=f"{_LEFT_ALONE.format(event.service)}: {event.reason}",
-            since=position.at,
-            generation=workload.generation,
-        )
-        shown = with_news(with_condition(workload, condition), position, SET_ASIDE, condition.message, warning=True)
+        message = f"{_LEFT_ALONE.format(event.service)}: {event.reason}"
+        condition = true_condition(SET_ASIDE, "DecisionFailed", message, workload, position)
+        shown = with_news(with_condition(workload, condition), position, SET_ASIDE, message, warning=True)
         world.put_workload(msgspec.structs.replace(shown, decided=position.sequence))
         if event.service == ADMITTER and workload.line:
             end_request(world.requests, world.answered, world.trail, workload.key)
@@ -144,14 +137,8 @@ def _take_up(world: PreemptionState, key: str, position: LogPosition) -> None:
         world.cards.dirty_cards[aside.name] = None  # A hint, as all that is dirty.
     if workload is None or asides_of(world.aside, Scope.WORKLOAD, aside.name):
         return
-    condition = Condition(
-        type=SET_ASIDE,
-        status=ConditionStatus.FALSE,
-        reason=TAKEN_UP,
-        message="It or what it depends on has changed: it is tried again",
-        since=position.at,
-        generation=workload.generation,
-    )
+    message = "It or what it depends on has changed: it is tried again"
+    condition = condition_at(SET_ASIDE, ConditionStatus.FALSE, TAKEN_UP, message, workload, position)
     world.put_workload(with_condition(workload, condition))
     if workload.key in world.requests:
         world.request_work.mark_dirty(workload.key)

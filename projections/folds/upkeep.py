@@ -17,7 +17,7 @@ from events.upkeep import (
     WorkloadFailedToStart,
     WorkloadOrphaned,
 )
-from events.workload import CheckStatus, Condition, ConditionStatus
+from events.workload import CheckStatus
 from projections.folds.workloads import leave
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
@@ -27,6 +27,7 @@ from projections.workloads.lifecycle import (
     FINISHED,
     Requeue,
     Workload,
+    true_condition,
     with_condition,
     with_news,
     without_conditions,
@@ -74,7 +75,8 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
         case WorkloadOrphaned():
             return _orphaned(leave(world, workload), position)
         case WorkloadFailedToStart():
-            return _true(leave(world, workload), FINISHED, FAILED_TO_START, event.message, position)
+            over = true_condition(FINISHED, FAILED_TO_START, event.message, workload, position)
+            return with_condition(leave(world, workload), over)
         case WorkloadDiscarded():
             return _discarded(leave(world, workload), event, position)
         case _:
@@ -92,7 +94,8 @@ def settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Wo
 
 
 def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, position: LogPosition) -> Workload:
-    changed = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, position)
+    ordered = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
+    changed = with_condition(workload, ordered)
     match event.cause:
         case "AdmissionCheck":
             message = f"Deactivated due to {event.message}"
@@ -107,7 +110,8 @@ def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, position:
 
 def _orphaned(workload: Workload, position: LogPosition) -> Workload:
     if not workload.finished:
-        workload = _true(workload, FINISHED, OWNER_NOT_FOUND, "The workload's owner no longer exists", position)
+        message = "The workload's owner no longer exists"
+        workload = with_condition(workload, true_condition(FINISHED, OWNER_NOT_FOUND, message, workload, position))
     return replace(workload, released=True)
 
 
@@ -128,15 +132,3 @@ def _require(workload: Workload, event: ChecksRequired, position: LogPosition) -
         admission = replace(admission, required_checks=tuple(sorted(event.checks)))
     asked = {name: one for name, one in workload.provisioning.items() if name in checks}
     return replace(workload, checks=checks, admission=admission, provisioning=asked)
-
-
-def _true(workload: Workload, kind: str, reason: str, message: str, position: LogPosition) -> Workload:
-    condition = Condition(
-        type=kind,
-        status=ConditionStatus.TRUE,
-        reason=reason,
-        message=message,
-        since=position.at,
-        generation=workload.generation,
-    )
-    return with_condition(workload, condition)

@@ -33,7 +33,7 @@ from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.workloads.conditions import not_admitted
 from projections.workloads.lifecycle import Workload, with_news
-from projections.workloads.variants import FLAVOR_MIGRATION, acting_for, variants_of
+from projections.workloads.variants import FLAVOR_MIGRATION, acting_for, variant_spec, variants_of
 
 VariantEvent: TypeAlias = VariantSubmitted | VariantDropped | VariantSwitched | PreemptionGateOpened | MigrationOrdered
 
@@ -84,7 +84,7 @@ def _of_parent(world: PreemptionState, parent: Workload, event: WorkloadFact, po
             concerned = list(dict.fromkeys((acting, parent.key)))
         case WorkloadChanged():
             for one in variants_of(world, parent.key):
-                change(world, one, replace(event, workload=one.key, spec=_as_variant(event, one)), position)
+                change(world, one, replace(event, workload=one.key, spec=_variant_spec(event, one)), position)
             concerned = [parent.key]
         case WorkloadDeleted() | PodsReclaimed() | WorkloadFinished() | WorkloadSwitched(active=True):
             concerned = [*sorted(world.variants[parent.key]), parent.key]
@@ -94,13 +94,11 @@ def _of_parent(world: PreemptionState, parent: Workload, event: WorkloadFact, po
         evolve_workloads(world, replace(event, workload=key), position)
 
 
-def _as_variant(event: WorkloadChanged, variant: Workload) -> WorkloadSpec:
+def _variant_spec(event: WorkloadChanged, variant: Workload) -> WorkloadSpec:
+    # A workload may name the gate of variants itself: from its first change on its variants bear it once.
+    gates = tuple(one for one in event.spec.preemption_gates if one != CONCURRENT_ADMISSION_GATE)
     own = variant.spec
-    gates = (
-        *(one for one in event.spec.preemption_gates if one != CONCURRENT_ADMISSION_GATE),
-        CONCURRENT_ADMISSION_GATE,
-    )
-    return replace(event.spec, preemption_gates=gates, allowed_flavors=own.allowed_flavors, variant_of=own.variant_of)
+    return variant_spec(replace(event.spec, preemption_gates=gates), own.variant_of, own.allowed_flavors)
 
 
 def _submit(world: PreemptionState, event: VariantSubmitted, position: LogPosition) -> None:

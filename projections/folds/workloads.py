@@ -12,8 +12,6 @@ from events.workload import (
     CheckReported,
     CheckState,
     CheckStatus,
-    Condition,
-    ConditionStatus,
     DecidedElsewhere,
     JobUnsuspended,
     PodsGone,
@@ -39,7 +37,15 @@ from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
-from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, SecondPass, Workload, chain_of, with_condition
+from projections.workloads.lifecycle import (
+    FINISHED,
+    WAITING_FOR_PODS,
+    SecondPass,
+    Workload,
+    chain_of,
+    true_condition,
+    with_condition,
+)
 from projections.workloads.pods import found_running, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 from projections.workloads.slices import ELASTIC_JOBS
@@ -90,14 +96,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             pass  # Told again, it is no news: what the cluster shows of it stays known.
         case WorkloadFinished():
             leave(world, workload)
-            done = Condition(
-                type=FINISHED,
-                status=ConditionStatus.TRUE,
-                reason=event.reason,
-                message=event.message,
-                since=position.at,
-                generation=workload.generation,
-            )
+            done = true_condition(FINISHED, event.reason, event.message, workload, position)
             finished = with_condition(world.workloads[workload.key], done)
             # Where no job stands behind the object, the object itself has been set so.
             world.put_workload(replace(finished, finish_shown=finished.owner is None))

@@ -7,7 +7,7 @@ missing. Without it the reasons fall back to Kueue's older, broader ones.
 from msgspec.structs import replace
 
 from events.settings import SettingsObserved
-from events.workload import CheckState, Condition, ConditionStatus
+from events.workload import CheckState, ConditionStatus
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import (
@@ -15,6 +15,7 @@ from projections.workloads.lifecycle import (
     QUOTA_RESERVED,
     WAITING_FOR_PODS,
     Workload,
+    condition_at,
     with_condition,
     with_news,
 )
@@ -116,14 +117,7 @@ def not_admitted(workload: Workload, settings: SettingsObserved, position: LogPo
 
 
 def _with_false(workload: Workload, kind: str, reason: str, message: str, position: LogPosition) -> Workload:
-    condition = Condition(
-        type=kind,
-        status=ConditionStatus.FALSE,
-        reason=reason,
-        message=message,
-        since=position.at,
-        generation=workload.generation,
-    )
+    condition = condition_at(kind, ConditionStatus.FALSE, reason, message, workload, position)
     before = workload.condition(kind)
     if before is not None and replace(condition, since=before.since, generation=before.generation) == before:
         return workload

@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from events.workload import Condition, ConditionStatus, MemberState
+from events.workload import ConditionStatus, MemberState
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Workload, with_condition
+from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Workload, condition_at, with_condition
 
 _MADE_OF_PODS = frozenset(
     {("", "Pod"), ("", "PodGroup"), ("apps", "StatefulSet"), ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
@@ -50,12 +50,4 @@ def with_waiting_for_pods(workload: Workload, position: LogPosition) -> Workload
             reason, message = evicted.reason, evicted.message
     if before is not None and (before.status, before.reason, before.message) == (status, reason, message):
         return workload
-    condition = Condition(
-        type=WAITING_FOR_PODS,
-        status=status,
-        reason=reason,
-        message=message,
-        since=position.at,
-        generation=workload.generation,
-    )
-    return with_condition(workload, condition)
+    return with_condition(workload, condition_at(WAITING_FOR_PODS, status, reason, message, workload, position))

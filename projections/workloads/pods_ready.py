@@ -5,7 +5,10 @@ Rule: docs/rules/eviction.md#pods-ready
 
 from events.workload import Condition, ConditionStatus
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import PODS_READY, Workload, with_condition
+from projections.workloads.lifecycle import PODS_READY, Workload, condition_at, with_condition
+
+_WAIT_FOR_START = "WaitForStart"
+_NOT_READY_YET = "Not all pods are ready or succeeded"
 
 
 def pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Condition:
@@ -18,30 +21,15 @@ def pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Con
             "All pods reached readiness and the workload is running",
         )
     else:
-        reason = "WaitForRecovery" if was_ready else "WaitForStart"
-        message = (
-            "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
-        )
-    return Condition(
-        type=PODS_READY,
-        status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,
-        reason=reason,
-        message=message,
-        since=position.at,
-        generation=workload.generation,
-    )
+        reason = "WaitForRecovery" if was_ready else _WAIT_FOR_START
+        message = "At least one pod has failed, waiting for recovery" if was_ready else _NOT_READY_YET
+    status = ConditionStatus.TRUE if ready else ConditionStatus.FALSE
+    return condition_at(PODS_READY, status, reason, message, workload, position)
 
 
 def waits_for_start(workload: Workload, position: LogPosition) -> Workload:
     """The workload at the beginning of an attempt: how the pods of an earlier one stood says nothing of this one."""
     if workload.condition(PODS_READY) is None:
         return workload
-    condition = Condition(
-        type=PODS_READY,
-        status=ConditionStatus.FALSE,
-        reason="WaitForStart",
-        message="Not all pods are ready or succeeded",
-        since=position.at,
-        generation=workload.generation,
-    )
+    condition = condition_at(PODS_READY, ConditionStatus.FALSE, _WAIT_FOR_START, _NOT_READY_YET, workload, position)
     return with_condition(workload, condition)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from events.api.labels import CONCURRENT_ADMISSION_GATE, CONCURRENT_ADMISSION_PARENT
 from events.event import Millis
 from events.quota import ClusterQueueObserved, MigrationMode
-from events.workload import Condition, ConditionStatus
+from events.workload import Condition, ConditionStatus, WorkloadSpec
 from projections.feature_gates import enabled
 from projections.workloads.conditions import PENDING, shown_reason
 from projections.workloads.lifecycle import (
@@ -58,6 +58,12 @@ def wanted_flavors(world: WorkloadState, workload: Workload) -> tuple[str, ...]:
 def flavor_of(variant: Workload) -> str:
     """The flavor that a variant is for."""
     return variant.spec.allowed_flavors[0] if variant.spec.allowed_flavors else ""
+
+
+def variant_spec(parent: WorkloadSpec, key: str, flavors: tuple[str, ...]) -> WorkloadSpec:
+    """What a variant of the workload with this key asks for: the same, of these flavors alone, and behind the gate of variants."""
+    gates = (*parent.preemption_gates, CONCURRENT_ADMISSION_GATE)
+    return replace(parent, allowed_flavors=flavors, preemption_gates=gates, variant_of=key)
 
 
 def variants_of(world: WorkloadState, parent: str) -> list[Workload]:

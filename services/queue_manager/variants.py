@@ -5,8 +5,6 @@ Rule: docs/rules/variants.md
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from events.api.labels import CONCURRENT_ADMISSION_GATE
 from events.application import FAILED_TO_START
 from events.catalogue import Decision
@@ -19,11 +17,12 @@ from projections.workloads.lifecycle import DEACTIVATION_TARGET, EVICTED, FINISH
 from projections.workloads.variants import (
     BETWEEN_GATES,
     acting_variant,
-    at_least,
     better,
     flavor_of,
     gate_opened_at,
+    may_migrate_to,
     variant_key,
+    variant_spec,
     variants_of,
     waits_at_gate,
     wanted_flavors,
@@ -83,7 +82,6 @@ def _dropped(world: QueueManagerState, workload: Workload, wanted: Sequence[str]
 def _submitted(world: QueueManagerState, workload: Workload, wanted: Sequence[str]) -> list[Decision]:
     # The API tells seconds. By milliseconds the variants of the best flavor come first of those that were made together.
     known = world.variants.get(workload.key, {})
-    gates = (*workload.spec.preemption_gates, CONCURRENT_ADMISSION_GATE)
     return [
         VariantSubmitted(
             workload=key,
@@ -92,12 +90,7 @@ def _submitted(world: QueueManagerState, workload: Workload, wanted: Sequence[st
             uid=workload.uid,
             owner=workload.owner,
             created_at=workload.created_at + place,
-            spec=replace(
-                workload.spec,
-                allowed_flavors=(flavor,),
-                preemption_gates=gates,
-                variant_of=workload.key,
-            ),
+            spec=variant_spec(workload.spec, workload.key, (flavor,)),
         )
         for place, flavor in enumerate(wanted)
         if (key := variant_key(workload.key, flavor)) not in known
@@ -158,9 +151,9 @@ def _may_try(queue: ClusterQueueObserved, variant: Workload, acting: Workload | 
         return True, "no other Variant being admitted"
     policy, shown = queue.concurrent or ConcurrentAdmission(), f'admitted Variant "{acting.key}"'
     last = policy.last_acceptable
-    if policy.mode is MigrationMode.RETAIN_FIRST_ADMISSION:
-        return False, f'RetainFirstAdmission: another Variant "{acting.key}" is admitted'
-    if last and not at_least(queue, variant, last):
+    if not may_migrate_to(queue, variant):
+        if policy.mode is MigrationMode.RETAIN_FIRST_ADMISSION:
+            return False, f'RetainFirstAdmission: another Variant "{acting.key}" is admitted'
         return False, f'being below lastAcceptableFlavor: "{last}" and another Variant admitted "{acting.key}"'
     if not better(queue, variant, acting):
         return False, f"being lower priority than {shown}"
