@@ -27,8 +27,7 @@ _SUFFIXES: dict[str, Fraction] = {
 }
 _FORM = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i))?$", re.ASCII)
 
-MILLI_RESOURCES = frozenset({"cpu"})
-"""Resources that are counted in thousandths (docs/rules/quota.md#amounts)."""
+_MILLI = 1000
 
 
 class BadQuantity(ValueError):
@@ -39,6 +38,11 @@ class BadQuantity(ValueError):
             f"{text!r} is not a quantity: write a number with an optional suffix, such as 2, 500m, 16Gi or 4k"
         )
         self.text = text
+
+
+def units_per_one(resource: str) -> int:
+    """In how many units one of a resource is counted: CPU in thousandths, all else whole (docs/rules/quota.md#amounts)."""
+    return _MILLI if resource == "cpu" else 1
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -57,16 +61,14 @@ def parse_quantity(text: str | int | float) -> Fraction:
 
 def to_units(resource: str, text: str | int | float) -> int:
     """A quantity in the units of its resource: CPU in milli-units, all else whole, rounded up, saturating."""
-    value = parse_quantity(text)
-    if resource in MILLI_RESOURCES:
-        value *= 1000
-    return min(ceil_fraction(value), UNLIMITED)
+    return min(ceil_fraction(parse_quantity(text) * units_per_one(resource)), UNLIMITED)
 
 
 def from_units(resource: str, amount: int) -> str:
     """The text of an amount, as people write it."""
-    if resource in MILLI_RESOURCES:
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    each = units_per_one(resource)
+    if each == _MILLI:
+        return str(amount // each) if amount % each == 0 else f"{amount}m"
     if resource in {"memory", "ephemeral-storage"} and amount:
         for suffix in ("Ti", "Gi", "Mi", "Ki"):
             if amount % int(_SUFFIXES[suffix]) == 0:

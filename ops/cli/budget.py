@@ -94,11 +94,11 @@ def approve(
 
     Example: kuelog budget approve clusterqueue/research --more "500 EUR"
     """
-    kind, _, name = of.partition("/")
-    noun = _NOUNS.get(kind.lower())
+    try:
+        noun, name = _budget_of(of)
+    except NotOnTheLog as unknown:
+        raise refuse(str(unknown)) from None
     who = by or getpass.getuser()
-    if noun is None or not name:
-        raise refuse(f"{of!r} has no budget: write clusterqueue/NAME or namespace/NAME")
     if any(not one or any(letter.isspace() or letter == ";" for letter in one) for one in (who, user or "-")):
         raise refuse("a name has no spaces and no semicolon: say --by ann")
     try:
@@ -143,7 +143,8 @@ def _run(source: LogSource, at: str, of: str, output: Form, shown: Console) -> i
             world = world_at(point)
         reports = list(budget_reports(world, point.at))
         if of:
-            wanted = _scope(of)
+            noun, name = _budget_of(of)
+            wanted = f"{noun.resource.kind}/{name}"
             reports = [one for one in reports if whole_of(one.budget) == wanted]
             if not reports:
                 known = sorted({whole_of(scope).replace("/", " ", 1) for scope in world.budgets})
@@ -158,12 +159,12 @@ def _run(source: LogSource, at: str, of: str, output: Form, shown: Console) -> i
     return outcome.code
 
 
-def _scope(of: str) -> str:
+def _budget_of(of: str) -> tuple[Noun, str]:
     kind, _, name = of.partition("/")
     noun = _NOUNS.get(kind.lower())
     if noun is None or not name:
         raise NotOnTheLog(f"{of!r} has no budget: write clusterqueue/NAME or namespace/NAME")
-    return f"{noun.resource.kind}/{name}"
+    return noun, name
 
 
 def _show(reports: list[BudgetReport], shown: Console, *, waiting: bool) -> None:

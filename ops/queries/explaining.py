@@ -16,7 +16,7 @@ from ops.production.log.streams import PARTITION
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
-from ops.queries.replay import fold_up
+from ops.queries.replay import fold_commits, fold_up
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
 from projections.budgets.enforcement import EXHAUSTED, used_up
@@ -43,7 +43,6 @@ from services.admitter.entry import Head
 from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
 from services.queue_manager.enqueue import standing_obstacle
-from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
 
@@ -242,16 +241,8 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
     }
     commit = decode_commit(one.entry.data)
     start = PartitionFold(PARTITION)
-    start.control = Control(entries.get("CONTROL", ()))
-    for name, found in cut.items():
-        if name not in (PARTITION, "CONTROL"):
-            start.offer(name, found)
-    for entry in cut[PARTITION]:
-        before = start.decode(entry)
-        if before is None:
-            start.skip(entry)
-        else:
-            start.fold_commit(entry, before)
+    for _ in fold_commits(start, cut):
+        pass
     start.fold_ahead(commit.inputs)
     place = LogPosition(partition=PARTITION, sequence=one.entry.sequence, at=commit.at)
     for event in commit.events[: one.index]:

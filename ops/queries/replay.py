@@ -1,6 +1,6 @@
 """Replay: fold the log from zero in its canonical order, and decide every decision again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -62,38 +62,20 @@ def fold_partition(
     """Fold one partition and count and hash what comes out; with `verify` decide each of its decisions again, compare bytes."""
     fold = start or PartitionFold(partition)
     began = fold.base
-    fold.control = Control(entries.get(CONTROL, ()))
-    inputs = {name: found for name, found in entries.items() if name not in (partition, CONTROL)}
-    feeds = _Feeds(fold, inputs)
-    again = Verification(inputs) if verify else None
+    again = Verification(_inputs(partition, entries)) if verify else None
+    how = PartitionFold.fold_commit if again is None else again.fold
     events = 0
     rules: dict[str, None] = {}
-    commits = _behind(entries.get(partition, ()), began)
-    for count, entry in enumerate(commits):
-        if on_progress is not None and count % _PROGRESS_EVERY == 0:
-            on_progress(count, len(commits))
-        commit = fold.decode(entry)
-        if commit is None:
-            fold.skip(entry)
-            continue
-        feeds.offer(commit)
+    for entry, commit in fold_commits(fold, entries, how=how, on_progress=on_progress):
         rules[commit.rules] = None
-        if again is None:
-            fold.fold_commit(entry, commit)
-        else:
-            again.fold(fold, entry, commit)
         events += len(commit.events)
-        if listener is not None:
-            for event in commit.events:
-                listener(event, LogPosition(partition=partition, sequence=entry.sequence, at=commit.at))
-    facts = sum(fold.settled.get(name, 0) for name in inputs if name == FACTS)
-    feeds.offer_rest()
+        _tell(listener, partition, entry, commit)
     fold.fold_inputs()
     return fold, Replayed(
         partition=partition,
-        commits=len(commits),
+        commits=len(_behind(entries.get(partition, ()), began)),
         events=events,
-        facts=facts,
+        facts=fold.settled.get(FACTS, 0) if FACTS in entries else 0,
         state_hash=state_hash(fold.world),
         began=began,
         verified=again.verified if again is not None else 0,
@@ -115,23 +97,46 @@ def fold_up(
 ) -> PartitionFold:
     """Fold one partition from zero, or on from a fold that has nothing folded ahead; `settled` is called behind each commit."""
     fold = start or PartitionFold(partition)
+    for entry, commit in fold_commits(fold, entries):
+        _tell(listener, partition, entry, commit)
+        if settled is not None:
+            settled(fold)
+    fold.fold_inputs()
+    return fold
+
+
+def fold_commits(
+    fold: PartitionFold,
+    entries: Mapping[str, Sequence[Entry]],
+    *,
+    how: Callable[[PartitionFold, Entry, Commit], None] = PartitionFold.fold_commit,
+    on_progress: Progress | None = None,
+) -> Iterator[tuple[Entry, Commit]]:
+    """Fold the commits of a partition from a fold on, each given out as soon as it is folded; later inputs wait to be folded ahead."""
     fold.control = Control(entries.get(CONTROL, ()))
-    feeds = _Feeds(fold, {name: found for name, found in entries.items() if name not in (partition, CONTROL)})
-    for entry in _behind(entries.get(partition, ()), fold.base):
+    feeds = _Feeds(fold, _inputs(fold.partition, entries))
+    commits = _behind(entries.get(fold.partition, ()), fold.base)
+    for count, entry in enumerate(commits):
+        if on_progress is not None and count % _PROGRESS_EVERY == 0:
+            on_progress(count, len(commits))
         commit = fold.decode(entry)
         if commit is None:
             fold.skip(entry)
             continue
         feeds.offer(commit)
-        fold.fold_commit(entry, commit)
-        if listener is not None:
-            for event in commit.events:
-                listener(event, LogPosition(partition=partition, sequence=entry.sequence, at=commit.at))
-        if settled is not None:
-            settled(fold)
+        how(fold, entry, commit)
+        yield entry, commit
     feeds.offer_rest()
-    fold.fold_inputs()
-    return fold
+
+
+def _inputs(partition: str, entries: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Entry]]:
+    return {name: found for name, found in entries.items() if name not in (partition, CONTROL)}
+
+
+def _tell(listener: Listener | None, partition: str, entry: Entry, commit: Commit) -> None:
+    if listener is not None:
+        for event in commit.events:
+            listener(event, LogPosition(partition=partition, sequence=entry.sequence, at=commit.at))
 
 
 class _Feeds:
@@ -185,4 +190,4 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
         listener(event, LogPosition(partition=name, sequence=sequence, at=at))
 
 
-__all__ = ["Difference", "OtherState", "Replayed", "fold_partition", "listen"]
+__all__ = ["Difference", "OtherState", "Replayed", "fold_commits", "fold_partition", "fold_up", "listen"]

@@ -1,9 +1,9 @@
 """Amounts of budgets as people write them: hours of a resource, or money."""
 
 from events.budget import MONEY_PARTS
+from events.quantity import units_per_one
 from projections.budgets.budget_usage import HOUR, is_currency
 
-_MILLI = 1000
 _PLACES = 6
 
 
@@ -15,7 +15,7 @@ def in_units(resource: str, amount: int) -> str:
 
 def number_of(resource: str, amount: int) -> str:
     """An amount in money, or in unit-hours (CPU in cores), as a plain decimal; of what is no whole number six places, cut off."""
-    parts = HOUR * (MONEY_PARTS if is_currency(resource) else _MILLI if resource == "cpu" else 1)
+    parts = HOUR * (MONEY_PARTS if is_currency(resource) else units_per_one(resource))
     sign, whole, rest = "-" if amount < 0 else "", abs(amount) // parts, abs(amount) % parts
     digits = f"{rest * 10**_PLACES // parts:0{_PLACES}d}".rstrip("0")
     return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"

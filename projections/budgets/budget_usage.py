@@ -4,6 +4,8 @@ Amounts are units x milliseconds, money millionths of its currency an hour x mil
 order, and a limit of so many hours, or of so much money, is that number times an hour.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from events.budget import Budget, BudgetLimits, BudgetPeriod
@@ -79,6 +81,20 @@ def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
     )
 
 
+def with_running(usage: BudgetUsage, rates: Mapping[str, int], sign: int = 1) -> BudgetUsage:
+    """The usage with so much more held from its time on, or with the sign -1 so much less."""
+    running = dict(usage.running)
+    for resource, amount in rates.items():
+        running[resource] = running.get(resource, 0) + sign * amount
+    kept = {resource: running[resource] for resource in sorted(running) if running[resource]}
+    return msgspec.structs.replace(usage, running=kept)
+
+
+def used_at_end(usage: BudgetUsage) -> dict[str, int]:
+    """What will be used at the end of its period, if those who run go on as they do."""
+    return _grown(usage.amounts, usage.running, end(usage.budget.period, usage.at) - usage.at)
+
+
 def over(usage: BudgetUsage) -> list[str]:
     """The resources of which nothing is left."""
     return [
@@ -145,8 +161,7 @@ def _carried_over(usage: BudgetUsage, start: Millis) -> dict[str, int]:
     """What is left over for the period that begins then; where several have passed meanwhile, those who run ran in all of them."""
     if not usage.budget.carry_over:
         return {}
-    over_then = end(usage.budget.period, usage.at)
-    used = _grown(usage.amounts, usage.running, over_then - usage.at)
+    over_then, used = end(usage.budget.period, usage.at), used_at_end(usage)
     found = {
         resource: _left_over(usage, resource, usage.carried.get(resource, 0), used.get(resource, 0))
         for resource in limits_of(usage).limits

@@ -14,7 +14,15 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.event import Millis
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved, NamespaceObserved
-from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, limits_of, reached, settled, told
+from projections.budgets.budget_usage import (
+    BudgetUsage,
+    CountedWorkload,
+    limits_of,
+    reached,
+    settled,
+    told,
+    with_running,
+)
 from projections.budgets.rates import prices_of, rates
 from projections.budgets.scopes import scopes_of, shares_of, whole_of
 from projections.budgets.state import BudgetState
@@ -54,7 +62,7 @@ def follow(world: BudgetState, key: str, at: Millis) -> None:
         for scope in counted.scopes if counted is not None else ():
             usage = usage_of(world.budgets, scope, at)
             if usage is not None and counted is not None:
-                world.put_budget(scope, _running(usage, counted.usage, sign))
+                world.put_budget(scope, with_running(usage, counted.usage, sign))
     if now is None:
         world.trail.drop(world.budgeted, key)
     else:
@@ -139,14 +147,6 @@ def _standing(world: BudgetState, key: str) -> CountedWorkload | None:
     names = world.quota.columns.names
     amounts = [(*names[column], amount) for column, amount in held.items()]
     return CountedWorkload(scopes=scopes, usage=rates(amounts, prices_of(world.cluster_queues, world.checks, queue)))
-
-
-def _running(usage: BudgetUsage, rate: dict[str, int], sign: int) -> BudgetUsage:
-    running = dict(usage.running)
-    for resource, amount in rate.items():
-        running[resource] = running.get(resource, 0) + sign * amount
-    kept = {resource: running[resource] for resource in sorted(running) if running[resource]}
-    return msgspec.structs.replace(usage, running=kept)
 
 
 def _of_namespace(holding: Mapping[str, QuotaHolders], namespace: str) -> list[str]:

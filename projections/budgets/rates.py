@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from events.budget import MONEY_PARTS, PRICE_PARTS, BudgetPrice
+from events.quantity import units_per_one
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved
 
 CONTROLLER = "kuelog.io/budget"
@@ -14,8 +15,8 @@ CONTROLLER = "kuelog.io/budget"
 
 Held = tuple[str, str, int]
 """Flavor, resource and amount."""
-_PRICED_BY = {"cpu": 1000, "memory": 2**30, "ephemeral-storage": 2**30}
-"""Units of the quota in the unit that is priced; one for all else."""
+_PRICED_BY = {"memory": 2**30, "ephemeral-storage": 2**30}
+"""Units of the quota in the unit that is priced, where that is not one of the resource."""
 
 
 def own_checks(
@@ -43,7 +44,7 @@ def rates(held: Iterable[Held], prices: Sequence[BudgetPrice]) -> dict[str, int]
     for flavor, resource, amount in held:
         found[resource] = found.get(resource, 0) + amount
         for price in _fitting(prices, flavor, resource):
-            cost = Fraction(amount * price.price, _PRICED_BY.get(resource, 1))
+            cost = Fraction(amount * price.price, _PRICED_BY.get(resource, units_per_one(resource)))
             costs[price.currency] = costs.get(price.currency, Fraction(0)) + cost
     for currency, cost in costs.items():
         found[currency] = round(cost * MONEY_PARTS / PRICE_PARTS)

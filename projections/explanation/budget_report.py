@@ -12,7 +12,17 @@ from events.budget import AtTheEnd, BudgetPeriod, RunningAtTheEnd
 from events.event import Millis
 from events.quota import ClusterQueueObserved
 from projections.budgets.amounts import number_of
-from projections.budgets.budget_usage import HOUR, WHOLE, BudgetUsage, allowed, limits_of, runs_out, settled
+from projections.budgets.budget_usage import (
+    HOUR,
+    WHOLE,
+    BudgetUsage,
+    allowed,
+    limits_of,
+    runs_out,
+    settled,
+    used_at_end,
+    with_running,
+)
 from projections.budgets.rates import prices_of, rates
 from projections.budgets.scopes import whole_of
 from projections.budgets.state import BudgetState
@@ -76,7 +86,7 @@ def budget_reports(world: ReportState, at: Millis) -> Iterator[BudgetReport]:
                 at_end=usage.budget.at_end,
                 running=usage.budget.running,
                 forecast=_course(usage, resource),
-                with_waiting=_course(_beside(usage, more), resource),
+                with_waiting=_course(with_running(usage, more), resource),
             )
 
 
@@ -86,19 +96,13 @@ def _percent(usage: BudgetUsage, resource: str, used: int) -> int:
 
 
 def _course(usage: BudgetUsage, resource: str) -> Course:
-    rate = usage.running.get(resource, 0)
-    used = usage.amounts.get(resource, 0) + rate * (end(usage.budget.period, usage.at) - usage.at)
+    used = used_at_end(usage).get(resource, 0)
     return Course(
-        rate=number_of(resource, rate * HOUR),
+        rate=number_of(resource, usage.running.get(resource, 0) * HOUR),
         used_at_end=number_of(resource, used),
         percent_at_end=_percent(usage, resource, used),
         used_up_at=runs_out(usage, resource),
     )
-
-
-def _beside(usage: BudgetUsage, more: Mapping[str, int]) -> BudgetUsage:
-    together = {name: usage.running.get(name, 0) + more.get(name, 0) for name in sorted({*usage.running, *more})}
-    return msgspec.structs.replace(usage, running=together)
 
 
 def _waiting(world: ReportState, scope: str, usage: BudgetUsage) -> Mapping[str, int]:

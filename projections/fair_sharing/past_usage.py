@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import cache
 
 from events.event import Millis
-from events.quantity import parse_quantity
+from events.quantity import parse_quantity, units_per_one
 from projections.fair_sharing.decay import ONE
 from projections.fair_sharing.ledger import settled
 from projections.fair_sharing.state import LedgerState
@@ -12,8 +12,6 @@ from projections.fair_sharing.state import LedgerState
 PastUsage = tuple[bool, Fraction]
 """Whether it is infinite, and else the number: resources by weight, by the weight of the queue."""
 
-UNITS = {"cpu": 1000}
-"""How many of our units make one of those in which Kueue counts; 1 for resources that are not listed."""
 TOO_MUCH: PastUsage = (True, Fraction())
 
 
@@ -31,7 +29,7 @@ def past_usage(world: LedgerState, local_queue: str, at: Millis) -> PastUsage:
     for resource in sorted({*ledger.consumed, *ledger.penalties}):
         amount = ledger.consumed.get(resource, 0) + ledger.penalties.get(resource, 0)
         each = rule.resource_weights.get(resource)
-        total += Fraction(amount, ONE * UNITS.get(resource, 1)) * (_exact(each) if each is not None else 1)
+        total += Fraction(amount, ONE * units_per_one(resource)) * (_exact(each) if each is not None else 1)
     return (False, total / weight)
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from events.amount import Requests, add, add_requests, multiply, scale_requests
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.quantity import ceil_fraction, parse_quantity
+from events.quantity import ceil_fraction, parse_quantity, units_per_one
 from events.settings import SettingsObserved, Transformation, TransformationStrategy
 from projections.devices.card_config import HAMI, CardConfig
 
@@ -73,21 +73,17 @@ def transform(requests: Mapping[str, int], rules: Sequence[Transformation]) -> R
         if rule is None:
             kept[resource] = add(kept.get(resource, 0), amount)
             continue
-        value = _plain(resource, amount)
+        value = Fraction(amount, units_per_one(resource))
         if rule.multiply_by and rule.multiply_by in requests:
-            value *= _plain(rule.multiply_by, requests[rule.multiply_by])
+            value *= Fraction(requests[rule.multiply_by], units_per_one(rule.multiply_by))
         for name, factor in rule.outputs.items():
             generated[name] = generated.get(name, Fraction(0)) + value * parse_quantity(factor)
         if rule.strategy is TransformationStrategy.RETAIN:
             kept[resource] = add(kept.get(resource, 0), amount)
     for name, value in generated.items():
-        units = max(ceil_fraction(value * (1000 if name == "cpu" else 1)), 0)
+        units = max(ceil_fraction(value * units_per_one(name)), 0)
         kept[name] = add(kept.get(name, 0), units)
     return kept
-
-
-def _plain(resource: str, amount: int) -> Fraction:
-    return Fraction(amount, 1000) if resource == "cpu" else Fraction(amount)
 
 
 def _larger(left: Mapping[str, int], right: Mapping[str, int]) -> Requests:

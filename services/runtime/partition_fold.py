@@ -7,7 +7,7 @@ differ.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -250,17 +250,3 @@ class PartitionFold:
 
 _INPUTS = frozenset({FACTS, LOG, DEVICES})
 """The families of streams that are folded; a partition rests on those that are not its own."""
-
-
-def replay(partition: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> PartitionFold:
-    """Fold a whole partition from zero, with all of its inputs at hand."""
-    fold = PartitionFold(partition)
-    for stream, entries in inputs.items():
-        fold.offer(stream, entries)
-    for entry in commits:
-        commit = fold.decode(entry)
-        if commit is None:
-            fold.skip(entry)
-        else:
-            fold.fold_commit(entry, commit)
-    return fold

@@ -7,9 +7,8 @@ import msgspec
 from events.api.labels import ELASTIC_JOB, PREBUILT_WORKLOAD_NAME
 from events.json_object import JsonObject, is_array, is_object, object_at
 from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, PREBUILT, Unsupported
+from services.jobs.paths import Location, dotted
 from services.validation.problem import Problem
-
-Path = tuple[str | int, ...]
 
 _ELASTIC_KINDS = ("Job", "RayCluster", "Workload")
 """Kinds that may be elastic; others wait with a reason (docs/rules/elastic.md#kinds)."""
@@ -19,7 +18,7 @@ class RequestedFeature(msgspec.Struct, frozen=True):
     """An unsupported feature that an object requests, and in which field."""
 
     feature: Unsupported
-    path: Path
+    path: Location
 
 
 def asked_in(value: JsonObject) -> tuple[str, ...]:
@@ -31,7 +30,7 @@ def problems_in(value: JsonObject) -> list[Problem]:
     """The same as problems for lint and webhook, each with its field."""
     return [
         Problem(
-            field=_dotted(one.path),
+            field=dotted(one.path),
             code=one.feature.code,
             what=f"{one.feature.what}, which is not done yet",
             consequence=one.feature.consequence,
@@ -52,7 +51,7 @@ def _found(value: JsonObject) -> Iterator[RequestedFeature]:
             yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))
         case _:
             pass
-    pods: list[tuple[Path, JsonObject]] = []
+    pods: list[tuple[Location, JsonObject]] = []
     _note_pods(value, (), pods)
     for path, holder in pods:
         yield from _in_pods(path, holder)
@@ -67,7 +66,7 @@ def _is_prebuilt(value: JsonObject) -> bool:
     return is_job and PREBUILT_WORKLOAD_NAME in object_at(value, "metadata", "labels")
 
 
-def _note_pods(value: object, path: Path, found: list[tuple[Path, JsonObject]]) -> None:
+def _note_pods(value: object, path: Location, found: list[tuple[Location, JsonObject]]) -> None:
     """Note every pod specification in an object, of a pod or in a template."""
     if is_object(value):
         if is_array(object_at(value, "spec").get("containers")):
@@ -81,13 +80,6 @@ def _note_pods(value: object, path: Path, found: list[tuple[Path, JsonObject]]) 
             _note_pods(one, (*path, index), found)
 
 
-def _in_pods(path: Path, holder: JsonObject) -> Iterator[RequestedFeature]:
+def _in_pods(path: Location, holder: JsonObject) -> Iterator[RequestedFeature]:
     if object_at(holder, "spec").get("resourceClaims"):
         yield RequestedFeature(CLAIMS, (*path, "spec", "resourceClaims"))
-
-
-def _dotted(path: Path) -> str:
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text

@@ -21,7 +21,7 @@ from events.budget import (
     RunningAtTheEnd,
 )
 from events.event import Millis
-from events.quantity import MILLI_RESOURCES
+from events.quantity import units_per_one
 from events.timestamp import civil_from_days, days_from_civil
 from projections.budgets.budget_usage import is_currency
 from projections.calendar import DAY, begin
@@ -45,7 +45,6 @@ _PRICE = re.compile(r"^\s*([A-Za-z0-9./_-]+)(?:@([a-z0-9.-]+))?\s*=\s*(\d{1,12}(
 _APPROVED = re.compile(r"^\s*(\d{4})-(\d\d)(?:-(\d\d))?\s*:\s*(.+?)(?:\s+for\s+(\S+))?\s+by\s+(\S+)\s*$")
 _PERCENT = re.compile(r"^(\d{1,4})%$")
 _WHOLE, _MOST_CARRIED = 100, 1000
-_MILLI = 1000
 
 
 def budget(text: str) -> Budget:
@@ -114,7 +113,7 @@ def _limit(text: str) -> tuple[tuple[str, bool], int, int]:
         raise ValueError(text)
     resource, whole, rest = hours.groups()
     places = len(rest or "")
-    amount = int(whole + (rest or "")) * (_MILLI if resource in MILLI_RESOURCES else 1)
+    amount = int(whole + (rest or "")) * units_per_one(resource)
     return (resource, False), amount, places
 
 

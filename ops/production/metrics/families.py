@@ -10,6 +10,7 @@ from prometheus_client.utils import floatToGoString
 
 from events.amount import UNLIMITED
 from events.event import Millis
+from events.quantity import units_per_one
 from ops.production.metrics.names import BY_NAME, ROLE, STANDALONE, VGPU, ZONE
 from projections.counters.histogram import Bounds, Histogram
 
@@ -56,7 +57,8 @@ def in_units(resource: str, amount: int | None) -> float:
     """An amount as Kueue tells it: CPU in cores, all else as it is counted, and what has no bound as infinite."""
     if amount is None or amount == UNLIMITED:
         return float("inf")
-    return amount / _MILLI if resource == "cpu" else amount
+    each = units_per_one(resource)
+    return amount / each if each > 1 else amount
 
 
 def in_seconds(duration: Millis) -> float:

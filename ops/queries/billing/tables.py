@@ -6,6 +6,7 @@ from fractions import Fraction
 from rich.console import Console
 
 from events.event import Millis
+from events.quantity import units_per_one
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
 from ops.terminal.table import Column, FittingTable, number
@@ -137,7 +138,8 @@ def _hours(amount: int | Fraction, size: int = 1) -> str:
 def _unit(resource: str) -> tuple[int, str]:
     meaning = meaning_of(resource)
     if meaning is None:
-        return (1000, "core-h") if resource == "cpu" else (1, "unit-h")
+        each = units_per_one(resource)
+        return each, "core-h" if each > 1 else "unit-h"
     if meaning.what == MEMORY:
         return _GIB, "GiB-h"
     return (1, "slot-h") if meaning.what == COUNT else (_PERCENT, "GPU-h")

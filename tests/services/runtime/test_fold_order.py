@@ -13,6 +13,7 @@ from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_up
 from projections.amiss import AUTHOR, TIME
 from projections.evolve import evolve
 from projections.log_position import LogPosition
@@ -22,7 +23,7 @@ from services.runtime import partition_fold
 from services.runtime.control_log import AHEAD
 from services.runtime.log_port import Entry
 from services.runtime.partition_errors import ChainBroken, FoldFailed
-from services.runtime.partition_fold import PartitionFold, replay
+from services.runtime.partition_fold import PartitionFold
 
 FIRST = SetAside(service="admitter", tree="t", reason="r", rules="1")
 SECOND = SetAside(service="admitter", tree="u", reason="r", rules="1")
@@ -192,7 +193,7 @@ def test_a_commit_takes_back_what_was_folded_ahead_and_folds_just_what_it_rests_
     assert (fold.base, fold.prev_hash, fold.at) == (1, bytes_hash(entry.data), 1000)
     assert (fold.settled, fold.runs, fold.ahead, fold.position(FACTS)) == ({FACTS: 2}, (), 0, 2)
     assert fold.fold_inputs() is False and known(fold) == names(1, 2, 3), "the third waited and was not lost"
-    again = replay(PARTITION, [entry], {FACTS: [fact(1), fact(2)]})
+    again = fold_up(PARTITION, {PARTITION: [entry], FACTS: [fact(1), fact(2)]})
     fold.rewind()
     assert state_hash(fold.world) == state_hash(again.world)
 
