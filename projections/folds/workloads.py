@@ -119,8 +119,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
 def _was_let_run(workload: Workload, decision: str) -> bool:
     """Whether a job that stands still by this decision was let run by it."""
     admission = workload.admission
-    runs = workload.admitted and not workload.evicted and not workload.finished
-    return runs and admission is not None and _sequence(decision) >= admission.reservation
+    return workload.should_run and admission is not None and _sequence(decision) >= admission.reservation
 
 
 def _turned(workload: Workload, position: LogPosition) -> Workload:

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from events.device import NodeObserved, PodPlacement
-from projections.devices.annotations.allocated_cards import NODE_POLICY
-from projections.devices.annotations.steering import SPREAD
+from projections.devices.annotations.steering import SPREAD, least_first
 from projections.devices.fit.fills import CardShape, PodShares
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.holdings.namespace_cards import emptied, limits_of, with_placements
@@ -49,7 +48,6 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     gang: Gang
     shape: CardShape
     suitable: Suitability
-    spread: bool
     limits: Limits
 
     @property
@@ -74,12 +72,10 @@ class CardPlaces:
         """By pod set and leaf, how many pods it took in the end where it was counted for more."""
         for gang in gangs:
             limits = limits_of(ledger.cards, gang.namespace, gang.config.resources)
-            own = gang.pod_set.shape.device_annotations
             self._asked[gang.pod_set.name] = _Asked(
                 gang=gang,
                 shape=shape_of(gang, policies),
                 suitable=Suitability(gang.pod_set.shape, gang.flavor),
-                spread=own.get(NODE_POLICY, gang.config.node_policy) == SPREAD,
                 limits=emptied(limits) if empty else limits,
             )
 
@@ -188,9 +184,11 @@ class CardPlaces:
 
     def _best(self, nodes: Sequence[str], filling: Filling, asked: _Asked) -> str | None:
         """The node of a leaf whose cards the next pod gets: by the policy for nodes, then by name."""
-        sign = 1 if asked.spread else -1
         open_nodes = [name for name in nodes if filling.of(name).fill.pods]
-        return min(open_nodes, key=lambda name: (sign * self._ledger.cards.digest(name).fullness, name), default=None)
+        return min(open_nodes, key=partial(self._order, asked.gang), default=None)
+
+    def _order(self, gang: Gang, node: str) -> tuple[int, str]:
+        return least_first(gang.node_policy, self._ledger.cards.digest(node).fullness), node
 
     def _take(
         self, tree: TopologyTree, request: PlacementRequest, pods: Mapping[int, int]
@@ -225,7 +223,7 @@ class CardPlaces:
         if home is None:
             return ()
         found = filling.of(home)
-        shares = found.shares(1 if asked.spread and len(nodes) > 1 else missing)
+        shares = found.shares(1 if asked.gang.node_policy == SPREAD and len(nodes) > 1 else missing)
         return tuple(_placement(asked, home, index + at, pod, found.fill.policy) for at, pod in enumerate(shares))
 
     def _next_within_limits(
@@ -235,8 +233,7 @@ class CardPlaces:
         now = with_placements(asked.limits, self.placements, gang.config.resources)
         if not lets_in(now, shape.requests, shape.init, gang.config.resources):
             return Unplaced(over_quota(gang, shape.requests, index))
-        sign = 1 if asked.spread else -1
-        for node in sorted(nodes, key=lambda name: (sign * self._ledger.cards.digest(name).fullness, name)):
+        for node in sorted(nodes, key=partial(self._order, gang)):
             found = next_pod(self._ledger.cards, node, shape, now)
             if found.pods:
                 return (_placement(asked, node, index, found.pods[0], found.policy),)

@@ -83,7 +83,7 @@ def stranded_pods(world: TopologyState, workload: Workload) -> tuple[PodObserved
 
     Rule: docs/rules/topology.md#stranded-pods
     """
-    if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
+    if workload.admission is None or not workload.should_run:
         return ()
     found: list[PodObserved] = []
     given = {one.name: one for one in workload.admission.assignments}

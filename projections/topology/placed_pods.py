@@ -36,7 +36,7 @@ def forget_placed_pod(world: TopologyState, key: str) -> None:
 
 def placed_pod_sets(world: TopologyState, workload: Workload) -> tuple[PlacedPodSet, ...]:
     """The pod sets of a workload with their domains and their pods; none while it is not admitted."""
-    if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
+    if workload.admission is None or not workload.should_run:
         return ()
     homes = _homes_of_cards(world, workload)
     pods: dict[str, list[PlacedPod]] = {}

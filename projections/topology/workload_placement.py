@@ -9,7 +9,6 @@ import msgspec
 
 from events.amount import Requests
 from events.device import PodPlacement
-from projections.devices.placement.filling import other_policy
 from projections.devices.placement.gang import Gang, largest_request
 from projections.topology.assigned_leaves import assignment_of
 from projections.topology.card_places import CardLedger, CardPlaces, in_order, place_group_with_cards
@@ -99,7 +98,7 @@ def _tries(
     if len(gangs) > 1:
         size = {one.pod_set.name: largest_request(one) for one in gangs}
         by_size = sorted(requests, key=lambda one: size.get(one.pod_set, (0, 0, 0)), reverse=True)
-        other = (other_policy(gangs[0]), "")
+        other = (gangs[0].other_card_policy, "")
         yield from ((by_size, ()), (requests, other), (by_size, other))
 
 

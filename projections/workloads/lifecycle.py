@@ -220,6 +220,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.is_true(ADMITTED)
 
     @property
+    def should_run(self) -> bool:
+        """Whether its job should run: it is admitted, does not have to stop, and is not over."""
+        return self.admitted and not self.evicted and not self.finished
+
+    @property
     def pods_may_run(self) -> bool:
         """Whether its pods may run: it is admitted, or goes on where a slice was whose pods run."""
         return self.admitted or self.continues

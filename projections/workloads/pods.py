@@ -1,12 +1,13 @@
 """Workloads that are pods: whether anything of one still runs, and the condition WaitingForReplacementPods."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from events.workload import ConditionStatus, MemberState
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Workload, condition_at, with_condition
+from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Admission, Workload, condition_at, with_condition
 
 _MADE_OF_PODS = frozenset(
     {("", "Pod"), ("", "PodGroup"), ("apps", "StatefulSet"), ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
@@ -25,6 +26,31 @@ def stands_still(workload: Workload) -> bool:
         return bool(workload.pods_gone)
     runs = any(one.state is MemberState.LIVE for one in workload.spec.members)
     return workload.applied >= workload.stopped_by and not runs
+
+
+class OfPodSet(Protocol):
+    """A pod of which is known to what pod set it belongs."""
+
+    @property
+    def pod_set(self) -> str:
+        """The pod set's name."""
+        ...
+
+
+Waiting = TypeVar("Waiting", bound=OfPodSet)
+
+
+def with_room(admission: Admission, running: Iterable[OfPodSet], waiting: Iterable[Waiting]) -> list[Waiting]:
+    """The waiting pods that may run beside those that do: of each pod set as many as it was admitted for, the first first."""
+    room = {one.name: one.count for one in admission.assignments}
+    for one in running:
+        room[one.pod_set] = room.get(one.pod_set, 0) - 1
+    found: list[Waiting] = []
+    for one in waiting:
+        if room.get(one.pod_set, 0) > 0:
+            room[one.pod_set] -= 1
+            found.append(one)
+    return found
 
 
 def found_running(workload: Workload, uids: Collection[str]) -> Workload:

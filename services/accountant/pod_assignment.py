@@ -29,6 +29,6 @@ def assignments(world: AccountantState) -> Iterator[Decision]:
 
 
 def _assigned(world: TopologyState, workload: Workload) -> list[Decision]:
-    if not workload.admitted or workload.evicted or workload.finished:
+    if not workload.should_run:
         return []
     return list(next_assignments(world, workload, pod_homes(world, workload)))

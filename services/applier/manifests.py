@@ -81,8 +81,8 @@ def finalizers_left(meta: JsonObject) -> list[str] | None:
 
 
 def job_should_run(workload: Workload) -> bool:
-    """Whether the job may run as the log has decided it."""
-    return workload.admitted and not workload.evicted and workload.admission is not None
+    """Whether the cluster is to have the job run."""
+    return workload.should_run and workload.admission is not None
 
 
 def injections(world: Configuration, workload: Workload) -> tuple[Injection, ...]:

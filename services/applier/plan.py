@@ -16,6 +16,7 @@ from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
+from projections.workloads.pods import with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
 from services.applier.manifests import injections, job_should_run, originals, workload_status
@@ -201,7 +202,7 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
         return False
     if workload.decided and not workload.finished and workload.job_turned > workload.shown:
         return False
-    return workload.finished or not job_should_run(workload) or not _at_the_gate(world, workload)
+    return not job_should_run(workload) or not _at_the_gate(world, workload)
 
 
 def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
@@ -210,21 +211,17 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
         return ()
     apart = {one.name for one in workload.spec.pod_sets if needs_pins(workload, one.name)}
     assigned_uids = {one.uid for one in assigned(world, workload)} if apart else set[str]()
-    room = {one.name: one.count for one in workload.admission.assignments}
-    for one in workload.spec.members:
-        if one.state is not MemberState.GATED:
-            room[one.pod_set] = room.get(one.pod_set, 0) - 1
-    gate: list[str] = []
-    for one in workload.spec.members:
-        if one.state is MemberState.GATED and room.get(one.pod_set, 0) > 0:
-            room[one.pod_set] -= 1
-            if one.pod_set not in apart or one.uid in assigned_uids:
-                gate.append(one.name)
-    return tuple(gate)
+    let_through = [one for one in workload.spec.members if one.state is not MemberState.GATED]
+    gated = [one for one in workload.spec.members if one.state is MemberState.GATED]
+    return tuple(
+        one.name
+        for one in with_room(workload.admission, let_through, gated)
+        if one.pod_set not in apart or one.uid in assigned_uids
+    )
 
 
 def _application(world: DeviceState, partition: str, workload: Workload) -> Application:
-    run = job_should_run(workload) and not workload.finished
+    run = job_should_run(workload)
     acting = acting_for(world, workload)
     return Application(
         workload=workload.key,

@@ -6,6 +6,8 @@ Annotations are read once per pod; the checks of every card then look at the res
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +15,8 @@ from projections.devices.annotations.allocated_cards import names_in
 
 BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY = "binpack", "spread", "numa", "mutex", "topology-aware"
 CARD_POLICIES = (BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY)
+
+Score = TypeVar("Score", int, Fraction)
 
 SCORING_WEIGHTS = "hami.io/device-scoring-weights"
 """On a pod: how much slots, cores and memory count when cards are compared, such as `slot=1,core=2,memory=1`."""
@@ -57,6 +61,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         if self.use and not any(word in words for word in self.use):
             return False
         return not any(word in words for word in self.avoid)
+
+
+def least_first(node_policy: str, score: Score) -> Score:
+    """A node's score so that the node to take has the least: spread takes the emptiest, any other policy the fullest."""
+    return score if node_policy == SPREAD else -score
 
 
 def uuid_choice(annotations: Mapping[str, str], use_key: str, avoid_key: str) -> Choice:

@@ -11,7 +11,7 @@ from itertools import combinations
 import msgspec
 
 from events.card import CardShare
-from projections.devices.annotations.steering import SPREAD
+from projections.devices.annotations.steering import SPREAD, least_first
 from projections.devices.annotations.terms import CLASS, OFFLINE, ONLINE
 from projections.devices.card_use import CardState
 from projections.devices.fit.kunlun_boards import wholeness
@@ -52,7 +52,7 @@ def weighted(vendor: Vendor, score: Fraction, policy: str) -> Fraction:
     """The score as it counts beside the node's own: what is better has to win under both policies."""
     if vendor.rules.scoring is not NodeScoring.LINKS:
         return score
-    return -_WEIGHT * score if policy == SPREAD else _WEIGHT * score
+    return -least_first(policy, _WEIGHT * score)
 
 
 def _network(containers: Containers) -> Fraction:

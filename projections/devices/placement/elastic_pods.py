@@ -7,6 +7,7 @@ from events.device import PodObserved
 from projections.devices.holdings.card_holdings import TERMINAL
 from projections.devices.state import DeviceState
 from projections.workloads.lifecycle import Workload
+from projections.workloads.pods import with_room
 
 
 def note_elastic_pod(world: DeviceState, pod: PodObserved) -> None:
@@ -30,17 +31,10 @@ def forget_elastic_pod(world: DeviceState, key: str) -> None:
 
 def pods_with_room(world: DeviceState, workload: Workload) -> tuple[PodObserved, ...]:
     """The waiting pods of an admitted slice that may run, by name: of each pod set as many as it was admitted for."""
-    if workload.admission is None or not workload.admitted or workload.evicted or workload.finished:
+    if workload.admission is None or not workload.should_run:
         return ()
     pods = [world.pods[key] for key in sorted(world.elastic_pods.get(workload.key, ()))]
     living = [one for one in pods if one.phase not in TERMINAL]
-    room = {one.name: one.count for one in workload.admission.assignments}
-    for one in living:
-        if not one.waits_for_slice:
-            room[one.pod_set] = room.get(one.pod_set, 0) - 1
-    found: list[PodObserved] = []
-    for one in living:
-        if one.waits_for_slice and not one.terminating and room.get(one.pod_set, 0) > 0:
-            room[one.pod_set] -= 1
-            found.append(one)
-    return tuple(found)
+    running = [one for one in living if not one.waits_for_slice]
+    waiting = [one for one in living if one.waits_for_slice and not one.terminating]
+    return tuple(with_room(workload.admission, running, waiting))

@@ -12,7 +12,7 @@ import msgspec
 
 from events.device import PodPlacement
 from projections.devices.annotations.allocated_cards import CARD_POLICY
-from projections.devices.annotations.steering import BINPACK, SPREAD, Choice
+from projections.devices.annotations.steering import Choice
 from projections.devices.card_use import IDLE, NodeCards
 from projections.devices.fit.fills import CardShape, Fill, FillColumn, NodeFill, PodShares, kind_of
 from projections.devices.fit.node_summary import may_hold
@@ -138,22 +138,14 @@ def next_pod(cards: CardHoldings, node: str, shape: CardShape, limits: Limits) -
 
 
 def shape_of(gang: Gang, policies: tuple[str, ...] = ()) -> CardShape:
-    """What one pod of a gang asks of cards; under these policies where it leaves the choice open, else under its own first.
-
-    Another policy is tried where several containers ask for cards: the first may take what only the second could have used.
-    """
+    """What one pod of a gang asks of cards; under these policies where it leaves the choice open, else under its own first."""
     shape, config = gang.pod_set.shape, gang.config
     found = pod_card_requests(shape, config)
-    several = sum(bool(requests) for requests in found.containers) > 1
-    if CARD_POLICY in shape.device_annotations:
-        policies = ("",)
-    elif not policies:
-        policies = ("", other_policy(gang)) if several else ("",)
     asked = CardShape(
         requests=found.containers,
         init=found.init,
         annotations=tuple(sorted(shape.device_annotations.items())),
-        policies=policies,
+        policies=gang.left_open(policies or gang.tried_alone(found.containers)),
         config=config,
         by_card=False,
         in_parts=any(
@@ -164,11 +156,6 @@ def shape_of(gang: Gang, policies: tuple[str, ...] = ()) -> CardShape:
     )
     by_card = any(terms.uuids != Choice() for terms in _asked(asked, "", {}).terms.values())
     return msgspec.structs.replace(asked, by_card=by_card)
-
-
-def other_policy(gang: Gang) -> str:
-    """The card policy beside the one that holds where a pod names none."""
-    return SPREAD if gang.config.card_policy == BINPACK else BINPACK
 
 
 def _asked(shape: CardShape, policy: str, limits: Limits) -> Asking:

@@ -18,7 +18,7 @@ from events.device import NodeObserved, PodPlacement
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
 from projections.devices.annotations.allocated_cards import CARD_POLICY, NODE_POLICY
-from projections.devices.annotations.steering import BINPACK, SPREAD
+from projections.devices.annotations.steering import BINPACK, SPREAD, least_first
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fit.card_checks import OVER_QUOTA
 from projections.devices.fit.node_summary import may_hold
@@ -54,6 +54,28 @@ class Gang(msgspec.Struct, frozen=True, kw_only=True):
     config: CardConfig = HAMI
     """By which names cards are asked for, and how they are chosen where the pod does not say."""
 
+    @property
+    def node_policy(self) -> str:
+        """By which policy its nodes are chosen."""
+        return self.pod_set.shape.device_annotations.get(NODE_POLICY, self.config.node_policy)
+
+    @property
+    def other_card_policy(self) -> str:
+        """The card policy beside the one that holds where a pod names none."""
+        return SPREAD if self.config.card_policy == BINPACK else BINPACK
+
+    def tried_alone(self, containers: Containers) -> tuple[str, ...]:
+        """The card policies to try where nobody else is placed with it; empty stands for its own, or HAMi's default.
+
+        Another policy is tried where several containers ask for cards: the first may take what only the second could have used.
+        """
+        several = sum(bool(requests) for requests in containers) > 1
+        return ("", self.other_card_policy) if several else ("",)
+
+    def left_open(self, policies: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the card policies that its pods leave open."""
+        return ("",) if CARD_POLICY in self.pod_set.shape.device_annotations else policies
+
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """Where every pod goes, or for which pod set and why there is no place."""
@@ -71,6 +93,8 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
     """
     asked = [_asked(gang) for gang in gangs]
     asked = [one for one in asked if any(one.requests)]
+    if not asked:
+        return Placed()
     refused: list[Placed] = []
     for line, policies in _tries(asked):
         placements: list[PodPlacement] = []
@@ -89,23 +113,18 @@ class _Asked(msgspec.Struct, frozen=True):
     requests: Containers
     init: int
 
-    def policies(self, wanted: Sequence[str]) -> Sequence[str]:
-        """Those of the card policies that the pod leaves open; empty stands for its own, or HAMi's default."""
-        return ("",) if CARD_POLICY in self.gang.pod_set.shape.device_annotations else wanted
-
 
 def _asked(gang: Gang) -> _Asked:
     found = pod_card_requests(gang.pod_set.shape, gang.config)
     return _Asked(gang, found.containers, found.init)
 
 
-def _tries(asked: Sequence[_Asked]) -> Iterator[tuple[Sequence[_Asked], Sequence[str]]]:
+def _tries(asked: Sequence[_Asked]) -> Iterator[tuple[Sequence[_Asked], tuple[str, ...]]]:
     """In which order to place the pod sets, and under which card policies to try each."""
-    other = SPREAD if asked and asked[0].gang.config.card_policy == BINPACK else BINPACK
     if len(asked) == 1:
-        several = sum(bool(requests) for requests in asked[0].requests) > 1
-        yield asked, ("", other) if several else ("",)
+        yield asked, asked[0].gang.tried_alone(asked[0].requests)
         return
+    other = asked[0].gang.other_card_policy
     by_size = sorted(asked, key=lambda one: _largest_request(one.requests), reverse=True)
     yield asked, ("", other)
     yield by_size, ("", other)
@@ -138,7 +157,7 @@ def _place_gang(
     cards: CardHoldings,
     nodes: Mapping[str, NodeObserved],
     asked: _Asked,
-    policies: Sequence[str],
+    policies: tuple[str, ...],
     placements: list[PodPlacement],
     trail: Trail,
     refused: list[Placed],
@@ -147,7 +166,7 @@ def _place_gang(
 
     The first refusal of all is put into words, while the pods before it are still charged.
     """
-    for policy in asked.policies(policies):
+    for policy in asked.gang.left_open(policies):
         before = len(placements)
         with trail.trial() as trial:
             index = _place_under(cards, nodes, asked, policy, placements)
@@ -168,14 +187,13 @@ def _place_under(
     placements: list[PodPlacement],
 ) -> int | None:
     """Place all pods of a gang under one card policy; the first that finds no place, None if all do."""
-    gang, shape = asked.gang, asked.gang.pod_set.shape
+    gang = asked.gang
     limits = limits_of(cards, gang.namespace, gang.config.resources)
     pod = _pod(asked, policy, limits)
     if any(terms.vendor.rules.scoring is not NodeScoring.NOTHING for terms in pod.terms.values()):
         return _place_ranked(cards, nodes, asked, policy, limits, placements)
-    spread = shape.device_annotations.get(NODE_POLICY, gang.config.node_policy) == SPREAD
     line = [
-        (found.fullness if spread else -found.fullness, name)
+        (least_first(gang.node_policy, found.fullness), name)
         for name in _suitable(cards, nodes, gang)
         for found in (cards.digest(name),)
         if may_hold(found, asked.requests)
@@ -187,7 +205,7 @@ def _place_under(
             if not lets_in(now, asked.requests, asked.init, gang.config.resources):
                 return index
             pod = _pod(asked, policy, now)
-        placement = _place_pod(cards, line, asked, index, pod, spread=spread)
+        placement = _place_pod(cards, line, asked, index, pod)
         if placement is None:
             return index
         placements.append(msgspec.structs.replace(placement, policy=policy) if policy else placement)
@@ -204,7 +222,7 @@ def _place_ranked(
 ) -> int | None:
     """The same where a node's score rests on the cards that it would give: every node is tried for every pod."""
     gang = asked.gang
-    wanted = gang.pod_set.shape.device_annotations.get(NODE_POLICY, gang.config.node_policy)
+    wanted = gang.node_policy
     names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.digest(name), asked.requests)]
     for index in range(gang.count):
         now = with_placements(limits, placements, gang.config.resources)
@@ -230,7 +248,7 @@ def _place_ranked(
 
 
 def _place_pod(
-    cards: CardHoldings, line: list[tuple[int, str]], asked: _Asked, index: int, pod: Asking, *, spread: bool
+    cards: CardHoldings, line: list[tuple[int, str]], asked: _Asked, index: int, pod: Asking
 ) -> PodPlacement | None:
     """Take the best node that fits; its cards are charged, and it goes back into line with its new score."""
     while line:
@@ -243,7 +261,7 @@ def _place_pod(
         )
         cards.trial((placement,))
         after = cards.digest(name).fullness
-        heapq.heappush(line, (after if spread else -after, name))
+        heapq.heappush(line, (least_first(asked.gang.node_policy, after), name))
         return placement
     return None
 

@@ -10,7 +10,7 @@ import msgspec
 
 from events.card import CardRequest, CardShare
 from projections.devices.annotations.allocated_cards import by_vendor
-from projections.devices.annotations.steering import SPREAD
+from projections.devices.annotations.steering import least_first
 from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, effective_use, states_of
 from projections.devices.fit.node_scores import vendor_score, weighted
 from projections.devices.fit.pod_fit import Asking, PodFit, fit_asking, reason_text
@@ -39,9 +39,8 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
     def best_of_equals(self, policy: str) -> list[NodeFit]:
         """All nodes of the best score under a node policy."""
-        sign = 1 if policy == SPREAD else -1
-        best = min((sign * fit.score for fit in self.fits), default=None)
-        return [fit for fit in self.fits if sign * fit.score == best]
+        best = min((least_first(policy, fit.score) for fit in self.fits), default=None)
+        return [fit for fit in self.fits if least_first(policy, fit.score) == best]
 
 
 def rank(
