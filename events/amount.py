@@ -41,3 +41,15 @@ def add_requests(left: Mapping[str, int], right: Mapping[str, int]) -> Requests:
 def scale_requests(requests: Mapping[str, int], times: int) -> Requests:
     """Each amount `times` over."""
     return {resource: multiply(amount, times) for resource, amount in requests.items()}
+
+
+def in_proportion(amount: int, parts: Mapping[str, int]) -> dict[str, int]:
+    """An amount divided in proportion to the parts, in whole units; what is left over goes to the largest remainders, of equals by name."""
+    whole = sum(parts.values())
+    if not whole:
+        return {}
+    given = {name: amount * part // whole for name, part in parts.items()}
+    rest = amount - sum(given.values())
+    for name in sorted(parts, key=lambda name: (-(amount * parts[name] % whole), name))[:rest]:
+        given[name] += 1
+    return given

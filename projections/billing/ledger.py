@@ -34,11 +34,12 @@ from projections.billing.attempts import About, Attempt, SliceKey, about, attemp
 from projections.billing.card_side import CardSide, Open
 from projections.billing.entry import Cause, Entry, Waste, Window
 from projections.billing.prices import Correction, PriceBook
-from projections.billing.quota_book import QuotaBook, held_amounts
+from projections.billing.quota_book import QuotaBook
 from projections.billing.strays import Strays
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
+from projections.quota.charge_quota import charged_amounts
 from projections.workloads.decided_moments import DecidedEvent, DecidedMoments
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
@@ -266,7 +267,7 @@ class Ledger:
         holder = attempt.holder
         self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
         self._assignments[holder.workload] = (holder.cluster_queue, assignments)
-        self.quota.hold(holder.workload, holder.cluster_queue, held_amounts(assignments, {}), at)
+        self.quota.hold(holder.workload, holder.cluster_queue, charged_amounts(assignments), at)
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
@@ -290,7 +291,7 @@ class Ledger:
         known = self._assignments.get(workload)
         if known is not None and enabled(self._settings, "ReclaimablePods"):
             queue, assignments = known
-            self.quota.hold(workload, queue, held_amounts(assignments, event.counts), at)
+            self.quota.hold(workload, queue, charged_amounts(assignments, event.counts), at)
 
     def _slice(
         self,
@@ -307,7 +308,7 @@ class Ledger:
                     queue, given = known
                     fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in given)
                     self._assignments[event.workload] = (queue, fewer)
-                    self.quota.hold(event.workload, queue, held_amounts(fewer, {}), position.at)
+                    self.quota.hold(event.workload, queue, charged_amounts(fewer), position.at)
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 held = event.workload in self._assignments
                 self._let_quota_go(event.workload, position)

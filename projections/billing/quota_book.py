@@ -1,18 +1,18 @@
 """How long each queue held quota, and whose: borrowed and lent time on both sides, in exact units x milliseconds.
 
 A queue borrows what it uses beyond its own nominal quota. It is lent by the queues and cohorts of its tree that leave
-nominal quota unused and may lend it, in proportion to what they leave; fractions go to the largest remainders.
+nominal quota unused and may lend it, in proportion to what they leave; fractions go to the largest remainders. What the console shows of borrowing goes by another
+rule, cohort by cohort, each of which serves with its own quota first (`projections/quota/borrowing_flows.py`).
 """
 
 import msgspec
 
+from events.amount import in_proportion
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, ResourceGroup
-from events.workload import PodSetAssignment
 from projections.billing.entry import Window
-from projections.quota.charge_quota import remaining_usage
+from projections.quota.columns import FlavorResource
 
-FlavorResource = tuple[str, str]
 NOBODY = ""
 """The lender of what no quota covers, as after a quota was lowered."""
 COHORT = "cohort:"
@@ -199,26 +199,12 @@ class QuotaBook:
         return COHORT + cohort if cohort else ""
 
 
-def held_amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) -> dict[FlavorResource, int]:
-    """What pod sets hold of each flavor, without the pods that are done."""
-    amounts: dict[FlavorResource, int] = {}
-    for one in assignments:
-        for resource, amount in remaining_usage(one, done.get(one.name, 0)).items():
-            flavor = one.flavors.get(resource)
-            if flavor is not None:
-                amounts[flavor, resource] = amounts.get((flavor, resource), 0) + amount
-    return amounts
-
-
 def share_out(amount: int, spare: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """An amount over lenders in proportion to what each has to spare; what nobody has is `NOBODY`'s."""
     total = sum(left for _, left in spare)
     if total <= amount:
         return [*spare, *([(NOBODY, amount - total)] if amount > total else [])]
-    parts = [(name, *divmod(amount * left, total)) for name, left in spare]
-    over = amount - sum(whole for _, whole, _ in parts)
-    first = {name for name, _, _ in sorted(parts, key=lambda part: (-part[2], part[0]))[:over]}
-    return [(name, whole + (name in first)) for name, whole, _ in parts if whole or name in first]
+    return [(name, part) for name, part in in_proportion(amount, dict(spare)).items() if part]
 
 
 def pair_up(wants: list[tuple[str, int]], gives: list[tuple[str, int]]) -> dict[tuple[str, str], int]:

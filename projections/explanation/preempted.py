@@ -3,6 +3,7 @@
 from events.admission import PreemptionRequested
 from projections.explanation.words import ShareChange
 from projections.fair_sharing.share import share_of
+from projections.quota.charge_quota import charged_amounts
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
@@ -50,14 +51,11 @@ def _figures(quota: QuotaTree, nodes: list[Node], columns: list[Column]) -> dict
 
 
 def _usage(quota: QuotaTree, request: PreemptionRequested) -> Usage:
-    usage: Usage = {}
-    for one in request.assignments:
-        for resource, amount in sorted(one.usage.items()):
-            flavor = one.flavors.get(resource)
-            column = quota.columns.known(flavor, resource) if flavor is not None else None
-            if column is not None:
-                usage[column] = usage.get(column, 0) + amount
-    return usage
+    return {
+        column: amount
+        for name, amount in charged_amounts(request.assignments).items()
+        if (column := quota.columns.known(*name)) is not None
+    }
 
 
 def _held(world: QuotaState, key: str) -> tuple[Node, Usage] | None:

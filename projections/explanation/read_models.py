@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from events.amount import UNLIMITED
 from events.event import Millis
+from projections.explanation.words import in_numbers
 from projections.queues.state import QueueState
 from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
@@ -132,21 +132,16 @@ def _usage_of(quota: QuotaTree, node: Node) -> Iterator[UsageRow]:
     for column, (flavor, resource) in enumerate(quota.columns.names):
         if column >= len(node.usage) or not (node.subtree[column] or node.usage[column]):
             continue
-        used, owned = node.usage[column], node.subtree[column]
         yield UsageRow(
             node=node.key,
             tree=node.root.name,
             flavor=flavor,
             resource=resource,
-            nominal=_bounded(node.nominal[column]),
-            used=used,
-            borrowed=max(used - owned, 0),
-            available=_bounded(node.available(column)),
+            nominal=in_numbers(node.nominal[column]),
+            used=node.usage[column],
+            borrowed=node.borrowed(column),
+            available=in_numbers(node.available(column)),
         )
-
-
-def _bounded(amount: int) -> int:
-    return -1 if amount == UNLIMITED else amount
 
 
 class WorkloadState(msgspec.Struct, frozen=True):

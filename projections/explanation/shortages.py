@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from events.amount import UNLIMITED
-from projections.explanation.words import Borrower, Shortage
+from projections.explanation.words import Borrower, Shortage, in_numbers
 from projections.flavors.plan import Plan
 from projections.quota.columns import Column
 from projections.quota.node import Node
@@ -33,10 +33,10 @@ def shortages(world: QuotaState, plan: Plan, node: Node) -> tuple[Shortage, ...]
                 flavor=one.flavor,
                 resource=one.resource,
                 asked=amount,
-                available=_bounded(available),
+                available=in_numbers(available),
                 missing=missing,
-                potential=_bounded(potential),
-                nominal=_bounded(nominal),
+                potential=in_numbers(potential),
+                nominal=in_numbers(nominal),
                 used=used,
                 lent=_lent(node, column),
                 obstacle=one.obstacle,
@@ -89,7 +89,3 @@ def _columns(plan: Plan) -> Iterator[PlannedColumn]:
             for option in group.options:
                 for resource, column in zip(group.resources, option.columns, strict=True):
                     yield PlannedColumn(option.flavor, resource, column, option.unsuitable)
-
-
-def _bounded(amount: int) -> int:
-    return -1 if amount == UNLIMITED else amount

@@ -5,9 +5,15 @@ from enum import StrEnum
 import msgspec
 
 from events.admission import Considered
+from events.amount import UNLIMITED
 from events.event import Millis
 from projections.devices.capacity.fragmentation import Advice
 from projections.set_aside.left_alone import LeftAlone
+
+
+def in_numbers(amount: int) -> int:
+    """An amount as it is told: -1 where it has no bound."""
+    return -1 if amount == UNLIMITED else amount
 
 
 class Tier(StrEnum):

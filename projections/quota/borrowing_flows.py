@@ -2,14 +2,15 @@
 
 Rule: docs/rules/quota.md#the-tree. Quota that members lend is one pool: nothing says whose part of it a borrower uses. So a
 cohort's own quota is taken to serve first, then what its members leave unused, in proportion, and what is left comes
-from the cohort above.
+from the cohort above. Bills go by another rule, for which a cohort lends as
+its queues do (`projections/billing/quota_book.py`).
 """
 
 from collections.abc import Iterator
 
 import msgspec
 
-from events.amount import UNLIMITED
+from events.amount import UNLIMITED, in_proportion
 from projections.quota.columns import Column
 from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
@@ -67,7 +68,7 @@ def _givers(cohort: Node, members: list[Node], column: Column, borrowed: int) ->
         yield Part(node=cohort.key, amount=own)
     unused = {one.key: left for one in members if (left := _unused(one, column, borrowed)) > 0}
     wanted = min(borrowed - own, sum(unused.values()))
-    for key, amount in _in_proportion(wanted, unused).items():
+    for key, amount in in_proportion(wanted, unused).items():
         if amount:
             yield Part(node=key, amount=amount)
     if (above := borrowed - own - wanted) and cohort.parent is not None:
@@ -75,7 +76,7 @@ def _givers(cohort: Node, members: list[Node], column: Column, borrowed: int) ->
 
 
 def _borrowed(node: Node, column: Column) -> int:
-    return 0 if node.subtree[column] == UNLIMITED else max(0, node.usage[column] - node.subtree[column])
+    return 0 if node.subtree[column] == UNLIMITED else node.borrowed(column)
 
 
 def _unused(node: Node, column: Column, most: int) -> int:
@@ -88,15 +89,3 @@ def _unused(node: Node, column: Column, most: int) -> int:
 
 def _bounded(amount: int, most: int) -> int:
     return most if amount == UNLIMITED else max(0, amount)
-
-
-def _in_proportion(wanted: int, parts: dict[str, int]) -> dict[str, int]:
-    """An amount divided in proportion to the parts, in whole units; what is left over goes to the largest remainders."""
-    whole = sum(parts.values())
-    if not whole:
-        return {}
-    given = {key: wanted * part // whole for key, part in parts.items()}
-    rest = wanted - sum(given.values())
-    for key in sorted(parts, key=lambda key: (-(wanted * parts[key] % whole), key))[:rest]:
-        given[key] += 1
-    return given

@@ -1,12 +1,13 @@
 """What a workload holds of the quota: charged when it is reserved, given back when it is released."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
 from events.amount import multiply
 from events.workload import PodSetAssignment
-from projections.quota.columns import Column, Columns, Usage
+from projections.quota.columns import Column, Columns, FlavorResource, Usage
 from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
@@ -18,16 +19,21 @@ def usage_of(workload: Workload, columns: Columns) -> Usage:
 
     Rule: docs/rules/quota.md#charged-usage
     """
-    if workload.admission is None:
-        return {}
-    usage: Usage = {}
-    for assignment in workload.admission.assignments:
-        for resource, amount in remaining_usage(assignment, workload.reclaimable.get(assignment.name, 0)).items():
-            flavor = assignment.flavors.get(resource)
+    admission = workload.admission
+    return {} if admission is None else columns.numbered(charged_amounts(admission.assignments, workload.reclaimable))
+
+
+def charged_amounts(
+    assignments: Iterable[PodSetAssignment], reclaimed: Mapping[str, int] = MappingProxyType({})
+) -> dict[FlavorResource, int]:
+    """What is charged for pod sets by flavor and resource, less so many pods of each that are done; what has no flavor is not charged."""
+    amounts: dict[FlavorResource, int] = {}
+    for one in assignments:
+        for resource, amount in remaining_usage(one, reclaimed.get(one.name, 0)).items():
+            flavor = one.flavors.get(resource)
             if flavor is not None:
-                column = columns.of(flavor, resource)
-                usage[column] = usage.get(column, 0) + amount
-    return usage
+                amounts[flavor, resource] = amounts.get((flavor, resource), 0) + amount
+    return amounts
 
 
 def difference(usage: Mapping[Column, int], held: Mapping[Column, int]) -> Usage:

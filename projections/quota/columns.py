@@ -3,6 +3,8 @@
 A number is given once and stays; it implies no order, so everything that is shown in order is sorted by name.
 """
 
+from collections.abc import Mapping
+
 FlavorResource = tuple[str, str]
 Column = int
 Usage = dict[Column, int]
@@ -35,6 +37,10 @@ class Columns:
     def known(self, flavor: str, resource: str) -> Column | None:
         """The column of a flavor and resource, if it has one."""
         return self._columns.get((flavor, resource))
+
+    def numbered(self, amounts: Mapping[FlavorResource, int]) -> Usage:
+        """Amounts by column; flavors and resources that have none yet are given one."""
+        return {self.of(flavor, resource): amount for (flavor, resource), amount in amounts.items()}
 
     def by_name(self, usage: dict[Column, int]) -> dict[FlavorResource, int]:
         """Amounts by flavor and resource, in the order of their names."""

@@ -12,7 +12,7 @@ from projections.preemption.candidates import Candidate, Variant, holder_of_quot
 from projections.preemption.classic import discharge, fits_now
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
-from projections.quota.charge_quota import difference, usage_of
+from projections.quota.charge_quota import charged_amounts, difference, usage_of
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from services.admitter.cards import cards_once_left, placed_on_cards
@@ -31,13 +31,7 @@ def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
         return False
     if not _asks_the_same(request, plan):
         return False
-    usage: Usage = {}
-    for one in request.assignments:
-        for resource, amount in one.usage.items():
-            flavor = one.flavors.get(resource)
-            if flavor is not None:
-                column = world.quota.columns.of(flavor, resource)
-                usage[column] = usage.get(column, 0) + amount
+    usage = world.quota.columns.numbered(charged_amounts(request.assignments))
     if entry.replaces is not None:
         usage = difference(usage, usage_of(entry.replaces, world.quota.columns))
     victims = _leaving(world, request.victims)

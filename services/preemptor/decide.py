@@ -18,7 +18,7 @@ from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
-from projections.quota.charge_quota import usage_of
+from projections.quota.charge_quota import charged_amounts, usage_of
 from projections.quota.state import QuotaState
 from projections.set_aside.records import Scope, is_aside
 from projections.workloads.lifecycle import Workload
@@ -102,18 +102,12 @@ def _held_already(world: QuotaState, preemptor: Workload) -> dict[tuple[str, str
 
 
 def _claim(request: PreemptionRequested, at: Millis, held: Mapping[tuple[str, str], int]) -> RoomClaimed:
-    rooms: dict[tuple[str, str], int] = {}
-    for assignment in request.assignments:
-        for resource, amount in assignment.usage.items():
-            flavor = assignment.flavors.get(resource)
-            if flavor is not None:
-                rooms[(flavor, resource)] = rooms.get((flavor, resource), 0) + amount
     return RoomClaimed(
         preemptor=request.workload,
         cluster_queue=request.cluster_queue,
         rooms=tuple(
             Room(flavor=flavor, resource=resource, amount=max(amount - held.get((flavor, resource), 0), 0))
-            for (flavor, resource), amount in sorted(rooms.items())
+            for (flavor, resource), amount in sorted(charged_amounts(request.assignments).items())
         ),
         until=at + CLAIM_FOR,
         victims=tuple(victim.workload for victim in request.victims),

@@ -1,16 +1,12 @@
 """ConversionReview of v1: Kueue's objects between v1beta1 and v1beta2, each in the order it came."""
 
 import msgspec
-import structlog
 
 from events.json_object import JsonObject
-from ops.production.webhook.review import ReviewBroken, place_of
+from ops.production.webhook.review import cannot_be_read, decoded
 from services.validation.conversion import GROUP, STORED, to_v1beta2
 from services.validation.to_beta1 import to_beta1
 
-log = structlog.get_logger()
-
-_MOST_CHARACTERS = 300
 OLDER = f"{GROUP}/v1beta1"
 
 
@@ -37,14 +33,8 @@ _review = msgspec.json.Decoder(_Review)
 
 
 def answer_conversion(raw: bytes) -> JsonObject:
-    """The review with all its objects in the version that was asked for, or with the reason why not."""
-    try:
-        review = _review.decode(raw)
-    except RecursionError as problem:
-        raise ReviewBroken("nested too deeply") from problem
-    except ValueError as problem:  # of msgspec, and of bytes that are not UTF-8
-        raise ReviewBroken(str(problem)) from problem
-    wanted = review.request
+    """The review with all its objects in the version that was asked for, or with the reason why not. Raises `ReviewBroken`."""
+    wanted = decoded(_review, raw).request
     response: JsonObject = {"uid": wanted.uid, "result": {"status": "Success"}}
     try:
         # One at a time: all of a long list as objects would take many times its size.
@@ -53,11 +43,8 @@ def answer_conversion(raw: bytes) -> JsonObject:
         response["convertedObjects"] = []
         response["result"] = {"status": "Failure", "message": str(problem)}
     except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
-        log.warning(
-            "not converted", problem=f"{type(problem).__name__}: {problem}"[:_MOST_CHARACTERS], at=place_of(problem)
-        )
         response["convertedObjects"] = []
-        message = f"an object can't be read: {type(problem).__name__}: {problem}"[:_MOST_CHARACTERS]
+        message = cannot_be_read("an object", problem, "not converted")
         response["result"] = {"status": "Failure", "message": message}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
 

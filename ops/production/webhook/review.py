@@ -3,13 +3,18 @@
 import traceback
 from base64 import b64encode
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
+import structlog
 
 from events.json_object import JsonObject, is_object
 from services.validation.problem import Problem, Severity
 
+log = structlog.get_logger()
+
 _UNPROCESSABLE = 422
+_MOST_CHARACTERS = 300
 
 
 class ReviewBroken(Exception):
@@ -46,19 +51,25 @@ class _Review(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 _review = msgspec.json.Decoder(_Review)
+Decoded = TypeVar("Decoded")
 
 
 def read_review(raw: bytes) -> ReviewRequest:
     """The question in a review. Raises `ReviewBroken`."""
+    found = decoded(_review, raw)
+    if (found.api_version, found.kind) != ("admission.k8s.io/v1", "AdmissionReview"):
+        raise ReviewBroken(f"{found.kind or 'no kind'} of {found.api_version or 'no version'}")
+    return found.request
+
+
+def decoded(decoder: msgspec.json.Decoder[Decoded], raw: bytes) -> Decoded:
+    """A review of any kind. Raises `ReviewBroken`."""
     try:
-        found = _review.decode(raw)
+        return decoder.decode(raw)
     except RecursionError as problem:
         raise ReviewBroken("nested too deeply") from problem
     except ValueError as problem:  # of msgspec, and of bytes that are not UTF-8
         raise ReviewBroken(str(problem)) from problem
-    if (found.api_version, found.kind) != ("admission.k8s.io/v1", "AdmissionReview"):
-        raise ReviewBroken(f"{found.kind or 'no kind'} of {found.api_version or 'no version'}")
-    return found.request
 
 
 def changed(request: ReviewRequest, value: JsonObject) -> JsonObject:
@@ -102,10 +113,13 @@ def refused(request: ReviewRequest, message: str) -> JsonObject:
     return _answer({"uid": request.uid, "allowed": False, "status": status})
 
 
-def place_of(problem: BaseException) -> str:
-    """Where in the code something failed."""
+def cannot_be_read(what: str, problem: Exception, unanswered: str) -> str:
+    """The sentence that this can't be read and why, cut to what a reader takes in; logged, with its place in the code, as unanswered."""
     frames = traceback.extract_tb(problem.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    at = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    words = f"{type(problem).__name__}: {problem}"
+    log.warning(unanswered, problem=words[:_MOST_CHARACTERS], at=at)
+    return f"{what} can't be read: {words}"[:_MOST_CHARACTERS]
 
 
 def patch_between(before: JsonObject, after: JsonObject, path: str = "") -> list[JsonObject]:

@@ -17,7 +17,15 @@ from ops.production.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.production.webhook.conversion import answer_conversion
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
-from ops.production.webhook.review import ReviewBroken, ReviewRequest, changed, judged, place_of, read_review, refused
+from ops.production.webhook.review import (
+    ReviewBroken,
+    ReviewRequest,
+    cannot_be_read,
+    changed,
+    judged,
+    read_review,
+    refused,
+)
 from ops.production.webhook.verdicts import problems_of, stored
 from services.runtime.cluster_port import ClusterUnavailable
 
@@ -27,7 +35,6 @@ _MOST_REVIEWED = 8 << 20
 """Bytes: an API server takes requests of 3 MiB, and shows an object as it was and as it will be."""
 _MOST_CONVERTED = 32 << 20
 """Bytes: a whole list may be converted at once."""
-_MOST_CHARACTERS = 300
 _CROWD: web.AppKey[ConnectionLimiter] = web.AppKey("crowd", ConnectionLimiter)
 
 
@@ -97,10 +104,7 @@ def reviewed(request: ReviewRequest, judge: Callable[[], JsonObject]) -> JsonObj
     try:
         return judge()
     except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
-        log.warning(
-            "not judged", problem=f"{type(problem).__name__}: {problem}"[:_MOST_CHARACTERS], at=place_of(problem)
-        )
-        return refused(request, f"the object can't be read: {type(problem).__name__}: {problem}"[:_MOST_CHARACTERS])
+        return refused(request, cannot_be_read("the object", problem, "not judged"))
 
 
 def _reply(value: JsonObject) -> web.Response:
