@@ -30,7 +30,7 @@ from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.production.wiring import SERVICES, VERIFIER, Ports, Running, stopped
 from ops.terminal.endings import complain
-from services.runtime.cluster_port import Reader, Writer
+from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
 
 NOWHERE = Endpoint()
@@ -116,14 +116,17 @@ async def _serve_one(
         stack.push_async_callback(bus.close)
         reader: Reader = AbsentCluster()
         writer: Writer = AbsentCluster()
+        watches = Watches()
         if service in ON_CLUSTER:
             client = await connect_kube(kubeconfig, context, service=service)
             stack.push_async_callback(client.close)
-            reader, writer = Reflector(client), client
+            reader = reflector = Reflector(client)
+            writer, watches = client, reflector.watches
         ports = Ports(
             bus=mortal.bus(bus),
             reader=reader,
             writer=mortal.writer(writer),
+            watches=watches,
             clock=ScaledClock(scale),
             shelf=bus.shelf,
             filled=bus.filled,
@@ -162,10 +165,12 @@ async def _up_on_cluster(
         client = await connect_kube(kubeconfig, context, service="up")
         stack.push_async_callback(client.close)
         console.print(f"cluster {client.host}, bus {without_password(nats)} (Ctrl-C stops)")
+        reader = Reflector(client)
         ports = Ports(
             bus=bus,
-            reader=Reflector(client),
+            reader=reader,
             writer=client,
+            watches=reader.watches,
             clock=ScaledClock(),
             shelf=bus.shelf,
             filled=bus.filled,

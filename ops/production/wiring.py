@@ -36,7 +36,7 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.admission_window import AdmissionWindow
 from services.runtime.clock_port import Clock
-from services.runtime.cluster_port import Reader, Writer
+from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Bus, Stream
@@ -94,6 +94,8 @@ class Ports(msgspec.Struct, kw_only=True):
     """How full streams are; None where the bus can't say."""
     connections: Callable[[], int] = lambda: 0
     """How often the bus was connected to, where that is known."""
+    watches: Watches = msgspec.field(default_factory=Watches)
+    """How the watches of the reader go on, where that is known."""
     unreadable: Callable[[], list[str]] = list
     """Which streams of the bus can't be read for want of a right."""
 

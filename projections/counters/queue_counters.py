@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.commit import Sighting
@@ -37,9 +37,12 @@ from events.workload import (
     WorkloadRequeued,
     WorkloadSubmitted,
 )
+from projections.counters.admission_attempt import result_of
+from projections.counters.counted_so_far import CountedSoFar, Series
 from projections.counters.course import Course, class_of, course_of, local_queue_of, sliced, submitted, taken_over
 from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, bucket_of, empty
-from projections.object_versions import Known, Versions
+from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
+from projections.object_versions import Versions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
 from projections.workloads.decided_moments import DecidedEvent
@@ -48,10 +51,9 @@ from projections.workloads.slice_chains import SliceChains
 from projections.workloads.state import WorkloadState
 from projections.workloads.variant_families import VariantFamilies
 
-Series = tuple[str, ...]
-"""The name of a metric, and the values of its labels in the order of docs/metrics.md."""
-
 ADMITTER = "admitter"
+WASTED = "kuelog_preemptions_wasted_total"
+"""By the queue of who preempted and the rule, as Kueue tells preemptions."""
 COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
 """By author, and by author and type, of the one partition that is folded: its name is put in front where they are exported."""
 BOUNDS: dict[str, Bounds] = {
@@ -61,20 +63,6 @@ BOUNDS: dict[str, Bounds] = {
     "kueue_workload_creation_latency_seconds": SHORT,
 }
 """Of histograms whose buckets are others than `HOURS`."""
-
-
-class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
-    """The counters as a value that can be stored."""
-
-    counts: tuple[tuple[Series, int], ...]
-    times: tuple[tuple[Series, Histogram], ...]
-    courses: dict[str, Course]
-    cohorts: dict[str, str]
-    parents: dict[str, str]
-    until_ready: bool
-    known: dict[str, Known]
-    epoch: int
-    slices: dict[str, str] = {}
 
 
 class Observation(msgspec.Struct, frozen=True, gc=False):
@@ -97,6 +85,7 @@ class QueueCounters:
         self._courses: dict[str, Course] = {}
         self._slices = SliceChains(self.trail)
         self._variants = VariantFamilies(self.trail)
+        self._preemptions = PreemptionOutcomes(self.trail)
         self._cohorts: dict[str, str] = {}
         """By cluster queue."""
         self._parents: dict[str, str] = {}
@@ -115,8 +104,9 @@ class QueueCounters:
     def fold_commit(self, author: str, events: Sequence[AnyEvent], at: Millis, sequence: int) -> None:
         """Fold what an author has decided at once, which of the admitter is an attempt to admit."""
         self._count(COMMITS, author)
-        if author == ADMITTER:
-            self._attempted(events)
+        attempt = result_of(events) if author == ADMITTER else ""
+        if attempt:
+            self._count("kueue_admission_attempts_total", attempt)
         for event in events:
             self._count(EVENTS, author, type(event).__name__)
             self.fold(event, at, sequence)
@@ -129,6 +119,7 @@ class QueueCounters:
         """Count what an event means; most mean nothing here, and none does of a workload that is not known."""
         for told in self._variants.told(event):
             event = told if isinstance(event, MigrationOrdered) else event
+        self._count_wasted(event)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, at)
@@ -186,6 +177,7 @@ class QueueCounters:
                 preemptor = self._courses.get(self._variants.parent_of(event.preemptor) or event.preemptor)
                 queue = "" if preemptor is None else preemptor.cluster_queue
                 self._count("kueue_preempted_workloads_total", queue, event.reason)
+                self._preemptions.ordered(event.preemptor, Preemption(queue, event.reason))
                 self._evict(key, course, PREEMPTED, "", at)
             case EvictionOrdered():
                 self._evict(key, course, event.reason, event.cause, at)
@@ -208,6 +200,13 @@ class QueueCounters:
                     self._put(key, replace(course, decided=shown))
             case _:
                 pass
+
+    def _count_wasted(self, event: AnyEvent) -> None:
+        key = getattr(event, "workload", "")
+        if isinstance(event, WorkloadFinished | WorkloadDeleted):
+            key = self._slices.last(event.workload)
+        for one in self._preemptions.wasted(event, key):
+            self._count(WASTED, one.queue, one.reason)
 
     def _fold_variant(
         self, event: WorkloadAdmitted | PreemptionOrdered | EvictionOrdered | QuotaReleased, at: Millis, sequence: int
@@ -301,12 +300,6 @@ class QueueCounters:
         if course.first_admitted_at is not None:
             self._took_both("execution_time_seconds", course, course.first_admitted_at, at)
 
-    def _attempted(self, events: Sequence[AnyEvent]) -> None:
-        if any(isinstance(event, QuotaReserved) for event in events):
-            self._count("kueue_admission_attempts_total", "success")
-        elif any(isinstance(event, AdmissionRefused | PreemptionRequested) for event in events):
-            self._count("kueue_admission_attempts_total", "inadmissible")
-
     def _above(self, cluster_queue: str) -> Iterator[str]:
         """The cohorts that a queue is in, from below; each once, also where they go round in a circle."""
         seen: set[str] = set()
@@ -356,6 +349,7 @@ class QueueCounters:
             known=dict(self._versions.known),
             epoch=self._versions.epoch,
             slices=dict(self._slices.next),
+            preemptions=dict(self._preemptions.open),
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -368,6 +362,7 @@ class QueueCounters:
         self._settings[_UNTIL_READY] = saved.until_ready
         self._versions.restore(saved.known, saved.epoch)
         self._slices.next.update(saved.slices)
+        self._preemptions.open.update(saved.preemptions)
 
     def begin_in(self, world: WorkloadState) -> None:
         """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
@@ -378,6 +373,7 @@ class QueueCounters:
         self._versions = Versions(self.trail)
         self._versions.restore(world.versions.known, world.versions.epoch)
         self._slices = SliceChains(self.trail)
+        self._preemptions = PreemptionOutcomes(self.trail)
         for one in world.workloads.values():
             before = world.workloads.get(one.spec.replaces)
             if before is not None and before.finished:

@@ -1,10 +1,12 @@
 """The port to Kubernetes: watching a kind of object, and writing objects."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Protocol, TypeAlias
 
 import msgspec
 
+from events.event import Millis
 from events.json_object import JsonObject
 
 
@@ -79,6 +81,15 @@ class ListExpired(ClusterUnavailable):
     """The API server no longer has what was asked for (410): a page of an old list, or changes since an old version. List anew."""
 
     what = "the Kubernetes API has no longer what was asked for"
+
+
+class Watches(msgspec.Struct):
+    """How the watches of a reader go on."""
+
+    lists: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    """How often all objects of a kind were listed, by kind and why: `start`, `expired` or `broken`."""
+    heard: dict[str, Millis] = {}
+    """By kind, when anything was heard last."""
 
 
 class Reader(Protocol):

@@ -29,6 +29,7 @@ from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
 from services.runtime.partition_roles import Decider, Keeper, Observer, Verifier
 from services.runtime.tracing import Tracer
+from services.runtime.turn_durations import Turns
 
 log = structlog.get_logger()
 
@@ -59,6 +60,7 @@ class PartitionHost:
         self.halts = Halts(own.name)
         """What keeps it from going on."""
         self.appends = Appends(clock)
+        self.turns = Turns(clock)
         self.quiet = asyncio.Event()
         """Set while no decider has anything to decide about all that has arrived."""
         self.caught_up = asyncio.Event()
@@ -267,10 +269,13 @@ class PartitionHost:
                 return True
         # Without any commit, the trail that can undo all of these facts would grow for ever.
         settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
+        began = self.turns.begun()
         commit = self._decided(decider, at, mark, settle=settle)
         if commit is not None and commit.events:
             self._silent, self._spoke = 0, True
-        return commit is None or await self._append(commit, mark)
+        stored = commit is None or await self._append(commit, mark)
+        self.turns.ended(decider.name, began, () if commit is None else commit.events)
+        return stored
 
     def _decided(self, decider: Decider, at: Millis, mark: int, *, settle: bool) -> Commit | None:
         """The commit of a decider, folded already; None when it has none to make.

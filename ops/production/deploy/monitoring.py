@@ -7,6 +7,7 @@ from ops.files.yaml_text import yaml_text
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.metrics.alert_rules import rules
 from ops.production.metrics.card_board import CARDS
+from ops.production.metrics.fairness_board import FAIRNESS
 from ops.production.metrics.log_board import LOG
 from ops.production.metrics.overview_board import OVERVIEW
 from ops.production.metrics.queue_board import QUEUES
@@ -14,7 +15,7 @@ from ops.production.metrics.queue_board import QUEUES
 _HEAD = "# Made by `python -m ops.production.deploy` from ops/production/metrics/alert_rules.py; change that, not this file.\n"
 
 
-BOARDS = (OVERVIEW, QUEUES, CARDS, LOG)
+BOARDS = (OVERVIEW, QUEUES, CARDS, FAIRNESS, LOG)
 """What Grafana is given."""
 
 

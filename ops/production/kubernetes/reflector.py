@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from urllib.parse import quote
@@ -21,6 +22,7 @@ from services.runtime.cluster_port import (
     Resource,
     Sight,
     Vanished,
+    Watches,
 )
 
 log = structlog.get_logger()
@@ -32,6 +34,8 @@ _ABSENT_S = 5.0
 _SHORT_S = 1.0
 """A watch that ends sooner than this was not much of one."""
 _SHOWN = 300
+START, EXPIRED, BROKEN = "start", "expired", "broken"
+"""Why all objects of a kind are listed."""
 
 
 class _WatchLine(msgspec.Struct):
@@ -52,14 +56,18 @@ class Reflector:
         self, client: ApiRequests, *, seconds: int = _WATCH_S, page: int = _PAGE, patient: bool = True
     ) -> None:
         self._client, self._seconds, self._page, self._patient = client, seconds, page, patient
+        self.watches = Watches()
+        """How all of them go on."""
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """All objects, then each change, for ever; after a gap everything is listed anew."""
-        failures = 0
+        why, failures = START, 0
         """In a row, without a change seen in between."""
         while True:
             try:
                 objects, version = await self._list(resource)
+                self.watches.lists[resource.kind, why] += 1
+                self._hear(resource)
                 yield Listed(objects, version)
                 async for sight in self._follow(resource, version):
                     failures = 0
@@ -69,6 +77,7 @@ class Reflector:
                     raise
                 await _rest(_ABSENT_S)  # The kind is not installed; it may be some day.
             except ListExpired:
+                why = EXPIRED
                 log.info("listed anew", kind=resource.kind)
                 await _rest(_pause(failures))
             except AccessRefused as problem:
@@ -79,9 +88,13 @@ class Reflector:
             except ClusterUnavailable as problem:
                 if not self._patient:
                     raise
+                why = why if why == START and resource.kind not in self.watches.heard else BROKEN
                 log.info("watch broken", kind=resource.kind, problem=str(problem))
                 await _rest(max(min(problem.retry_after, LONGEST_S), _pause(failures)))
             failures += 1
+
+    def _hear(self, resource: Resource) -> None:
+        self.watches.heard[resource.kind] = time.time_ns() // 1_000_000
 
     async def _list(self, resource: Resource) -> tuple[list[JsonObject], str]:
         objects: list[JsonObject] = []
@@ -106,6 +119,7 @@ class Reflector:
             query = f"?{fields_of(resource)}watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={seconds}"
             async with aclosing(self._client.lines(path_of(resource, resource.namespace) + query)) as lines:
                 async for line in lines:
+                    self._hear(resource)
                     sight, version = _sight(line, version)
                     if sight is not None:
                         yield sight

@@ -104,6 +104,11 @@ _C, _W, _I = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 _HALTED = "kuelog_partition_halted"
 _EVICTED = total("kueue_evicted_workloads_total", "cluster_queue", over="increase[1h]")
 _ADMITTED = total("kueue_admitted_workloads_total", "cluster_queue", over="increase[1h]")
+WASTED_PART = (
+    f"{total('kuelog_preemptions_wasted_total', over='increase[6h]')} / "
+    f"({total('kueue_preempted_workloads_total', over='increase[6h]')} > 0)"
+)
+BUDGET_SPENT = f"{once('kuelog_budget_used')} / ({once('kuelog_budget_limit')} > 0)"
 _FILLED = f"{once('kuelog_log_bytes')} / ({once('kuelog_log_limit_bytes')} > 0)"
 
 
@@ -141,6 +146,12 @@ ALERTS = (
     _alert(_C, "KuelogGivenBack", 0, f"{grown('kuelog_given_back_messages')} > 0", "The bus had lost messages that it had acknowledged", "They are stored again. Look at its disk and at `sync_interval`"),
     _alert(_W, "KuelogControlIgnored", 5, f"{once('kuelog_ignored_messages')} > 0", "A word of control does not count", "`/readyz` names it; quarantine it"),
     _alert(_W, "KuelogPreemptionLoop", 0, f"{once('kuelog_preemption_loops')} > 0", "Two workloads preempt each other in turns", "`kuelog explain` of either names the other; [annotations](rules/README.md#annotations) that end it"),
+    _alert(_W, "KuelogPreemptionWasted", 30, f"{WASTED_PART} > 0.05", "One in twenty preempted workloads had to stop for nothing", "`kuelog log show --type PreemptionOrdered` names who preempted; `kuelog history` of it says why it left: deleted while it waited, or room that others took (`kuelog.io/preemption-claims`)"),
+    _alert(_I, "KuelogBudgetNearlySpent", 0, f"{BUDGET_SPENT} > 0.9", "More than 90 % of a budget is used", "`kuelog budget` says how long it lasts, who runs on it and who waits; `kuelog budget approve` gives more for the period"),
+    _alert(_W, "KuelogBudgetSpent", 0, f"{BUDGET_SPENT} >= 1", "A budget is used up", "What becomes of workloads then its queue or namespace says ([rules](rules/budgets.md#at-the-end)); `kuelog budget approve` gives more for the period"),
+    _alert(_W, "KuelogWatchSilent", 10, "time() - kuelog_watch_last_event_timestamp_seconds > 900", "Nothing was heard of a kind for a quarter of an hour, not even that nothing has changed", "The connection to the API server, or the right to watch: the watcher's log says `watch broken` or `not seen`"),
+    _alert(_W, "KuelogRelistStorm", 0, 'increase(kuelog_watch_lists_total{reason="expired"}[30m]) > 5', "All objects of a kind are listed again and again", "The API server forgets changes before they are read: its etcd is compacted too often, or the watcher has too little CPU"),
+    _alert(_W, "KueueAttemptSlow", 10, f"{quantile('0.99', 'kueue_admission_attempt_duration_seconds', span='5m')} > 5", "An attempt to admit takes more than five seconds", "`kuelog_turn_seconds` says which decider; a slow bus shows in `kuelog_append_seconds`"),
     _alert(_W, "KueuePendingMany", 15, f"{total('kueue_pending_workloads', 'cluster_queue')} > 100", "More than 100 workloads wait in a queue", "Raise its quota or add nodes; `kueue_unadmitted_workloads` says why they wait"),
     _alert(_I, "KueueQueueNearlyFull", 30, f"{USAGE} > 0.9", "A queue uses more than 90 % of its quota", "Nothing is wrong: read it with KueuePendingMany"),
     _alert(_W, "KueueWaitLong", 30, f"{quantile('0.95', 'kueue_admission_wait_time_seconds', 'cluster_queue')} > 3600", "One in twenty admitted workloads has waited more than an hour", "What is an hour for one queue is a day for another: set it as its people expect"),

@@ -19,7 +19,8 @@ from ops.production.log.shelf import COUNTERS
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_reader import CountersReader
 from ops.production.wiring import Running
-from projections.counters.queue_counters import CountedSoFar, QueueCounters
+from projections.counters.counted_so_far import CountedSoFar
+from projections.counters.queue_counters import QueueCounters
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
 

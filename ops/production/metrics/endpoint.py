@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
@@ -17,6 +17,7 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
 from ops.production.log.capacity import CapacityMetrics, StreamFill
 from ops.production.metrics.alarms import AlarmMetrics
+from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters_follower import CountersFollower
@@ -32,6 +33,8 @@ Source = Callable[[], World | None]
 Filling = Callable[[], Awaitable[list[StreamFill]]]
 AskedCollectors = Callable[[], Awaitable[Sequence[Collector]]]
 """Collectors of what the bus is asked for at each scrape."""
+OF_PROCESS: tuple[Collector, ...] = (PROCESS_COLLECTOR, GC_COLLECTOR, PLATFORM_COLLECTOR)
+"""What every program tells of itself, under the names of the client."""
 TELLS_QUEUES, TELLS_CARDS = "queue-manager", "accountant"
 """The services beside which these are told of: one kind of process each, or sums over all of them would count many times."""
 
@@ -139,11 +142,12 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     if not at.port:
         yield
         return
-    others: list[Collector] = [AlarmMetrics(running), BuildMetrics()]
+    others: list[Collector] = [AlarmMetrics(running), BuildMetrics(), *OF_PROCESS]
     follower = CountersFollower(running) if TELLS_QUEUES in running.services else None
     if follower is not None:
         others += [
             QueueMetrics(running.world_of_queues, running.ports.clock.now),
+            BudgetMetrics(running.world_of_queues, running.ports.clock.now),
             CounterMetrics(follower, running.trace_of),
         ]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world

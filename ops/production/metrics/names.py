@@ -14,6 +14,7 @@ class Whose(StrEnum):
     KUEUE = "Kueue"
     HAMI = "HAMi"
     KUELOG = "kuelog"
+    CLIENT = "the Python client of Prometheus"
 
 
 class Kind(StrEnum):
@@ -43,10 +44,14 @@ ZONE = "zone"
 """HAMi's scheduler puts it on all its metrics."""
 VGPU = "vGPU"
 
+ATTEMPTS = "kueue_admission_attempt_duration_seconds"
+"""The one of Kueue's histograms that begins with the process: how long a service thinks is not on the log."""
 _CQ, _PC = "cluster_queue", "priority_class"
 _LOCAL_QUEUE = ("name", "namespace")
 _CAUSE = ("reason", "underlying_cause")
 _AMOUNT = ("cohort", _CQ, "flavor", "resource")
+_BUDGET = ("kind", "name", "resource")
+"""`ClusterQueue` or `Namespace`, and its name."""
 _FOLD = ("service", "partition", "stream")
 _BUILD = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
 _CARD = ("node", "device_uuid", "device_index", "device_type")
@@ -71,9 +76,12 @@ def _ours(name: str, labels: tuple[str, ...], meaning: str, kind: Kind = Kind.GA
     return Named(name=name, whose=Whose.KUELOG, kind=kind, labels=labels, meaning=meaning)
 
 
+def _client(kind: Kind, name: str, labels: tuple[str, ...], meaning: str) -> Named:
+    return Named(name=name, whose=Whose.CLIENT, kind=kind, labels=labels, meaning=meaning)
+
+
 MONITOR = "HAMi's node monitor goes on exporting it beside kuelog"
 """Why something is not exported that may still be asked for."""
-_IN_SHELL = "how long a service thinks is not on the log, from which these figures come"
 _IN_CYCLE = "which attempts a cycle gives up is not on the log, as nothing follows from it"
 _LATER = "there is one cluster"
 _C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
@@ -82,7 +90,7 @@ _C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
 # A row a line, as on the page that is made of it.
 KUEUE = (
     _kueue(_C, "kueue_admission_attempts_total", ("result",), "Turns of the admitter that changed anything: success if quota was reserved, else inadmissible"),
-    _kueue(_H, "kueue_admission_attempt_duration_seconds", ("result",), "How long an attempt took", _IN_SHELL),
+    _kueue(_H, ATTEMPTS, ("result",), "How long these turns took, until the log had what was decided; since the process began"),
     _kueue(_G, "kueue_build_info", _BUILD, "1, with the version that runs"),
     _kueue(_G, "kueue_pending_workloads", (_CQ, "status"), "Workloads that wait: active in line, inadmissible until something changes"),
     _kueue(_G, "kueue_pending_scheduling_hashes", (_CQ, "status"), "Classes of workloads among them that ask for the same"),
@@ -187,11 +195,18 @@ KUELOG = (
     _ours("kuelog_log_days_until_full", ("stream",), "Days until then, as it has grown since its first message"),
     _ours("kuelog_commits_total", ("partition", "author"), "Commits on the partition of the queues, by author", _C),
     _ours("kuelog_events_total", ("partition", "author", "type"), "Events in these commits", _C),
+    _ours("kuelog_preemptions_wasted_total", ("preempting_cluster_queue", "reason"), "Workloads that were preempted for one that went without quota", _C),
+    _ours("kuelog_budget_used", _BUDGET, "What is used of a budget since its period began: hours of the resource (CPU in cores), or money where it is a currency"),
+    _ours("kuelog_budget_limit", _BUDGET, "What may be used in the period, in the same units: its limit, what was carried over and what was approved of"),
+    _ours("kuelog_budget_users_spent", _BUDGET, "Users of a budget whose share of it is used up"),
     _ours("kuelog_folded_sequence", _FOLD, "How far a service has folded a stream"),
     _ours("kuelog_fold_lag_messages", _FOLD, "Messages of the stream that it has not folded"),
     _ours("kuelog_fold_lag_seconds", _FOLD, "How long ago the oldest of them was stored, by the clock of the bus; 0 where there is none"),
     _ours("kuelog_appends_total", ("partition", "author", "result"), "Appends since the process began: ok, conflict (another author was first), full, unavailable or regressed", _C),
     _ours("kuelog_append_seconds", ("partition",), "How long the bus took to answer them", _H),
+    _ours("kuelog_turn_seconds", ("partition", "author", "result"), "How long the turns of a decider took since the process began, until the log had what was decided: decided, or nothing", _H),
+    _ours("kuelog_watch_lists_total", ("kind", "reason"), "How often all objects of a kind were listed since the process began: start, expired (more had changed than the API server still knew) or broken", _C),
+    _ours("kuelog_watch_last_event_timestamp_seconds", ("kind",), "When anything was last heard of a kind, be it that nothing has changed, in seconds since 1970"),
     _ours("kuelog_apply_lag_seconds", (), "How long the oldest decision that starts or stops something has not been written to the cluster; 0 where there is none"),
     _ours("kuelog_unapplied_decisions", ("priority",), "Workloads whose decisions are not written yet: urgent, or low where only a status is to be shown"),
     _ours("kuelog_applied_total", ("result",), "Decisions that were applied to the cluster, or that it rejected, since the process began", _C),
@@ -213,8 +228,21 @@ KUELOG = (
     _ours("kuelog_given_back_messages", ("stream",), "Messages that the bus had lost and got again"),
     _ours("kuelog_ignored_messages", ("stream",), "Words of control that do not count"),
 )
+
+CLIENT = (
+    _client(_G, "process_virtual_memory_bytes", (), "Virtual memory of the process"),
+    _client(_G, "process_resident_memory_bytes", (), "Memory of the process that is in use"),
+    _client(_G, "process_start_time_seconds", (), "When the process began, in seconds since 1970"),
+    _client(_C, "process_cpu_seconds_total", (), "CPU time of the process"),
+    _client(_G, "process_open_fds", (), "Files and connections that it has open"),
+    _client(_G, "process_max_fds", (), "How many it may have open"),
+    _client(_C, "python_gc_objects_collected_total", ("generation",), "Objects that the collector of garbage has removed"),
+    _client(_C, "python_gc_objects_uncollectable_total", ("generation",), "Objects that it could not remove"),
+    _client(_C, "python_gc_collections_total", ("generation",), "How often it has looked"),
+    _client(_G, "python_info", ("version", "implementation", "major", "minor", "patchlevel"), "1, with the version of Python"),
+)
 # fmt: on
 
-ALL = (*KUEUE, *HAMI, *KUELOG)
+ALL = (*KUEUE, *HAMI, *KUELOG, *CLIENT)
 BY_NAME = {one.name: one for one in ALL}
 EXPORTED = tuple(one for one in ALL if not one.why_not)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ops.production.metrics.names import HAMI, KUELOG, KUEUE, ROLE, ZONE, Named
+from ops.production.metrics.names import CLIENT, HAMI, KUELOG, KUEUE, ROLE, ZONE, Named
 
 _HEAD = """# Metrics
 
@@ -34,8 +34,13 @@ is missing.
 A fact counts as soon as it is read. Its place among the decisions is fixed by the next of them, so in rare cases it turns out to count
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
-`kuelog_appends_total`, `kuelog_append_seconds` and `kuelog_applied_total` are not on the log and begin with each process, and
-`kuelog_commits_total` and `kuelog_events_total` where counting was saved by a version that did not have them yet.
+`kuelog_appends_total`, `kuelog_append_seconds`, `kuelog_applied_total`, `kuelog_turn_seconds`, `kuelog_watch_lists_total` and
+`kueue_admission_attempt_duration_seconds` are not on the log and begin with each process; `kuelog_commits_total`, `kuelog_events_total`
+and `kuelog_preemptions_wasted_total` begin where counting was saved by a version that did not have them yet.
+
+<a id="wasted"></a>A preemption is wasted when who it was ordered for goes without quota: it ends, is removed, stopped or deactivated, or the
+room that was kept for it is kept no longer, before it gets any. It counts at that moment, under the queue and the rule for which
+`kueue_preempted_workloads_total` counted it. Of who still waits nothing is known yet.
 
 Histograms have Kueue's buckets, so that `histogram_quantile` over clusters of both is right. Those of waits and of execution have as
 exemplar of each bucket the workload that was counted there last (`workload_uid`), and its trace where [traces](traces.md) are exported
@@ -71,6 +76,7 @@ def page() -> str:
             _section("Kueue's", f"All but `kueue_build_info` also have `{ROLE}`.", KUEUE, ROLE),
             _section("HAMi's scheduler's", f'All but `hami_build_info` also have `{ZONE}="vGPU"`.', HAMI, ZONE),
             _section("Our own", "", KUELOG, ""),
+            _section("The process's", "Each process tells its own, in the names of the client library.", CLIENT, ""),
             _DIFFERENCES,
         )
     )

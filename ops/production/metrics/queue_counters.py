@@ -9,9 +9,10 @@ from prometheus_client.samples import Exemplar
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram, in_seconds
-from ops.production.metrics.names import KUEUE, Kind
+from ops.production.metrics.names import ATTEMPTS, KUEUE, Kind
+from projections.counters.counted_so_far import Series
 from projections.counters.histogram import HOURS, Histogram
-from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, Observation, QueueCounters, Series
+from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, WASTED, Observation, QueueCounters
 
 
 def _untraced(uid: str) -> str:
@@ -50,11 +51,12 @@ class CounterMetrics(Collector):
             if one.kind is Kind.COUNTER:
                 rows = [(series[1:], self._counts[series]) for series in counts.get(one.name, ())]
                 yield counter(one.name, rows)
-            elif one.kind is Kind.HISTOGRAM:
+            elif one.kind is Kind.HISTOGRAM and one.name != ATTEMPTS:
                 bounds = BOUNDS.get(one.name, HOURS)
                 found = times.get(one.name, ())
                 exemplars = {s[1:]: self._exemplars(s) for s in found}
                 yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in found], exemplars)
+        yield counter(WASTED, [(s[1:], self._counts[s]) for s in counts.get(WASTED, ())])
         for name in (COMMITS, EVENTS):
             yield counter(name, [((PARTITION, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
 

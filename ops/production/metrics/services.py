@@ -12,9 +12,12 @@ from prometheus_client.samples import Exemplar
 from events.event import Millis
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
 from ops.production.metrics.fold_positions import FOLDING, FoldPositions
+from ops.production.metrics.names import ATTEMPTS
 from ops.production.wiring import Running
 from services.applier.shell import APPLIED, REJECTED, Applier
 from services.runtime.appends import BOUNDS, Appends
+from services.runtime.cluster_port import Watches
+from services.runtime.turn_durations import BOUNDS as TURN_BOUNDS
 
 Rows = list[tuple[Values, float]]
 
@@ -34,6 +37,8 @@ class ServiceMetrics(Collector):
         now = self._running.ports.clock.now()
         yield from self._folding()
         yield from self._appending()
+        yield from self._turning()
+        yield from _watching(self._running.ports.watches)
         yield from _applying(self._running.applier, now)
         yield from self._reporting(now)
         skew = self._found.clock_skew
@@ -72,6 +77,13 @@ class ServiceMetrics(Collector):
         exemplars = {(partition,): _exemplars(one.appends) for partition, one in hosts}
         yield histogram("kuelog_append_seconds", BOUNDS, took, exemplars)
 
+    def _turning(self) -> Iterator[Metric]:
+        hosts = sorted(self._running.hosts.items())
+        turns = [((partition, *key), took) for partition, one in hosts for key, took in sorted(one.turns.took.items())]
+        yield histogram("kuelog_turn_seconds", TURN_BOUNDS, turns)
+        attempts = [((key,), took) for _, one in hosts for key, took in sorted(one.turns.attempts.items())]
+        yield histogram(ATTEMPTS, TURN_BOUNDS, attempts)
+
     def _reporting(self, now: Millis) -> Iterator[Metric]:
         parts = (("applier", self._running.applier), ("watcher", self._running.watcher))
         outboxes = [(service, one.outbox) for service, one in parts if one is not None]
@@ -87,6 +99,14 @@ def _applying(applier: Applier | None, now: Millis) -> Iterator[Metric]:
     yield gauge("kuelog_unapplied_decisions", waiting)
     yield gauge("kuelog_apply_lag_seconds", lag)
     yield counter("kuelog_applied_total", done)
+
+
+def _watching(watches: Watches) -> Iterator[Metric]:
+    """How the watches of the cluster go on."""
+    lists = [((kind, reason), count) for (kind, reason), count in sorted(watches.lists.items())]
+    yield counter("kuelog_watch_lists_total", lists)
+    heard = [((kind,), in_seconds(at)) for kind, at in sorted(watches.heard.items())]
+    yield gauge("kuelog_watch_last_event_timestamp_seconds", heard)
 
 
 def _exemplars(appends: Appends) -> dict[int, Exemplar]:

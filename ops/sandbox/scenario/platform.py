@@ -168,10 +168,12 @@ async def _served(
         await server.start()
         bus = await connect_bus(server.url)
         client = await connect_kube(str(data / "kubeconfig"))
+        reader = Reflector(client)
         ports = Ports(
             bus=bus,
-            reader=Reflector(client),
+            reader=reader,
             writer=client,
+            watches=reader.watches,
             clock=clock,
             shelf=bus.shelf,
             filled=bus.filled,

@@ -11,7 +11,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.subjects import FACTS
 from events.workload import EvictionOrdered, PodsReady, QuotaReleased, WorkloadSubmitted
-from projections.counters.queue_counters import Series
+from projections.counters.counted_so_far import Series
 from projections.evolve import evolve, evolve_sighting
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import ADMITTED, EVICTED, PODS_READY, REQUEUED, Workload

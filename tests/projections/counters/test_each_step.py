@@ -19,7 +19,8 @@ from events.workload import (
     WorkloadFinished,
     WorkloadRequeued,
 )
-from projections.counters.queue_counters import CountedSoFar, QueueCounters
+from projections.counters.counted_so_far import CountedSoFar
+from projections.counters.queue_counters import QueueCounters
 from tests.stories.small_world import job
 
 KEY = "team/a"

@@ -9,8 +9,9 @@ from events.commit import Commit, Sighting
 from events.quota import CohortObserved, LocalQueueObserved
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsReady, WorkloadFinished
+from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.histogram import HOURS, LONGER, SHORT, empty
-from projections.counters.queue_counters import BOUNDS, CountedSoFar, QueueCounters
+from projections.counters.queue_counters import BOUNDS, QueueCounters
 from services.runtime.log_port import Entry
 from tests.laws.many_hosts import PARTITION
 from tests.laws.random_life import Life

@@ -104,8 +104,10 @@ async def test_who_watches_from_a_version_that_is_forgotten_sees_all_there_is(
     cluster: Cluster, client: Recording
 ) -> None:
     await make(cluster, "a")
-    async with seen(Reflector(client)) as sights:
+    reflector = Reflector(client)
+    async with seen(reflector) as sights:
         assert names_of(await sights.get()) == ["a"]
+        assert dict(reflector.watches.lists) == {("ConfigMap", "start"): 1}
         await unnoticed(cluster)
         await cluster.restart(forget=True)
         await make(cluster, "b")
@@ -113,6 +115,8 @@ async def test_who_watches_from_a_version_that_is_forgotten_sees_all_there_is(
         assert isinstance(found[0], Listed)
         while "b" not in names_of(found[-1]):
             found.append(await sights.get())
+        assert reflector.watches.lists["ConfigMap", "start"] == 1
+        assert sum(reflector.watches.lists.values()) > 1, "and the others say why"
 
 
 async def test_a_restart_without_loss_loses_nothing(cluster: Cluster, client: Recording) -> None:
@@ -133,14 +137,17 @@ async def test_a_watch_that_ends_goes_on_from_its_last_bookmark(cluster: Cluster
     # A real API server sends a bookmark two seconds before a watch ends.
     seconds = 4 if cluster.real else 1
     await make(cluster, "a")
-    async with seen(Reflector(client, seconds=seconds)) as sights:
+    reflector = Reflector(client, seconds=seconds)
+    async with seen(reflector) as sights:
         assert names_of(await sights.get()) == ["a"]
+        listed = reflector.watches.heard["ConfigMap"]
         await unnoticed(cluster)
         # Somebody lists them: only then a real API server finds out how far its view of the kind has got.
         await client.request("GET", path_of(MAPS))
         while len(versions := watched_from(client)) < 2:  # noqa: ASYNC110 - the next watch is what is waited for
             await asyncio.sleep(0.05)
         assert versions[1] > versions[0]
+        assert reflector.watches.heard["ConfigMap"] > listed, "it is told that nothing has changed"
         await make(cluster, "b")
         assert names_of(await sights.get()) == ["b"], "and nothing was listed again"
 

@@ -8,6 +8,8 @@ from ops.production.metrics.names import BY_NAME, Kind
 _GROUPING = re.compile(r"\b(by|on|group_left)\s*\(([^)]*)\)")
 _NAME = re.compile(r"([a-zA-Z_:][\w:]*)(\{[^}]*\})?(\s*\()?")
 _WORDS = {"and", "or", "unless", "offset", "bool", "group_left"}
+OF_TARGET = ("instance",)
+"""What Prometheus adds to all that it fetches."""
 _SUFFIX = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -19,11 +21,15 @@ def wrong(expr: str, recorded: Mapping[str, tuple[str, ...]]) -> list[str]:
         if labels is None:
             found.append(f"no metric {name}")
             continue
-        found += [f"{name} has no label {one}" for one in matched if one not in labels]
+        found += [f"{name} has no label {one}" for one in matched if one not in (*labels, *OF_TARGET)]
     for grouped, body in groupings(expr):
         for name, _ in metrics(body):
             labels = labels_of(name, recorded)
-            found += [f"{name} has no label {one}" for one in grouped if labels is not None and one not in labels]
+            found += [
+                f"{name} has no label {one}"
+                for one in grouped
+                if labels is not None and one not in (*labels, *OF_TARGET)
+            ]
     return found
 
 

@@ -74,6 +74,10 @@ EVICTED = 'kueue_evicted_workloads_total{cluster_queue="q",reason="Preempted",un
 ADMITTED = 'kueue_admitted_workloads_total{cluster_queue="q",priority_class=""}'
 CARD = '{node="n",device_uuid="u",device_index="0",device_type="t"}'
 COHORT = '{cohort="c",flavor="f",resource="cpu"}'
+PREEMPTED = 'kueue_preempted_workloads_total{preempting_cluster_queue="q",reason="InClusterQueue"}'
+WASTED = 'kuelog_preemptions_wasted_total{preempting_cluster_queue="q",reason="InClusterQueue"}'
+SPENT = 'kuelog_budget_used{kind="ClusterQueue",name="q",resource="EUR"}'
+ALLOWED = 'kuelog_budget_limit{kind="ClusterQueue",name="q",resource="EUR"}'
 WAIT, EVICTION = "kueue_admission_wait_time_seconds", "kueue_workload_eviction_latency_seconds"
 CHECKS = "kueue_admission_checks_wait_time_seconds"
 
@@ -120,6 +124,23 @@ CASES: dict[str, tuple[Series, Series]] = {
     "KuelogGivenBack": grew('kuelog_given_back_messages{stream="FACTS"}'),
     "KuelogControlIgnored": level('kuelog_ignored_messages{stream="CONTROL"}', 1, 0),
     "KuelogPreemptionLoop": level('kuelog_preemption_loops{partition="LOG_0"}', 1, 0),
+    "KuelogPreemptionWasted": (
+        {PREEMPTED: up(1), WASTED: up(0.06)},
+        {PREEMPTED: up(1), WASTED: up(0.04)},
+    ),
+    "KuelogBudgetNearlySpent": ({SPENT: at(91), ALLOWED: at(100)}, {SPENT: at(90), ALLOWED: at(100)}),
+    "KuelogBudgetSpent": ({SPENT: at(100), ALLOWED: at(100)}, {SPENT: at(99), ALLOWED: at(100)}),
+    "KuelogWatchSilent": level(
+        'kuelog_watch_last_event_timestamp_seconds{kind="Job",instance="a"}', END * 60 - 1600, END * 60 - 800
+    ),
+    "KuelogRelistStorm": (
+        {'kuelog_watch_lists_total{kind="Job",reason="expired"}': up(1)},
+        {'kuelog_watch_lists_total{kind="Job",reason="broken"}': up(1)},
+    ),
+    "KueueAttemptSlow": (
+        waits("kueue_admission_attempt_duration_seconds", 5, 'result="success"', "10"),
+        waits("kueue_admission_attempt_duration_seconds", 0, 'result="success"', "10"),
+    ),
     "KueuePendingMany": (
         {PENDING: at(101)},
         {PENDING.replace("}", f',instance="{one}"}}'): at(60) for one in "ab"},

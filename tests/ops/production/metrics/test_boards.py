@@ -37,6 +37,7 @@ IN_TROUBLE: Series = {
     'kuelog_given_back_messages{stream="FACTS"}': "1x240",
     'kuelog_card_state{node="n",device_uuid="GPU-0",state="unhealthy"}': "1x240",
     'kuelog_drift{kind="Stale"}': "1x240",
+    'kuelog_preemptions_wasted_total{preempting_cluster_queue="q",reason="InClusterQueue"}': up(1),
     'kuelog_outbox_lag_seconds{service="watcher"}': "1x240",
 }
 """What is exported only where something is wrong, or by services that do not run in the story."""

@@ -1,6 +1,7 @@
 """What is told is what the list of names promises, to the label, and docs/metrics.md is that list."""
 
 import subprocess
+from collections import Counter
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,8 @@ from prometheus_client.exposition import generate_latest as as_text
 from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from events.admission import QuotaReserved
+from events.budget import Budget, BudgetLimits, BudgetPeriod
 from events.card import Card, CardShare, MigInstance
 from events.device import CardQuotaObserved, DevicesRegistered, PodObserved
 from events.quota import (
@@ -27,15 +30,16 @@ from events.quota import (
     Weight,
 )
 from events.settings import AdmissionFairSharing, PodsReadyRule, SettingsObserved
-from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadFinished
+from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadDeleted, WorkloadFinished
 from ops.production.log.capacity import CapacityMetrics, StreamFill
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.__main__ import PAGE
 from ops.production.metrics.alarms import AlarmMetrics
+from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters_follower import CountersFollower
-from ops.production.metrics.endpoint import ApartInOpenMetrics, registry_of
+from ops.production.metrics.endpoint import OF_PROCESS, ApartInOpenMetrics, registry_of
 from ops.production.metrics.fold_positions import FoldPosition, FoldPositions
 from ops.production.metrics.names import EXPORTED
 from ops.production.metrics.page import page
@@ -47,7 +51,9 @@ from ops.production.verification import RunningVerification
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
 from services.runtime.appends import Appends
+from services.runtime.cluster_port import Watches
 from services.runtime.control_log import Control
+from services.runtime.turn_durations import Turns
 from tests.ops.production.metrics.test_alert_rules import PROMTOOL, needs_promtool
 from tests.projections.counters.counted_story import CountedStory
 from tests.stories.small_world import job, platform, queue
@@ -65,6 +71,11 @@ SERVICES = {
 """Told of services that run; none does here."""
 
 
+BUDGET = Budget(
+    period=BudgetPeriod.DAY, limits={"nvidia.com/gpu": 9}, each_user=BudgetLimits(limits={"nvidia.com/gpu": 1})
+)
+
+
 def everything() -> CountedStory:
     """A story in which each of them has something to tell."""
     settings = SettingsObserved(
@@ -77,7 +88,7 @@ def everything() -> CountedStory:
     checked = replace(queue("checked", nominal=1), checks=(CheckRule(name="slow"),))
     story.told(*(one for one in platform(nominal=1, cards=3) if not isinstance(one, ClusterQueueObserved)))
     story.told(
-        replace(cq, admission_mode=AdmissionMode.USAGE_BASED),
+        replace(cq, admission_mode=AdmissionMode.USAGE_BASED, budget=BUDGET),
         checked,
         replace(queue("off", nominal=1), stop=StopPolicy.HOLD),
     )
@@ -103,6 +114,8 @@ def everything() -> CountedStory:
         CardQuotaObserved(namespace="team", name="q", hard={"limits.nvidia.com/gpumem": 99_999}),
     )
     story.told(job("giant", count=40), job("waits")).decided()
+    story.told(job("in-vain", priority=8)).decided()
+    story.told(WorkloadDeleted(workload="team/in-vain")).decided()
     return story
 
 
@@ -116,10 +129,13 @@ def serving() -> Any:
     appends = Appends(clock)
     with appends.timed("admitter"):
         pass
+    turns = Turns(clock)
+    turns.ended("admitter", turns.begun(), [QuotaReserved(workload="team/a", cluster_queue="cq", assignments=())])
+    watches = Watches(lists=Counter({("Job", "start"): 1}), heard={"Job": 4_500})
     applier = Applier(cast(Any, None), cast(Any, None), clock, PARTITION, LowPriorityWrites(clock))
     return SimpleNamespace(
-        ports=SimpleNamespace(clock=clock),
-        hosts={PARTITION: SimpleNamespace(appends=appends, deciders=("admitter",))},
+        ports=SimpleNamespace(clock=clock, watches=watches),
+        hosts={PARTITION: SimpleNamespace(appends=appends, turns=turns, deciders=("admitter",))},
         services=("admitter", "applier"),
         applier=applier,
         watcher=None,
@@ -134,9 +150,11 @@ def families(story: CountedStory) -> dict[str, Metric]:
     told: dict[str, Metric] = {}
     for collector in (
         QueueMetrics(lambda: story.world, lambda: story.at),
+        BudgetMetrics(lambda: story.world, lambda: story.at),
         CounterMetrics(follower),
         CardMetrics(lambda: story.world),
         BuildMetrics(),
+        *OF_PROCESS,
         AlarmMetrics(running),
         ServiceMetrics(serving(), POSITIONS),
         VerificationMetrics(verifying),

@@ -45,6 +45,13 @@ async def test_a_service_that_can_t_go_on_lags_behind_the_log_and_tells_by_how_m
     assert {f"kuelog_folded_sequence{labels} {end}.0", f"kuelog_fold_lag_messages{labels} 0.0"} <= set(found)
     assert any(line.startswith(f'kuelog_appends_total{{author="admitter",partition="{PARTITION}"') for line in found)
     assert f'kuelog_append_seconds_count{{partition="{PARTITION}"}} 0.0' not in found
+    turns = {line.split("{")[1].split("}")[0] for line in found if line.startswith("kuelog_turn_seconds_count")}
+    of_admitter = f'author="admitter",partition="{PARTITION}",result='
+    assert {f'{of_admitter}"decided"', f'{of_admitter}"nothing"'} <= turns
+    assert any(
+        line.startswith('kueue_admission_attempt_duration_seconds_count{replica_role="standalone",result="success"} ')
+        for line in found
+    )
     await facts.publish([Message("kuelog.facts._cluster.x", b"[", "y"), Message("kuelog.facts._cluster.x", b"[", "z")])
     halted = f'kuelog_partition_halted{{partition="{PARTITION}",reason="message"}} 1.0'
     while halted not in lines(services):  # noqa: ASYNC110 - of several hosts

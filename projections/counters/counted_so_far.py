@@ -1,0 +1,26 @@
+"""Counters as a value that can be stored, and gone on from."""
+
+import msgspec
+
+from projections.counters.course import Course
+from projections.counters.histogram import Histogram
+from projections.counters.preemption_outcomes import Open
+from projections.object_versions import Known
+
+Series = tuple[str, ...]
+"""The name of a metric, and the values of its labels in the order of docs/metrics.md."""
+
+
+class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """The counters as a value that can be stored."""
+
+    counts: tuple[tuple[Series, int], ...]
+    times: tuple[tuple[Series, Histogram], ...]
+    courses: dict[str, Course]
+    cohorts: dict[str, str]
+    parents: dict[str, str]
+    until_ready: bool
+    known: dict[str, Known]
+    epoch: int
+    slices: dict[str, str] = {}
+    preemptions: Open = {}
