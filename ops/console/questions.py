@@ -15,6 +15,8 @@ from ops.console.workload_list import WorkloadList
 from ops.production.cards_view import card_views
 from ops.queries.answers import cards_answer
 from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
+from ops.queries.billing.closed_months import month_ledger
+from ops.queries.billing.problems import NothingToBill
 from ops.queries.billing.reading import Read
 from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
@@ -27,6 +29,7 @@ from projections.world import World
 
 Query = Mapping[str, str]
 """The parameters of an address."""
+_NEVER = Window(0, 0)
 MOST_BANDS = 10_000
 """Stretches of time of a Gantt chart at most: the latest ones."""
 
@@ -158,7 +161,11 @@ def _anonymous(entry: Entry, rights: Rights) -> Entry:
 
 def _ledger(of: Recorded, query: Query) -> tuple[Ledger, Read, Window]:
     end = None if of.point.ended else of.point.at
-    return period_ledger(of.point.entries, query.get("from", ""), query.get("to", ""), end=end)
+    try:
+        return period_ledger(of.point.entries, query.get("from", ""), query.get("to", ""), end=end)
+    except NothingToBill:
+        # Nobody has done anything wrong who looks before anything has happened.
+        return (*month_ledger(of.point.entries, _NEVER), _NEVER)
 
 
 OF_A_WORLD: Mapping[str, Question] = {
@@ -174,7 +181,9 @@ OF_THE_LOG: Mapping[str, Question] = {
     "preemptions": Question(_preemptions),
     "bills": Question(_bills),
     "gantt": Question(_gantt),
-    "log": Question(lambda of, _query, _rights: log_answer(of.point.entries, of.world()), of_cluster=True),
+    "log": Question(
+        lambda of, _query, _rights: log_answer(of.point.entries, of.world(), of.places(), of.times), of_cluster=True
+    ),
     "time": Question(lambda of, _query, _rights: time_strip(of.times, of.lengths)),
 }
 """Questions that need all that happened: they read the log, live as well."""

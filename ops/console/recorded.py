@@ -15,12 +15,14 @@ from ops.console.workload_list import WorkloadList
 from ops.production.archive.history import Paged, end_of
 from ops.production.archive.paged_history import Waits, open_everything
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.queries.log_places import LogPlaces
 from ops.queries.log_times import LogTimes
 from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.time_travel import Moment, span
 from projections.explanation.read_models import WorkloadRow, workload_rows
 from projections.world import World
-from services.runtime.log_port import Bus
+from services.runtime.control_log import Control
+from services.runtime.log_port import Bus, Entry
 
 T = TypeVar("T")
 _TAGS = 10_000
@@ -49,6 +51,11 @@ class Recorded:
     def listed(self) -> WorkloadList:
         """The same, in any order."""
         return WorkloadList(self.rows())
+
+    def places(self) -> LogPlaces:
+        """Who has written what of it: of the log as it is now, only what has come since the last time is read for it."""
+        controls = self.point.entries[CONTROL]
+        return LogPlaces(Control(controls)) if self.text else self._recordings.places(controls)
 
     def cards(self) -> Moment:
         """The accountant's world; where the moment is a sequence, as of the last message before it."""
@@ -99,6 +106,7 @@ class Recordings:
         self._log: Paged | None = None
         """The log as it was read last: what is settled in it need not be read again."""
         self._times: LogTimes | None = None
+        self._places: LogPlaces | None = None
         self._tags: dict[tuple[object, ...], str] = {}
         self._identity: tuple[tuple[int, ...], str] = ((), "")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
@@ -108,6 +116,12 @@ class Recordings:
         if self._times is None:
             self._times = LogTimes(log)
         return self._times
+
+    def places(self, controls: Sequence[Entry]) -> LogPlaces:
+        """Who has written what, as far as anybody has asked."""
+        if self._places is None:
+            self._places = LogPlaces(Control(controls))
+        return self._places
 
     def identity(self, log: Paged) -> str:
         """The log, what is skipped of it, the rules and the version."""
@@ -169,7 +183,7 @@ class Recordings:
         log = open_everything(wait, self._bus, self._archive)
         if known is None or self.identity(log) != self.identity(known):
             # Other messages count now: nothing that was folded or timed does.
-            self._times = None
+            self._times = self._places = None
             self.worlds.forget()
         else:
             self.times(known).follow(log)

@@ -6,7 +6,7 @@ import msgspec
 
 from events.event import Millis
 from events.json_object import JsonObject
-from events.subjects import CONTROL, FACTS
+from events.subjects import FACTS
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.log_times import LogTimes
 from ops.queries.shown import Showing
@@ -45,28 +45,59 @@ class FoldedInput(msgspec.Struct, frozen=True, kw_only=True):
     """The last sequence of the input."""
 
 
-def log_answer(entries: Mapping[str, Sequence[Entry]], world: World) -> JsonObject:
-    """The streams with their ends, the authors, the inputs of each partition, what does not count, and what is set aside."""
-    control = Control(entries.get(CONTROL, ()))
-    authors: dict[tuple[str, str], AuthorPlace] = {}
-    marked: list[Marked] = []
-    for name, stored in sorted(entries.items()):
-        showing = Showing(control)
-        for entry in stored:
-            for one in showing.shown(entry):
-                key = name, one.author
-                place = authors.setdefault(key, AuthorPlace(author=one.author, stream=name))
+class LogPlaces:
+    """What each author has written and what does not count, as far as the log was read: each message is read once."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._streams: dict[str, _StreamPlaces] = {}
+
+    def read_on(self, entries: Mapping[str, Sequence[Entry]]) -> None:
+        """Read what has come since the last time. Raises what reading a stream raises; what was read then stays so."""
+        for name, stored in entries.items():
+            known = self._streams.get(name)
+            if known is None:
+                known = self._streams[name] = _StreamPlaces(name, Showing(self._control))
+            known.read_on(stored)
+
+    def authors(self) -> list[AuthorPlace]:
+        """By stream, in the order of their first words."""
+        return [one for _, known in sorted(self._streams.items()) for one in known.authors.values()]
+
+    def marked(self) -> list[Marked]:
+        """What does not count as it stands."""
+        return [one for _, known in sorted(self._streams.items()) for one in known.marked]
+
+
+class _StreamPlaces:
+    def __init__(self, name: str, showing: Showing) -> None:
+        self.name, self.showing, self.read = name, showing, 0
+        self.authors: dict[str, AuthorPlace] = {}
+        self.marked: list[Marked] = []
+
+    def read_on(self, stored: Sequence[Entry]) -> None:
+        for entry in stored[self.read :]:
+            for one in self.showing.shown(entry):
+                place = self.authors.setdefault(one.author, AuthorPlace(author=one.author, stream=self.name))
                 place.events, place.sequence, place.at = place.events + 1, entry.sequence, one.at
                 if one.mark and one.index == 0:
-                    marked.append(Marked(stream=name, sequence=entry.sequence, mark=one.mark))
+                    self.marked.append(Marked(stream=self.name, sequence=entry.sequence, mark=one.mark))
+            self.read += 1
+
+
+def log_answer(
+    entries: Mapping[str, Sequence[Entry]], world: World, places: LogPlaces, times: LogTimes | None = None
+) -> JsonObject:
+    """The streams with their ends, the authors, the inputs of each partition, what does not count, and what is set aside."""
+    places.read_on(entries)
     ends = {name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())}
-    times = LogTimes({PARTITION: (), DEVICE_PARTITION: (), **entries})
+    times = times or LogTimes({PARTITION: (), DEVICE_PARTITION: (), **entries})
     return msgspec.to_builtins(
         {
             "streams": [{"stream": name, "last": last} for name, last in ends.items()],
-            "authors": list(authors.values()),
+            "authors": places.authors(),
             "inputs": [one for name in (PARTITION, DEVICE_PARTITION) for one in _inputs(name, times, ends)],
-            "marked": marked,
+            "marked": places.marked(),
             "set_aside": list(world.aside.values()),
         }
     )

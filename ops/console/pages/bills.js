@@ -41,7 +41,7 @@ function parts(data) {
   const names = data.lines.length ? Object.keys(data.lines[0]).filter((name) => !MEASURES.includes(name)) : [];
   const total = Object.entries(data.total).map(([currency, amount]) => `${amount} ${currency}`).join(", ");
   return [
-    h("p", { class: "lead" }, `${moment(data.since)} to ${moment(data.until)}: ${total || "nothing has a price yet"}`),
+    h("p", { class: "lead" }, data.until ? `${moment(data.since)} to ${moment(data.until)}: ${total || "nothing has a price yet"}` : "Nothing has happened yet: the log is empty. The services write it: `kuelog up` on this machine, `kuelog deploy` in a cluster."),
     ...data.unpriced.map((/** @type {any} */ one) => h("p", { class: "problem" }, `No price for cards of flavor ${one.flavor || "?"} (model ${one.model}): ${hours(one.card_ms)} card-hours have no cost. Enter a price list with \`kuelog price set -f FILE\`.`)),
     h("section", {}, h("h2", {}, "Lines"),
       table("What was held, and what it costs", [...names, "Kind", "GiB-hours", "Card-hours", "Of them alone on a card", "Cost"],

@@ -7,7 +7,7 @@ from ops.queries.billing import flat
 from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
 from ops.queries.billing.closed_months import month_ledger
 from ops.queries.billing.period import period
-from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.problems import BillRefused, NothingToBill
 from ops.queries.billing.reading import Read, seen
 from ops.queries.time_travel import span
 from projections.billing.entry import Window
@@ -39,7 +39,7 @@ def asked_window(entries: Mapping[str, Sequence[Entry]], since: str, until: str,
     """A period as people write it. Raises `BillRefused`."""
     first, last = seen(entries)
     if not last:
-        raise BillRefused("the log is empty: there is nothing to bill")
+        raise NothingToBill
     # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
     return period(since, until, first, end if end is not None else max(last, span(entries)[1] + 1))
 

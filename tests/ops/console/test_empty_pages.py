@@ -41,9 +41,9 @@ REMEDIES = {
 MOMENT = "LOG_0/999"
 
 
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncGenerator[Browser, None]:
-    async with served(tmp_path, log=nothing()) as console, browsing(console, tmp_path / "browser") as found:
+@pytest.fixture(params=[nothing, dict], ids=["nothing set up", "an empty log"])
+async def browser(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[Browser, None]:
+    async with served(tmp_path, log=request.param()) as console, browsing(console, tmp_path / "browser") as found:
         yield found
 
 
@@ -55,7 +55,7 @@ async def test_a_page_without_anything_to_show_says_what_brings_something(browse
         await browser.until(lambda: "document.querySelector('#main').childElementCount > 1")
         text = await browser.ask("document.getElementById('main').textContent")
         assert [one for one in remedies if one not in text] == [], text
-        assert await browser.ask("document.querySelector('#main .problem') === null"), text
+        assert await browser.ask("document.querySelector('#main .problem, #main [role=alert]') === null"), text
         assert await violations(browser, theme) == [], page
     await browser.open("workloads?text=nobody")
     assert await violations(browser, theme) == []

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from events.codec import decode_commit
-from events.subjects import CONTROL
+from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
 from ops.production.log.streams import PARTITION
 from ops.queries.point import point_at
 from ops.queries.stored import in_order
+from services.runtime.log_port import Message
 from tests.ops.console.served import Console, middle
 
 NOW = ""
@@ -100,6 +101,16 @@ async def test_the_places_of_the_log_are_those_of_the_events_that_log_show_print
     ends = {one["stream"]: one["last"] for one in (await console.answer(f"log?at={at}"))["data"]["streams"]}
     printed = await console.printed("replay", "--until", at, "--show", "queues")
     assert {name: ends[name] for name in printed["sequences"]} == printed["sequences"]
+
+
+async def test_who_looks_at_the_log_again_is_told_of_what_has_come_since(console: Console) -> None:
+    first = (await console.answer("log"))["data"]
+    facts, more = await console.bus.stream(FACTS), console.log[FACTS][-1]
+    await facts.publish([Message(more.subject, more.data, "told again")])
+    again = (await console.answer("log"))["data"]
+    told = [({one["author"]: one["events"] for one in found["authors"]}, found["streams"]) for found in (first, again)]
+    assert told[1][0]["watcher"] == told[0][0]["watcher"] + 1
+    assert told[1][1] != told[0][1]
 
 
 async def test_what_differs_between_two_moments_turns_the_rows_of_one_into_those_of_the_other(console: Console) -> None:
