@@ -10,7 +10,13 @@ from ops.cli.object_names import names_of
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
-At = Annotated[str, typer.Option("--at", help="As of a time: 2026-01-31T12:00:00Z, or +90s after the log began.")]
+At = Annotated[
+    str,
+    typer.Option(
+        "--at",
+        help="As of a time: 2026-01-31T12:00:00Z, +90s after the log began, or a sequence (17, DEVICES_default/3).",
+    ),
+]
 
 devices_app = typer.Typer(invoke_without_command=True)
 console = terminal()

@@ -12,6 +12,7 @@ from ops.cli.log_reading import read_log
 from ops.production.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
 from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
+from ops.queries.point import is_sequence, point_at
 from ops.queries.time_travel import Moment, cards_at
 from ops.terminal.form import Form, print_answer
 from ops.terminal.table import Column, FittingTable, number
@@ -60,8 +61,9 @@ def run_metrics(source: LogSource, *, at: str, console: Console) -> int:
 
 
 def read_moment(source: LogSource, at: str) -> Moment:
-    """The accountant's world as it was at a time (`at`), or as it is now. Raises the known failures."""
-    return cards_at(read_log(source), at)
+    """The accountant's world as it was at a time or a sequence (`at`), or as it is now. Raises the known failures."""
+    entries = read_log(source)
+    return cards_at(point_at(entries, at).entries) if is_sequence(at) else cards_at(entries, at)
 
 
 def stamp(moment: Moment) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """What a replay prints: rows of a read model, and decisions that come out otherwise with the facts that led there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +8,8 @@ from rich.console import Console
 
 from events.catalogue import AnyEvent
 from events.codec import decode_event
+from events.json_object import JsonObject
+from events.quantity import from_units
 from events.timestamp import format_timestamp
 from ops.production.verification import Difference
 from ops.production.wiring import RULES
@@ -59,10 +61,25 @@ def show_rows(world: World, show: str, tree: str, console: Console) -> None:
     if not rows:
         console.print(f"no {show} at this point")
         return
+    rows = list(_boxes(rows)) if show == "topology" else rows
     table = FittingTable([Column(name, _RANKS.get(name, 0)) for name in rows[0]])
     for row in rows:
         table.add(*(_cell(name, value) for name, value in row.items()))
     console.print(table)
+
+
+def _boxes(flavors: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """A row for each domain, in those that it lies in, and one for each node that takes nobody."""
+    for flavor in flavors:
+        for box in flavor["domains"]:
+            yield {
+                "flavor": flavor["flavor"],
+                "domain": " / ".join(box["values"]),
+                "free": [f"{name} {from_units(name, amount)}" for name, amount in box["free"].items()],
+                "held by": [f"{one['workload']} ({one['pods']})" for one in box["holders"]],
+            }
+        for node in flavor["unusable"]:
+            yield {"flavor": flavor["flavor"], "domain": node["node"], "free": [node["why"]], "held by": []}
 
 
 def _cell(name: str, value: Any) -> str:

@@ -10,7 +10,6 @@ from ops.console import views
 from ops.console.recorded import Recorded
 from ops.console.rights import Rights
 from ops.console.time_strip import time_strip
-from ops.console.topology_view import flavor_domains
 from ops.console.workload_list import WorkloadList
 from ops.production.cards_view import card_views
 from ops.queries.answers import cards_answer
@@ -21,6 +20,7 @@ from ops.queries.billing.reading import Read
 from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
 from ops.queries.time_travel import Moment
+from ops.queries.topology_view import flavor_domains
 from projections.billing.entry import Entry, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import bill
@@ -82,8 +82,7 @@ def _cards(of: Folded, query: Query, rights: Rights) -> JsonObject:
 
 def _topology(of: Folded, query: Query, rights: Rights) -> JsonObject:
     del query, rights
-    cards = of.cards().world
-    return {"flavors": msgspec.to_builtins(flavor_domains(of.world(), card_views(cards)))}
+    return {"flavors": msgspec.to_builtins(flavor_domains(of.world()))}
 
 
 def _preemptions(of: Recorded, query: Query, rights: Rights) -> JsonObject:

@@ -17,7 +17,7 @@ from ops.production.archive.paged_history import Waits, open_everything
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.log_places import LogPlaces
 from ops.queries.log_times import LogTimes
-from ops.queries.point import NotOnTheLog, Point, point_at
+from ops.queries.point import NotOnTheLog, Point, is_sequence, point_at
 from ops.queries.time_travel import Moment, span
 from projections.explanation.read_models import WorkloadRow, workload_rows
 from projections.world import World
@@ -59,7 +59,7 @@ class Recorded:
 
     def cards(self) -> Moment:
         """The accountant's world; where the moment is a sequence, as of the last message before it."""
-        at = span(self.point.entries)[1] if _is_sequence(self.text) else self.point.at
+        at = span(self.point.entries)[1] if is_sequence(self.text) else self.point.at
         world = self._recordings.worlds.world(DEVICE_PARTITION, self.point.entries, at)
         return Moment(world=world, at=at, began=self.times.span()[0], upto=self.point.upto, since={})
 
@@ -69,7 +69,7 @@ class Recorded:
         if self.point.ended or not self.text:
             return False
         behind = (len(self._log[name]) > len(self.point.entries[name]) for name in self._log if name != CONTROL)
-        return _is_sequence(self.text) or all(behind)
+        return is_sequence(self.text) or all(behind)
 
     @property
     def identity(self) -> str:
@@ -90,10 +90,6 @@ class Recorded:
     def tag(self) -> str:
         """What two answers have in common that can't differ: the log, the moment, and the last messages before it."""
         return self._recordings.tag(self)
-
-
-def _is_sequence(text: str) -> bool:
-    return text.rpartition("/")[2].isdigit()
 
 
 class Recordings:

@@ -26,7 +26,6 @@ from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
 from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
-from ops.console.topology_view import stands_of
 from ops.console.whatif import WhatIfs
 from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
@@ -38,6 +37,7 @@ from ops.queries.answers import explained, life_of
 from ops.queries.explaining import stops
 from ops.queries.patience import Patience
 from ops.queries.point import Point
+from ops.queries.topology_view import stands_of
 from projections.world import World
 from services.runtime.log_port import Bus
 

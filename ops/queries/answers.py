@@ -14,6 +14,7 @@ from ops.queries.point import NotOnTheLog, Point
 from ops.queries.queue_explained import explain_queue
 from ops.queries.stored import in_order
 from ops.queries.time_travel import Moment
+from ops.queries.topology_view import flavor_domains
 from projections.configuration import Configuration, refused_because
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.about import objects_of
@@ -28,6 +29,7 @@ ROWS: dict[str, Callable[[World, str], Any]] = {
     "queues": queue_rows,
     "workloads": workload_rows,
     "usage": usage_rows,
+    "topology": lambda world, _tree: flavor_domains(world),
     "state": lambda world, _tree: dict(tables(world)),
 }
 """By name, what `kuelog replay --show` prints of a world, or of one tree of quota where it is named."""

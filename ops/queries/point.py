@@ -55,12 +55,17 @@ def point_at(entries: Entries, text: str = "", times: LogTimes | None = None) ->
     if not any(entries.values()):
         raise NotOnTheLog("the log is empty")
     stream, _, number = text.rpartition("/")
-    if number.isdigit():
+    if is_sequence(text):
         return _at_sequence(entries, stream or PARTITION, int(number), times)
     at = moment(text, began)
     if at < began:
         raise NotOnTheLog(f"{text} is before the log, which begins at {format_timestamp(began)}")
     return Point(entries=until(entries, at, times), at=at, ended=at >= ended)
+
+
+def is_sequence(text: str) -> bool:
+    """Whether a moment is named by a sequence (`17`, `DEVICES_default/3`), and not by a time."""
+    return text.rpartition("/")[2].isdigit()
 
 
 def _at_sequence(entries: Entries, partition: str, sequence: int, times: LogTimes) -> Point:

@@ -6,7 +6,7 @@ import msgspec
 
 from events.device import NodeObserved
 from events.quota import FlavorObserved
-from ops.production.cards_view import CardView
+from ops.production.cards_view import card_views
 from projections.topology.flavor_nodes import bears
 from projections.topology.room import PODS, LeafRoom
 from projections.topology.tree import TopologyTree
@@ -59,10 +59,10 @@ class FlavorDomains(msgspec.Struct, frozen=True, kw_only=True):
     unusable: tuple[UnusableNode, ...]
 
 
-def flavor_domains(world: World, cards: Sequence[CardView]) -> list[FlavorDomains]:
+def flavor_domains(world: World) -> list[FlavorDomains]:
     """Every flavor whose topology is there, by name."""
     by_node: dict[str, list[CardCell]] = {}
-    for card in cards:
+    for card in card_views(world):
         cell = CardCell(index=card.index, state=card.state, memory=card.memory, memory_used=card.memory_used)
         by_node.setdefault(card.node, []).append(cell)
     return [
