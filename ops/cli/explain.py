@@ -15,6 +15,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
 from ops.queries.answers import explained
 from ops.queries.explaining import world_at
+from ops.queries.near_words import heading, near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import point_at
 from ops.terminal.console import terminal
@@ -117,6 +118,8 @@ def show_first(plain: JsonObject, console: Console) -> None:
         ahead = f", behind {', '.join(line['ahead'])}" if line["ahead"] else ""
         say(f"  position {line['position']} of {line['waiting']} who wait for {plain['cluster_queue']}{ahead}")
     _show_shortages(plain["shortages"], say)
+    if plain["domains"] is not None:
+        _show_domains(plain["domains"], say)
     if plain["waits_for"]:
         say("  it waits for")
         for one in plain["waits_for"]:
@@ -147,6 +150,14 @@ def _show_shortages(shortages: list[JsonObject], say: Any) -> None:
             say(f"      {each['cluster_queue']} uses {over} more than its own: {', '.join(each['workloads'])}")
     for flavor, why in barred.items():
         say(f"    {flavor}: {why}")
+
+
+def _show_domains(plain: JsonObject, say: Any) -> None:
+    say(f"  in {heading(plain)}")
+    for row in near_rows(plain):
+        say(f"    nearest {row['level']} is {row['domain']}: {row['verdict']}")
+        for lack in row["lacks"]:
+            say(f"      {lack}")
 
 
 def _show_remedies(plain: JsonObject, say: Any) -> None:

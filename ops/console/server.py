@@ -35,6 +35,7 @@ from ops.production.visibility.server import follower
 from ops.production.wiring import stopped
 from ops.queries.answers import explained, life_of
 from ops.queries.explaining import stops
+from ops.queries.near_words import heading, near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.topology_view import stands_of
@@ -153,8 +154,9 @@ class ConsoleApp:
                 request,
                 rights,
                 lambda then: {
-                    "explanation": explained(
-                        then.world(), then.point, wanted, rights.reads, patience=Patience(_PATIENCE_S)
+                    **_explained(
+                        explained(then.world(), then.point, wanted, rights.reads, patience=Patience(_PATIENCE_S)),
+                        rights,
                     ),
                     "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
                     "stands": _stands(then.world(), key, rights),
@@ -171,7 +173,7 @@ class ConsoleApp:
         point = Point(entries={}, at=self._live.at())
         now = explained(self._live.world(), point, wanted, rights.reads, patience=Patience(_PATIENCE_LIVE_S))
         answer = {
-            "explanation": {**now, "stops": before["stops"]},
+            **_explained({**now, "stops": before["stops"]}, rights),
             "history": before["history"],
             "stands": _stands(self._live.world(), key, rights),
         }
@@ -257,6 +259,13 @@ async def console_served(
 def _stands(world: World, key: str, rights: Rights) -> Sequence[JsonObject]:
     """Where a workload stands, for who may read what is of the whole cluster: hosts and racks are."""
     return msgspec.to_builtins(stands_of(world, key)) if rights.queues else []
+
+
+def _explained(explanation: JsonObject, rights: Rights) -> JsonObject:
+    """The explanation, and the domains that come nearest in words, for who may read what is of the whole cluster."""
+    found = explanation["domains"] if rights.queues else None
+    near = None if found is None else {"heading": heading(found), "rows": near_rows(found)}
+    return {"explanation": {**explanation, "domains": found}, "near": near}
 
 
 def _cached(found: Recorded, text: str, log: str, *, reviewed: bool) -> str:

@@ -42,6 +42,7 @@ from services.admitter.entry import Entry as Nomination
 from services.admitter.entry import Head
 from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
+from services.admitter.topology import nearest
 from services.queue_manager.enqueue import standing_obstacle
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
@@ -101,6 +102,7 @@ def explain(
     if obstacle is None:
         with world.trial(deciding=True):
             nominated = nominate(world, head, at)
+        explanation.domains = nearest(world, nominated, plan)
     waiting(
         world,
         workload,
@@ -112,6 +114,8 @@ def explain(
     )
     if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
         _try_remedies(world, head, explanation, plan, numbers, at, patience or Patience())
+    if deep and explanation.tier is Tier.TOPOLOGY:
+        explanation.ends = _ends(world, workload, _placed_there(world, explanation), at, patience or Patience())
     if deep and (explanation.tier is Tier.DEVICE or explanation.note):
         explanation.cards = _room(world, workload, nominated)
     return explanation
@@ -128,7 +132,7 @@ def _try_remedies(
 ) -> None:
     """What would let it in, as far as it is found in time: raises of quota, and ends of others."""
     explanation.raises = unblocking(world, head.workload, head.queue, plan, at, patience)
-    explanation.ends = _ends(world, head.workload, numbers, at, patience)
+    explanation.ends = _ends(world, head.workload, _holders_of(world, head.workload, numbers), at, patience)
     if patience.ended:
         explanation.note = TIME_IS_OVER
     elif not explanation.raises and any(one.missing for one in numbers):
@@ -267,10 +271,8 @@ def _as_tried(found: Nomination) -> Tried:
     )
 
 
-def _ends(
-    world: World, workload: Workload, numbers: Sequence[Shortage], at: Millis, patience: Patience
-) -> tuple[str, ...]:
-    """Holders of what it misses, in the order in which they would have to give it back, whose end lets it in."""
+def _holders_of(world: World, workload: Workload, numbers: Sequence[Shortage]) -> dict[str, None]:
+    """Who holds what it misses of its tree's quota, in the order in which they would have to give it back."""
     columns = world.quota.columns
     short = [columns.known(one.flavor, one.resource) for one in numbers if one.missing and not one.obstacle]
     members = world.quota.members(world.quota.root_of(workload.line))
@@ -281,12 +283,26 @@ def _ends(
         for order in row
         if any(column is not None and world.holders(name).usage[order[3]].get(column) for column in short)
     )
+    return dict.fromkeys(order[3] for order in orders)
+
+
+def _placed_there(world: World, explanation: Explanation) -> dict[str, None]:
+    """Who has pods in the domains of the flavor in which it finds no place, of lower priority first."""
+    flavor = explanation.domains.flavor if explanation.domains is not None else ""
+    keys = [key for key, held in world.domains.held().items() if any(one.flavor == flavor for one in held)]
+    return dict.fromkeys(sorted(keys, key=lambda key: (world.workloads[key].priority, key)))
+
+
+def _ends(
+    world: World, workload: Workload, holders: Mapping[str, None], at: Millis, patience: Patience
+) -> tuple[str, ...]:
+    """Those of the holders whose end, each by itself, lets it in, as far as it is found in time."""
     found: list[str] = []
-    for order in orders[:_ENDS]:
+    for key in list(holders)[:_ENDS]:
         if not patience.goes_on():
             break
-        if tried(world, _end(world, order[3]), at, lambda then: _in(then, workload), lambda then: _in(then, workload)):
-            found.append(order[3])
+        if tried(world, _end(world, key), at, lambda then: _in(then, workload), lambda then: _in(then, workload)):
+            found.append(key)
             if len(found) >= _ENOUGH_ENDS:
                 break
     return tuple(found)

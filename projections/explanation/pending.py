@@ -13,6 +13,7 @@ from projections.devices.registration.node_lock import waited_for
 from projections.devices.state import DeviceState
 from projections.explanation.read_models import cluster_queue_name, job_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
+from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.nodes.state import NodeState
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
@@ -41,6 +42,7 @@ FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
     "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
     "ExceedsCardCapacity": "ask for less per card: no card could hold it even if nothing ran",
+    PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
     "AdmissionGated": "take the gates off",
     "OnHold": "take the job off hold",
     "Deactivated": "set spec.active of the Workload to true",
@@ -174,7 +176,7 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.waits_for = tuple(f"{key} to be preempted" for key in tried.preempts)
         return
     match tried.reason:
-        case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured":
+        case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured" | "TopologyPlacementFailed":
             explanation.tier = Tier.SPEC
         case "ExceedsMaxQuota":
             explanation.tier = Tier.QUEUE
@@ -183,6 +185,9 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
             explanation.waits_for = ("cards to be freed",)
         case "PendingEvaluation":
             explanation.tier = Tier.CHECK
+        case _ if explanation.domains is not None and not any(one.missing for one in explanation.shortages):
+            explanation.tier = Tier.TOPOLOGY
+            explanation.waits_for = (f"room in a domain of its flavor {explanation.domains.flavor}",)
         case _:
             explanation.tier = _whose_quota(quota, explanation)
             explanation.waits_for = tuple(

@@ -9,6 +9,7 @@ from events.amount import UNLIMITED
 from events.event import Millis
 from projections.devices.capacity.fragmentation import Advice
 from projections.set_aside.left_alone import LeftAlone
+from projections.topology.nearest import NearestDomains
 
 
 def in_numbers(amount: int) -> int:
@@ -26,6 +27,8 @@ class Tier(StrEnum):
     COHORT = "the cohort"
     CHECK = "a check"
     DEVICE = "a device"
+    TOPOLOGY = "its topology"
+    """Quota suffices, and no domain has room for its pods."""
     TIME = "time"
     RULES = "an error of kuelog's"
     """A service has failed on it."""
@@ -130,6 +133,8 @@ class Explanation(msgspec.Struct, kw_only=True):
     """Each of these admits it; the raises within one have to be made together."""
     ends: tuple[str, ...] = ()
     """Workloads, each of which would free enough for it by ending."""
+    domains: NearestDomains | None = None
+    """Where its pods are placed by topology and find no place: which domain of each level comes nearest, and what is short there."""
     cards: Advice | None = None
     """Which cards would have to be freed, and how."""
     note: str = ""

@@ -5,6 +5,7 @@ Rule: docs/rules/topology.md#elastic
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec.structs import replace
 
 from events.amount import Requests
@@ -16,30 +17,57 @@ from projections.topology.room import held_by, take
 from projections.topology.tree import TopologyTree
 
 
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods that come to those that stay where they are."""
+
+    flavor: FlavorRoom
+    """Less what those that stay hold."""
+    group: Group
+    """The new ones alone."""
+    kept: Mapping[int, int]
+    """Where workers stay, by leaf."""
+    led: Mapping[int, int] | None
+    """Where the leader stays; None where it comes too, or there is none."""
+
+
 def resized(flavor: FlavorRoom, group: Group, gates: TopologyGates) -> GroupPlaces | Unplaced | None:
     """The places that pods had, with more or fewer of them; None where they can't be kept and all are placed anew."""
+    workers, leader = group.workers, group.leader
+    found = growth(flavor, group)
+    if found is None:
+        return None
+    if found.group.workers.count <= 0:
+        if leader is not None and found.led is None:
+            return None
+        return GroupPlaces(workers=_first(found.kept, workers.count), leader=dict(found.led or {}))
+    added = place_group(found.flavor, found.group, gates)
+    if isinstance(added, Unplaced):
+        return added
+    return GroupPlaces(
+        workers=merged(found.kept, added.workers), leader=added.leader if found.led is None else dict(found.led)
+    )
+
+
+def growth(flavor: FlavorRoom, group: Group) -> Growth | None:
+    """What of a group is to be placed beside what stays; None where nothing stays. Without new workers their count is 0 or less."""
     workers, leader = group.workers, group.leader
     tree = flavor.room.tree
     kept = _kept(tree, workers)
     led = None if leader is None else _kept(tree, leader)
     if kept is None or (leader is not None and led is None and leader.previous is not None):
         return None
-    more = workers.count - sum(kept.values())
-    if more <= 0:
-        if leader is not None and led is None:
-            return None
-        return GroupPlaces(workers=_first(kept, workers.count), leader=led or {})
     beside = {key: dict(held) for key, held in flavor.room.assumed.items()}
     _charge(tree, beside, workers, kept)
     if leader is not None and led is not None:
         _charge(tree, beside, leader, led)
-    room = replace(flavor, room=replace(flavor.room, assumed=beside))
-    added = place_group(
-        room, Group(workers=replace(workers, count=more), leader=leader if led is None else None), gates
+    return Growth(
+        flavor=replace(flavor, room=replace(flavor.room, assumed=beside)),
+        group=Group(
+            workers=replace(workers, count=workers.count - sum(kept.values())), leader=leader if led is None else None
+        ),
+        kept=kept,
+        led=led,
     )
-    if isinstance(added, Unplaced):
-        return added
-    return GroupPlaces(workers=merged(kept, added.workers), leader=added.leader if led is None else led)
 
 
 def _kept(tree: TopologyTree, request: PlacementRequest) -> dict[int, int] | None:

@@ -16,7 +16,7 @@ from projections.topology.gates import TopologyGates
 from projections.topology.group_placement import Group, Unplaced
 from projections.topology.replacement import NodeLoss, replace_in_pod_set
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
-from projections.topology.resized import resized
+from projections.topology.resized import growth, resized
 from projections.topology.room import held_by, take
 
 _GROUP = 2
@@ -51,6 +51,36 @@ def place_pod_sets(
             if any(one.failure for one in results):
                 break
     return tuple(placed[one.pod_set] for one in requests if one.pod_set in placed)
+
+
+class UnplacedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group that finds no place, and what is free for it."""
+
+    flavor: FlavorRoom
+    """Less what pods of the workload hold that were placed before it."""
+    group: Group
+    """Of an elastic job the pods that come."""
+
+
+def first_unplaced(
+    flavors: Mapping[str, FlavorRoom],
+    requests: Sequence[PlacementRequest],
+    gates: TopologyGates,
+    cards: CardPlaces | None = None,
+) -> UnplacedGroup | None:
+    """The first group of a workload that finds no place; those before it stay charged. None where all do, or none is well formed."""
+    for turn in _turns(flavors, requests, gates):
+        for members in _groups(turn.requests):
+            if not any(one.failure for one in _place(turn, members, gates, cards)):
+                continue
+            if len(members) > _GROUP:
+                return None
+            group = _group(members)
+            more = growth(turn.flavor, group) if gates.elastic else None
+            if more is None:
+                return UnplacedGroup(flavor=turn.flavor, group=group)
+            return UnplacedGroup(flavor=more.flavor, group=more.group)
+    return None
 
 
 class PlacesWithCards(msgspec.Struct, frozen=True, kw_only=True):

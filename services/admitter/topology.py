@@ -25,6 +25,7 @@ from projections.preemption.classic import discharge
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import pod_requests
 from projections.topology.gates import topology_gates
+from projections.topology.nearest import NearestDomains, nearest_domains
 from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
@@ -119,6 +120,24 @@ def settle_domains(world: TopologyState, entry: Entry, demand: TopologyDemand) -
             discharge(world.trail, victim)
         leave_domains(world, entry)
         _settle(demand.requests, domains(world, demand).pod_sets, choices)
+
+
+def nearest(world: TopologyState, entry: Entry, plan: Plan) -> NearestDomains | None:
+    """Which domains come nearest where the entry's pods find no place as things stand; None where topology is not what is short.
+
+    Rule: docs/rules/topology.md#nearest
+    """
+    assignment = entry.assignment
+    if assignment is None or not any(plan.by_topology):
+        return None
+    demand = topology_demand(world, entry.workload, plan, assignment)
+    if demand.problems or not demand.requests:
+        return None
+    flavors = {one.flavor for one in demand.requests}
+    with world.trial():
+        leave_domains(world, entry)
+        there = rooms(world, flavors, empty=False)
+        return nearest_domains(there, demand.requests, topology_gates(world.settings), ledger_of(world), demand.gangs)
 
 
 def places(

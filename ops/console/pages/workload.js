@@ -40,7 +40,7 @@ async function fill(bill, key, at, signal) {
 
 /** @param {any} data @param {number} now */
 function parts(data, now) {
-  const { explanation: it, history, stands } = data;
+  const { explanation: it, near, history, stands } = data;
   return [
     h("p", { class: "lead" }, h("strong", {}, it.state), ` for ${duration(now - it.since)}`,
       it.tier === "nothing" ? "" : ` because of ${it.tier}: ${it.reason}`),
@@ -52,6 +52,7 @@ function parts(data, now) {
     ...it.left_alone.map((/** @type {any} */ one) => h("p", { class: "problem" }, `Set aside since ${moment(one.since)}: ${one.message}`)),
     it.waits_for.length ? h("section", {}, h("h2", {}, "It waits for"), h("ul", {}, it.waits_for.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
     it.shortages.length ? h("section", {}, h("h2", {}, "In numbers"), shortages(it.shortages)) : null,
+    near ? h("section", {}, h("h2", {}, "Domains that come nearest"), nearest(near)) : null,
     remedies(it),
     h("section", {}, h("h2", {}, "Life"), line(history, now), life(history)),
     it.stops.length ? h("section", {}, h("h2", {}, "Why it had to stop"), stops(it.stops)) : null,
@@ -68,6 +69,12 @@ function where(key, stands) {
 function shortages(rows) {
   return table("What it asks for, and what is there", ["Flavor", "Resource", "Asked", "Available", "Missing", "Queue owns", "Queue uses", "Lent", "Obstacle"],
     rows.map((one) => [one.flavor, one.resource, ...["asked", "available", "missing", "nominal", "used", "lent"].map((name) => amount(one.resource, one[name])), one.obstacle]), "");
+}
+
+/** @param {{ heading: string, rows: any[] }} near */
+function nearest(near) {
+  return table(`In ${near.heading}`, ["Level", "Nearest", "Pods", "What is short there"],
+    near.rows.map((one) => [one.level, one.domain, one.verdict, h("ul", {}, one.lacks.map((/** @type {string} */ text) => h("li", {}, text)))]), "");
 }
 
 /** @param {any} it */

@@ -33,7 +33,7 @@ def submitted(name: str, queue: str, pods: int, cpu: int, at: int, *, required: 
 
 
 def racks() -> Mapping[str, Sequence[Entry]]:
-    """Two racks of two hosts; `wide` fills one rack and borrows for it, `small` stands in the other, whose second host fails."""
+    """Two racks of two hosts; `wide` fills one rack and borrows for it, `small` stands in the other, whose second host fails; the pods of `many` are too many."""
     stage = RecordedPartitions()
     quota = (Quota(resource="cpu", nominal=12_000),)
     facts = [
@@ -63,6 +63,7 @@ def racks() -> Mapping[str, Sequence[Entry]]:
             submitted("wide", "left", 4, 4000, BEGINS + 1000),
             submitted("small", "right", 2, 2000, BEGINS + 2000),
             host(3, ready=False),
+            submitted("many", "right", 11, 300, BEGINS + 4000),
         ),
         1,
     ):

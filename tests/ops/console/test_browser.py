@@ -202,6 +202,16 @@ async def test_boxes_of_a_topology_are_opened_by_key_and_show_where_a_workload_s
     assert await browser.errors() == []
 
 
+async def test_the_page_of_a_workload_shows_which_domains_come_nearest(racked_browser: Browser) -> None:
+    browser = racked_browser
+    await browser.open("workloads/team/many")
+    await browser.until(lambda: "document.body.textContent.includes('Domains that come nearest')")
+    assert "pods: enough for 8, 3 missing" in await browser.ask("document.querySelector('#main').textContent")
+    for theme in THEMES:
+        assert await violations(browser, theme) == []
+    assert await browser.errors() == []
+
+
 async def test_what_is_borrowed_is_drawn_as_flows_and_said_in_words(racked_browser: Browser) -> None:
     browser = racked_browser
     await browser.open(f"queues?at={format_timestamp(BEGINS + 1000)}")

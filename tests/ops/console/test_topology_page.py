@@ -73,3 +73,18 @@ async def test_the_page_of_a_workload_says_in_which_boxes_it_stands_and_only_whi
         assert {" ".join(one["values"]): one["pods"] for one in stands} == held
         assert {one["flavor"] for one in stands} == {"racked"} and held
     assert (await racked.answer(f"workloads/team/wide?at={format_timestamp(BEGINS + 1000)}"))["data"]["stands"]
+
+
+async def test_the_page_of_a_workload_that_finds_no_domain_names_the_nearest_with_what_is_short_there(
+    racked: Console,
+) -> None:
+    found = (await racked.answer("workloads/team/many"))["data"]
+    assert found["near"]["heading"] == "topology racks, flavor racked: 11 pod(s) of main, by rack"
+    assert [(row["domain"], row["verdict"]) for row in found["near"]["rows"]] == [
+        ("rack-1", "8 of 11 pod(s) fit"),
+        ("rack-1/host-2", "8 of 11 pod(s) fit"),
+    ]
+    assert found["near"]["rows"][0]["lacks"] == ["pods: enough for 8, 3 missing; 8 free in all"]
+    printed = await racked.printed("explain", "team/many")
+    assert printed["domains"] == found["explanation"]["domains"]
+    assert (await racked.answer("workloads/team/wide"))["data"]["near"] is None

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -12,6 +13,7 @@ from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrat
 from ops.production.log.streams import STREAMS
 from ops.queries.answers import explained
 from ops.queries.explaining import TIME_IS_OVER, explain, find_workload, stops, unblocking, world_at
+from ops.queries.near_words import near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.trial import tried
@@ -22,6 +24,7 @@ from projections.explanation.words import Tier
 from projections.state_hash import state_hash
 from services.admitter.entry import Head
 from services.admitter.flavor_plans import plan_for
+from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story, job, platform, queue
 
 
@@ -249,3 +252,40 @@ def test_what_would_help_is_tried_no_longer_than_said_and_then_the_answer_says_s
             )
             assert there, "what is said helps, though less may do"
     assert state_hash(story.world) == before
+
+
+def test_pods_that_find_no_domain_are_told_the_nearest_of_each_level_with_the_cards_that_are_short_there() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"), host("d", "r2"))
+    story.told(asking("first", count=2), asking("one")).decided()
+    story.told(asking("wide", count=2)).decided()
+    found = told(story, "team/wide")
+    assert found.tier is Tier.TOPOLOGY and found.ends == ("team/first", "team/one") and not found.raises
+    assert found.domains is not None
+    rows = near_rows(msgspec.to_builtins(found.domains))
+    assert [(row["level"], row["domain"], row["verdict"]) for row in rows] == [
+        ("rack", "r2", "1 of 2 pod(s) fit"),
+        ("kubernetes.io/hostname", "r2/d", "1 of 2 pod(s) fit"),
+    ]
+    assert rows[0]["lacks"] == [
+        "nvidia.com/gpu: enough for 1, 1 slice(s) of 20000 MiB together missing; "
+        "a pod asks for 1 NVIDIA card(s) with 20000 MiB and 50 % of the cores each",
+        "NVIDIA-V100: 1 of 2 card(s) idle, 45536 MiB free, 32768 MiB and 100 cores in one piece, 19 slice(s)",
+    ]
+
+
+def test_pods_that_no_domain_ever_holds_are_the_spec_s_fault_and_told_what_is_short_there() -> None:
+    story = racked(host("a", "r1"), host("b", "r2"))
+    story.told(asking("wide", count=2)).decided()
+    found = told(story, "team/wide")
+    assert (found.tier, found.reason) == (Tier.SPEC, "TopologyPlacementFailed")
+    assert "wider level" in found.fix
+    assert found.domains is not None and found.domains.domains[0].cards is not None
+
+
+def test_who_is_not_placed_by_topology_and_who_finds_a_domain_is_told_of_none() -> None:
+    story = racked(host("a", "r1"))
+    story.told(asking("fits")).decided()
+    assert told(story, "team/fits").domains is None
+    plain = Story().told(*platform(nominal=1), job("a"), job("b"))
+    plain.decided()
+    assert told(plain, "team/b").domains is None
