@@ -9,7 +9,7 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
-from ops.production.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
+from ops.production.cards_view import CardView, card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
 from ops.queries.point import is_sequence, point_at
@@ -19,6 +19,7 @@ from ops.terminal.table import Column, FittingTable, number
 from projections.devices.capacity.model_capacity import ModelCapacity
 from projections.devices.capacity.offer import Offer
 from projections.devices.registration.node_lock import waited_for
+from projections.topology.largest import DomainCards
 
 _WIDTH, _UUID = 24, 18
 _SIGNS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -40,6 +41,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: Fo
         else:
             show_cards(cards, console)
             show_models(models, console)
+            show_domains(domain_capacities(moment.world), console)
             room = unwanted(moment.world)
             if room.cards:
                 console.print(f"of it {room.memory} MiB on {room.cards} card(s) serve no request that waits")
@@ -129,6 +131,17 @@ def show_models(models: Sequence[ModelCapacity], console: Console) -> None:
     console.print(table)
 
 
+def show_domains(domains: Sequence[DomainCards], console: Console) -> None:
+    """By flavor and level, the domain with most idle cards: what a job for whole cards in one domain can get at most."""
+    if not domains:
+        return
+    table = FittingTable(_DOMAIN_COLUMNS, "The domain of each level with most idle cards")
+    for one in domains:
+        numbers = (one.domains, one.registered.cards, one.free.cards, one.free.memory)
+        table.add(one.flavor, one.level, "/".join(one.values), *map(str, numbers))
+    console.print(table)
+
+
 def show_offers(offers: Sequence[Offer], console: Console) -> None:
     """What the cards of each flavor offer, beside its nominal quota."""
     if not offers:
@@ -167,6 +180,15 @@ _MODEL_COLUMNS = (
     number("largest"),
     number("cores", 2),
     number("stranded", 5),
+)
+_DOMAIN_COLUMNS = (
+    Column("flavor"),
+    Column("level"),
+    Column("domain"),
+    number("of", 3),
+    number("cards", 2),
+    number("idle", 1),
+    number("free MiB"),
 )
 _OFFER_COLUMNS = (
     Column("flavor"),

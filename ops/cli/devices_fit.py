@@ -16,12 +16,21 @@ from ops.files.manifests import Document, ManifestBroken, read_manifests
 from ops.production.cards_view import job_of
 from ops.terminal.form import Form, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
-from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.placement.gang import Gang, Placed, place
+from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.placement.why import NodeAnswer, answers
 from projections.devices.requests.card_requests import asks_for_cards
-from projections.devices.state import config_of
+from projections.devices.state import DeviceState, config_of
+from projections.topology.gates import topology_gates
+from projections.topology.largest import LargestJob, largest_jobs
+from projections.topology.making_room import make_room_in_domains
+from projections.topology.pod_set_request import pods_asking
+from projections.topology.request import FlavorRoom
+from projections.topology.workload_cards import ledger_of
+from projections.topology.workload_placement import first_failure, place_with_cards
 from projections.world import World
+from services.jobs.paths import FieldBroken
+from services.jobs.pod_set import PodIndex
+from services.jobs.topology_request import topology_request
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused
 
@@ -34,6 +43,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     placed: Placed
     nodes: tuple[NodeAnswer, ...] = ()
     advice: Advice | None = None
+    largest: tuple[LargestJob, ...] = ()
+    """Of a flavor with a topology, the largest job of such pods that still fits into one domain of each level."""
 
 
 def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form, console: Console) -> int:
@@ -41,7 +52,7 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form
     with known_failures() as outcome:
         documents = read_manifests([file])
         moment = read_moment(source, at)
-        gangs = [(document, pod_set(document, config_of(moment.world))) for document in documents]
+        gangs = [(document, pod_set(document, moment.world)) for document in documents]
         answers: list[dict[str, Any]] = []
         all_fit = bool(gangs)
         for document, pods in gangs:
@@ -59,8 +70,8 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form
     return outcome.code
 
 
-def pod_set(document: Document, config: CardConfig = HAMI) -> PodSet:
-    """The pods of a Pod, or of anything with a pod template. Raises `ManifestBroken`."""
+def pod_set(document: Document, world: DeviceState) -> PodSet:
+    """The pods of a Pod, or of anything with a pod template, with the domains that it asks for. Raises `ManifestBroken`."""
     value = document.value
     spec: Any = value.get("spec")
     if not isinstance(spec, dict):
@@ -77,11 +88,12 @@ def pod_set(document: Document, config: CardConfig = HAMI) -> PodSet:
             {"metadata": {**meta, "name": meta.get("name", "")}, "spec": template.get("spec") or {}}, PodTemplate
         )
         shape = pod_shape(read, "pod")
-    except (msgspec.ValidationError, Refused) as problem:
+        topology = topology_request(template, PodIndex(), world.settings)
+    except (msgspec.ValidationError, Refused, FieldBroken) as problem:
         raise _broken(document, str(problem)) from problem
-    if not asks_for_cards(shape, config):
+    if not asks_for_cards(shape, config_of(world)):
         raise _broken(document, "no container of it asks for a card")
-    return PodSet(name="main", count=count, shape=shape)
+    return PodSet(name="main", count=count, shape=shape, topology=topology)
 
 
 def _broken(document: Document, problem: str) -> ManifestBroken:
@@ -100,11 +112,33 @@ def _flavors(world: World, named: str, document: Document) -> list[FlavorObserve
 def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> Answer:
     gang = Gang(pod_set=pods, count=pods.count, flavor=flavor, config=config_of(world))
     name = flavor.name if flavor is not None else ""
+    room = world.domains.room(name)
+    if room is not None:
+        return _ask_domains(world, room, gang, name)
     placed = place(world.cards, world.nodes, [gang], world.trail)
     if placed.placements:
         return Answer(flavor=name, fits=True, placed=placed)
     return Answer(
         flavor=name, fits=False, placed=placed, nodes=tuple(answers(world, gang)), advice=make_room(world, [gang])
+    )
+
+
+def _ask_domains(world: World, room: FlavorRoom, gang: Gang, flavor: str) -> Answer:
+    """The same for a flavor with a topology: its pods lie in domains, and get the cards of these."""
+    gates, ledger = topology_gates(world.settings), ledger_of(world)
+    request = pods_asking(world, "", gang.pod_set, gang.count, flavor)
+    found = place_with_cards({flavor: room}, [request], gates, ledger, [gang])
+    largest = largest_jobs(room, request, gates, ledger, gang)
+    failed = first_failure(found.pod_sets)
+    if failed is None:
+        return Answer(flavor=flavor, fits=True, placed=Placed(placements=found.cards), largest=largest)
+    return Answer(
+        flavor=flavor,
+        fits=False,
+        placed=Placed(pod_set=failed.pod_set, reason=WAITING_FOR_CARDS, message=failed.failure),
+        nodes=tuple(answers(world, gang)),
+        advice=make_room_in_domains(world, [request], [gang]),
+        largest=largest,
     )
 
 
@@ -122,12 +156,25 @@ def _show(document: Document, pods: PodSet, found: list[Answer], world: World, c
                     for share in each
                 )
                 console.print(f"    pod {one.index + 1}: {one.node}: {shares}", highlight=False, soft_wrap=True)
+            _show_largest(answer, console)
             continue
         console.print(
             f"  [red]does not fit[/red] in {flavor}: {answer.placed.message}", highlight=False, soft_wrap=True
         )
+        _show_largest(answer, console)
         _show_nodes(answer, console)
         _show_advice(answer.advice, world, console)
+
+
+def _show_largest(answer: Answer, console: Console) -> None:
+    for one in answer.largest:
+        where = "/".join(one.values)
+        console.print(
+            f"    the largest job that fits into one {one.level}: {one.pods} pod(s), in {where}",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def _show_nodes(answer: Answer, console: Console) -> None:
@@ -149,7 +196,5 @@ def _show_advice(advice: Advice | None, world: World, console: Console) -> None:
     console.print("  room could be made:")
     for step in advice.steps:
         where = f", it fits on {', '.join(sorted({one.node for one in step.to}))} then" if step.to else ""
-        cards = ", ".join(step.cards)
-        console.print(
-            f"    {step.way} {job_of(world, step.holder)}: frees {cards}{where}", highlight=False, soft_wrap=True
-        )
+        frees = f": frees {', '.join(step.cards)}" if step.cards else ""
+        console.print(f"    {step.way} {job_of(world, step.holder)}{frees}{where}", highlight=False, soft_wrap=True)

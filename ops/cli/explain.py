@@ -180,7 +180,8 @@ def _show_remedies(plain: JsonObject, say: Any) -> None:
     for step in (cards or {}).get("steps", ()):
         to = sorted({one["node"] for one in step.get("to", ())})
         where = f"; it fits on {', '.join(to)} then" if to else ""
-        say(f"    {step['way']} {step['holder']}, which frees {', '.join(step['cards'])}{where}", "green")
+        frees = f", which frees {', '.join(step['cards'])}" if step["cards"] else ""
+        say(f"    {step['way']} {step['holder']}{frees}{where}", "green")
     if plain["fix"]:
         say(f"    {plain['fix']}", "green")
 

@@ -15,6 +15,7 @@ from projections.devices.holdings.drift import out_of_service
 from projections.devices.registration.card_health import due
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import config_of
+from projections.topology.largest import DomainCards, domain_cards
 from projections.world import World
 
 _SHORT = {
@@ -82,6 +83,15 @@ def model_capacities(world: World) -> list[ModelCapacity]:
     """What is free of each model, in sum and in one piece, on nodes that are there."""
     ready = (on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready)
     return list(capacity(ready).values())
+
+
+def domain_capacities(world: World) -> list[DomainCards]:
+    """Of each level of every flavor with a topology, the domain with most idle cards."""
+    return [
+        one
+        for name, room in world.domains.rooms(world.flavors).items()
+        for one in domain_cards(name, room.room.tree, world.cards, world.nodes)
+    ]
 
 
 def unwanted(world: World) -> Room:

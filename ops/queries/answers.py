@@ -7,7 +7,7 @@ import msgspec
 
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
-from ops.production.cards_view import card_views, flavor_offers, model_capacities, unwanted
+from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.queries.explaining import explain, find_workload, stops
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, Point
@@ -114,6 +114,7 @@ def cards_answer(moment: Moment, *, node: str = "", model: str = "") -> JsonObje
         "locks": [waited_for(world, name, moment.at) for name in sorted(world.node_locks)],
         "unwanted": unwanted(world),
         "flavors": [{**msgspec.structs.asdict(one), "offered": one.offered} for one in flavor_offers(world)],
+        "domains": domain_capacities(world),
         "models": [
             {**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in model_capacities(world)
         ],

@@ -35,6 +35,7 @@ from projections.log_position import LogPosition
 from projections.preemption.loops import loops_of
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
+from projections.topology.making_room import make_room_in_domains
 from projections.workloads.lifecycle import Workload
 from projections.workloads.variants import as_shown, has_variants
 from projections.world import World
@@ -42,7 +43,7 @@ from services.admitter.entry import Entry as Nomination
 from services.admitter.entry import Head
 from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
-from services.admitter.topology import nearest
+from services.admitter.topology import demand_of, nearest
 from services.queue_manager.enqueue import standing_obstacle
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
@@ -116,6 +117,7 @@ def explain(
         _try_remedies(world, head, explanation, plan, numbers, at, patience or Patience())
     if deep and explanation.tier is Tier.TOPOLOGY:
         explanation.ends = _ends(world, workload, _placed_there(world, explanation), at, patience or Patience())
+        explanation.cards = _room_in_domains(world, nominated, plan)
     if deep and (explanation.tier is Tier.DEVICE or explanation.note):
         explanation.cards = _room(world, workload, nominated)
     return explanation
@@ -318,6 +320,12 @@ def _end(world: World, key: str) -> list[Fact]:
 def _in(world: World, workload: Workload) -> bool:
     found = world.workloads.get(workload.key)
     return found is not None and found.admission is not None
+
+
+def _room_in_domains(world: World, nominated: Nomination | None, plan: Plan) -> Advice | None:
+    """Who would have to be moved or preempted so that its pods find domains of the flavors that it would get."""
+    demand = demand_of(world, nominated, plan) if nominated is not None else None
+    return None if demand is None else make_room_in_domains(world, demand.requests, demand.gangs)
 
 
 def _room(world: World, workload: Workload, nominated: Nomination | None) -> Advice | None:

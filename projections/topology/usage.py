@@ -124,6 +124,11 @@ class TopologyUsage:
         offer = self._offer(flavor)
         return None if offer is None else self._of(flavor, LeafRoom(tree=offer.tree, capacity=offer.capacity))
 
+    def rooms(self, flavors: Iterable[str], *, empty: bool = False) -> dict[str, FlavorRoom]:
+        """The same for several flavors, by name, without those that have no topology; `empty` as if no pods were placed by it."""
+        found = {name: self.empty_room(name) if empty else self.room(name) for name in sorted(flavors)}
+        return {name: room for name, room in found.items() if room is not None}
+
     def held_by(self, workload: str) -> "HeldDomains | None":
         """The domains of a workload, to take them away or give them back on trial; None when it holds none."""
         placements = self._held.get(workload)

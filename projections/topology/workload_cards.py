@@ -58,7 +58,7 @@ def places_instead(
     A pod that moves keeps its index and gets other cards; the others keep theirs. Rule: docs/rules/topology.md#card-replacement
     """
     gates, names = topology_gates(world.settings), {one.pod_set for one in requests}
-    flavors = {one.flavor: room for one in requests if (room := world.domains.room(one.flavor)) is not None}
+    flavors = world.domains.rooms({one.flavor for one in requests})
     gangs = [one for one in gangs_of(world, workload) if one.pod_set.name in names]
     if not gangs or workload.devices is None:
         return PlacesWithCards(pod_sets=replace_node(flavors, requests, lost, gates))

@@ -3,30 +3,26 @@
 Rule: docs/rules/topology.md#cycle
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from events.admission import FlavorAttempt, Mode
-from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved
-from events.topology import DelayedTopology, TopologyAssignment, TopologyPlacement
-from events.workload import CheckState, PodSetUpdate
+from events.topology import DelayedTopology, TopologyAssignment
 from projections.checks.controllers import MULTIKUEUE, PROVISIONING
 from projections.configuration import Configuration
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang
 from projections.devices.placement.workload_gangs import gang_of, gets_cards
-from projections.devices.state import DeviceState, config_of
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.classic import discharge
-from projections.quota.adjusted_pods import adjusted
-from projections.quota.effective_requests import pod_requests
 from projections.topology.gates import topology_gates
 from projections.topology.nearest import NearestDomains, nearest_domains
-from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
+from projections.topology.pod_set_request import placement_of, request_of
+from projections.topology.request import PlacementRequest, PodSetPlacement
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
 from projections.topology.workload_cards import ledger_of
@@ -122,21 +118,26 @@ def settle_domains(world: TopologyState, entry: Entry, demand: TopologyDemand) -
         _settle(demand.requests, domains(world, demand).pod_sets, choices)
 
 
+def demand_of(world: TopologyState, entry: Entry, plan: Plan) -> TopologyDemand | None:
+    """What an entry asks of topologies; None where it has no flavors, or nothing that could be answered."""
+    assignment = entry.assignment
+    if assignment is None or not any(plan.by_topology):
+        return None
+    demand = topology_demand(world, entry.workload, plan, assignment)
+    return None if demand.problems or not demand.requests else demand
+
+
 def nearest(world: TopologyState, entry: Entry, plan: Plan) -> NearestDomains | None:
     """Which domains come nearest where the entry's pods find no place as things stand; None where topology is not what is short.
 
     Rule: docs/rules/topology.md#nearest
     """
-    assignment = entry.assignment
-    if assignment is None or not any(plan.by_topology):
+    demand = demand_of(world, entry, plan)
+    if demand is None:
         return None
-    demand = topology_demand(world, entry.workload, plan, assignment)
-    if demand.problems or not demand.requests:
-        return None
-    flavors = {one.flavor for one in demand.requests}
     with world.trial():
         leave_domains(world, entry)
-        there = rooms(world, flavors, empty=False)
+        there = world.domains.rooms({one.flavor for one in demand.requests})
         return nearest_domains(there, demand.requests, topology_gates(world.settings), ledger_of(world), demand.gangs)
 
 
@@ -145,7 +146,7 @@ def places(
 ) -> tuple[PodSetPlacement, ...]:
     """Where the pods would lie as things stand, or if nobody else were placed by topology."""
     flavors = {one.flavor for one in requests}
-    return place_pod_sets(rooms(world, flavors, empty=empty), requests, topology_gates(world.settings))
+    return place_pod_sets(world.domains.rooms(flavors, empty=empty), requests, topology_gates(world.settings))
 
 
 def domains(world: TopologyState, demand: TopologyDemand, *, empty: bool = False) -> PlacesWithCards:
@@ -155,7 +156,7 @@ def domains(world: TopologyState, demand: TopologyDemand, *, empty: bool = False
     """
     if not demand.gangs:
         return PlacesWithCards(pod_sets=places(world, demand.requests, empty=empty))
-    flavors = rooms(world, {one.flavor for one in demand.requests}, empty=empty)
+    flavors = world.domains.rooms({one.flavor for one in demand.requests}, empty=empty)
     gates = topology_gates(world.settings)
     return place_with_cards(flavors, demand.requests, gates, ledger_of(world), demand.gangs, empty=empty)
 
@@ -252,43 +253,6 @@ def _is_delayed(world: Configuration, queue: ClusterQueueObserved, flavor: str, 
     return False
 
 
-def request_of(world: DeviceState, workload: Workload, pod_set: PodSet, count: int, flavor: str) -> PlacementRequest:
-    """What so many pods of a pod set ask of the topology of a flavor: by their template, not by what is charged for them."""
-    shape = adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, pod_set).shape
-    requests = pod_requests(shape)
-    if gets_cards(world, pod_set):
-        # What cards give is said by the cards: nodes do not offer their memory and cores, and HAMi's scheduler ignores all of it.
-        names = config_of(world).names
-        requests = {name: amount for name, amount in requests.items() if name not in names}
-    request = PlacementRequest(
-        pod_set=pod_set.name,
-        flavor=flavor,
-        count=count,
-        requests=requests,
-        node_selector=shape.node_selector,
-        node_terms=shape.node_terms,
-        preferred_terms=shape.preferred_terms,
-        tolerations=shape.tolerations,
-        updates=_ready_updates(workload, pod_set.name),
-    )
-    return request if pod_set.topology is None else msgspec.structs.replace(request, topology=pod_set.topology)
-
-
-def placement_of(request: PlacementRequest, assignment: TopologyAssignment) -> TopologyPlacement:
-    """What the log holds of domains that were found for a request."""
-    return TopologyPlacement(flavor=request.flavor, requests=dict(request.requests), assignment=assignment)
-
-
-def _ready_updates(workload: Workload, pod_set: str) -> tuple[PodSetUpdate, ...]:
-    return tuple(
-        update
-        for check in workload.checks.values()
-        if check.state is CheckState.READY
-        for update in check.updates
-        if update.name == pod_set
-    )
-
-
 def _settle(
     requests: Sequence[PlacementRequest], placements: Sequence[PodSetPlacement], choices: Mapping[str, PodSetChoice]
 ) -> None:
@@ -311,9 +275,3 @@ def _lacks_room(choice: PodSetChoice) -> None:
         name: msgspec.structs.replace(one, mode=Mode.PREEMPT) if one.mode is Mode.FIT else one
         for name, one in choice.flavors.items()
     }
-
-
-def rooms(world: TopologyState, flavors: Iterable[str], *, empty: bool) -> dict[str, FlavorRoom]:
-    """What is free on each flavor as things stand, or if nobody were placed by topology."""
-    found = {name: world.domains.empty_room(name) if empty else world.domains.room(name) for name in sorted(flavors)}
-    return {name: room for name, room in found.items() if room is not None}

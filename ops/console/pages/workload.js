@@ -82,7 +82,7 @@ function remedies(it) {
   const steps = [
     ...it.raises.map((/** @type {any[]} */ together) => `raise the nominal quota of ${together[0].cluster_queue}: ${together.map((one) => `${one.resource} in ${one.flavor} by ${amount(one.resource, one.by)}`).join(" and ")}`),
     ...(it.ends.length ? [`the end of any one of ${it.ends.join(", ")}`] : []),
-    ...(it.cards?.steps ?? []).map((/** @type {any} */ step) => `${step.way} ${step.holder}, which frees ${step.cards.join(", ")}`),
+    ...(it.cards?.steps ?? []).map((/** @type {any} */ step) => `${step.way} ${step.holder}${step.cards.length ? `, which frees ${step.cards.join(", ")}` : ""}`),
     ...[it.note, it.fix].filter(Boolean),
   ];
   return steps.length ? h("section", {}, h("h2", {}, "What would let it in"), h("ul", {}, steps.map((step) => h("li", {}, step)))) : null;

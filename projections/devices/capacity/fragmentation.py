@@ -5,8 +5,9 @@ Rule: docs/rules/devices.md#making-room
 Everything here is a question: what is tried on the ledger is taken back before the answer is given.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
@@ -16,7 +17,7 @@ from projections.devices.capacity.model_capacity import Room
 from projections.devices.card_use import NodeCards, states_of
 from projections.devices.fit.pod_fit import Asking, fit_container
 from projections.devices.holdings.card_stakes import POD
-from projections.devices.placement.gang import Gang, Placed, place, suits
+from projections.devices.placement.gang import Gang, place, suits
 from projections.devices.placement.workload_gangs import gangs_of
 from projections.devices.state import DeviceState
 
@@ -42,9 +43,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     holder: str
     """A workload, or `pod:namespace/name`."""
     cards: tuple[str, ...]
-    """The cards that it gives back."""
+    """The cards that it gives back; none where it is in the way without holding any."""
     to: tuple[PodPlacement, ...] = ()
-    """Where a workload that moves would go."""
+    """Which cards a workload that moves would get."""
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,90 +79,138 @@ def stranded(nodes: Iterable[NodeCards], asked: Sequence[CardRequest], pod: Aski
     return found
 
 
+class Rearranged(Protocol):
+    """What holders of cards have, to be taken away and given anew on trial; what a request finds then."""
+
+    def holders(self) -> list[str]:
+        """Who might make room, in the order in which they should."""
+        ...
+
+    def vacate(self, holder: str) -> None:
+        """Take away all that a holder has."""
+        ...
+
+    def fit(self) -> tuple[PodPlacement, ...] | None:
+        """Place the request and charge it; the cards that it gets, or None where it finds no place."""
+        ...
+
+    def move(self, holder: str) -> tuple[PodPlacement, ...] | None:
+        """Place a holder anew and charge it; the cards that it gets, or None where it finds no place."""
+        ...
+
+
 def make_room(world: DeviceState, gangs: Sequence[Gang]) -> Advice | None:
-    """Whom to move or stop so that these gangs fit; None if even the end of everybody would not help.
+    """Whom to move or stop so that these gangs fit; None if even the end of everybody would not help."""
+    return room_by(world, _Cards(world, gangs))
+
+
+def room_by(world: DeviceState, rearranged: Rearranged) -> Advice | None:
+    """Whom to move or stop so that a request fits; None if even the end of everybody would not help.
 
     One holder that can move is better than one that has to wait, one is better than several; of equals lower priority
     goes first, then who holds less. Several are found greedily in that order, and those that are not needed stay.
     """
-    placed = _try(world, gangs, ())
-    if placed.placements:
-        return Advice(steps=(), placements=placed.placements)
-    holders = _holders(world, gangs)
+    placed = _try(world, rearranged, ())
+    if placed is not None:
+        return Advice(steps=(), placements=placed)
+    holders = rearranged.holders()
     best: Advice | None = None
     for holder in holders[:MOST_TRIED]:
-        advice = _advice(world, gangs, [holder])
+        advice = _advice(world, rearranged, [holder])
         if advice is None:
             continue
         if advice.steps[0].way is Way.MOVE:
             return advice
         best = best or advice
-    return best or _several(world, gangs, holders)
+    return best or _several(world, rearranged, holders)
 
 
-def _several(world: DeviceState, gangs: Sequence[Gang], holders: Sequence[str]) -> Advice | None:
+class _Cards:
+    """Cards alone, wherever they are on nodes that suit."""
+
+    def __init__(self, world: DeviceState, gangs: Sequence[Gang]) -> None:
+        self._world, self._gangs = world, gangs
+
+    def holders(self) -> list[str]:
+        suitable = {
+            name
+            for name in self._world.cards.nodes
+            if name in self._world.nodes and any(suits(self._world.nodes[name], gang) for gang in self._gangs)
+        }
+        return holders_on(self._world, suitable)
+
+    def vacate(self, holder: str) -> None:
+        vacate_cards(self._world, holder)
+
+    def fit(self) -> tuple[PodPlacement, ...] | None:
+        return self._placed(self._gangs)
+
+    def move(self, holder: str) -> tuple[PodPlacement, ...] | None:
+        workload = self._world.workloads.get(holder)
+        gangs = gangs_of(self._world, workload) if workload is not None else []
+        return self._placed(gangs) if gangs else None
+
+    def _placed(self, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...] | None:
+        found = place(self._world.cards, self._world.nodes, gangs, self._world.trail).placements
+        self._world.cards.trial(found)
+        return found or None
+
+
+def _several(world: DeviceState, rearranged: Rearranged, holders: Sequence[str]) -> Advice | None:
     """The fewest first holders, in the order given, that make room together, without those that prove not to be needed."""
-    if not _try(world, gangs, holders).placements:
+    if _try(world, rearranged, holders) is None:
         return None
     too_few, enough = 0, len(holders)
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        if _try(world, gangs, holders[:middle]).placements:
+        if _try(world, rearranged, holders[:middle]) is not None:
             enough = middle
         else:
             too_few = middle
     chosen = list(holders[:enough])
     for holder in holders[: min(enough, MOST_TRIED)]:
         fewer = [each for each in chosen if each != holder]
-        if _try(world, gangs, fewer).placements:
+        if _try(world, rearranged, fewer) is not None:
             chosen = fewer
-    return _advice(world, gangs, chosen)
+    return _advice(world, rearranged, chosen)
 
 
-def _advice(world: DeviceState, gangs: Sequence[Gang], leaving: Sequence[str]) -> Advice | None:
+def _advice(world: DeviceState, rearranged: Rearranged, leaving: Sequence[str]) -> Advice | None:
     with world.trial():
         cards = {holder: _cards_of(world, holder) for holder in leaving}
         for holder in leaving:
-            _vacate(world, holder)
-        placed = place(world.cards, world.nodes, gangs, world.trail)
-        if not placed.placements:
+            rearranged.vacate(holder)
+        placed = rearranged.fit()
+        if placed is None:
             return None
-        world.cards.trial(placed.placements)
         steps: list[Step] = []
         for holder in leaving:
-            to = _elsewhere(world, holder)
-            world.cards.trial(to)
-            way = Way.STOP if holder.startswith(POD) else Way.MOVE if to else Way.PREEMPT
-            steps.append(Step(way=way, holder=holder, cards=cards[holder], to=to))
-        return Advice(steps=tuple(steps), placements=placed.placements)
+            to = rearranged.move(holder)
+            way = Way.STOP if holder.startswith(POD) else Way.PREEMPT if to is None else Way.MOVE
+            steps.append(Step(way=way, holder=holder, cards=cards[holder], to=to or ()))
+        return Advice(steps=tuple(steps), placements=placed)
 
 
-def _elsewhere(world: DeviceState, holder: str) -> tuple[PodPlacement, ...]:
-    workload = world.workloads.get(holder)
-    gangs = gangs_of(world, workload) if workload is not None else []
-    return place(world.cards, world.nodes, gangs, world.trail).placements if gangs else ()
-
-
-def _try(world: DeviceState, gangs: Sequence[Gang], leaving: Sequence[str]) -> Placed:
+def _try(world: DeviceState, rearranged: Rearranged, leaving: Sequence[str]) -> tuple[PodPlacement, ...] | None:
     with world.trial():
         for holder in leaving:
-            _vacate(world, holder)
-        return place(world.cards, world.nodes, gangs, world.trail)
+            rearranged.vacate(holder)
+        return rearranged.fit()
 
 
-def _vacate(world: DeviceState, holder: str) -> None:
+def vacate_cards(world: DeviceState, holder: str) -> None:
+    """Take away the cards of a workload, or of a pod that no queue manages, for the time of a trial."""
     if holder.startswith(POD):
         world.cards.remove_pod(holder.removeprefix(POD))
     else:
         world.cards.vacate(holder)
 
 
-def _holders(world: DeviceState, gangs: Sequence[Gang]) -> list[str]:
-    """The holders of cards on suitable nodes, in the order in which they should make room."""
-    memory: dict[str, int] = {}
+def holders_on(world: DeviceState, nodes: Container[str], others: Iterable[str] = ()) -> list[str]:
+    """The holders of cards on these nodes, and others besides, in the order in which they should make room."""
+    memory: dict[str, int] = dict.fromkeys(others, 0)
     for name in sorted(world.cards.nodes):
-        node = world.nodes.get(name)
-        if node is None or not any(suits(node, gang) for gang in gangs):
+        if name not in nodes:
             continue
         for card in world.cards.nodes[name].cards:
             for holder, stake in world.cards.stakes.get(card.uuid, {}).items():

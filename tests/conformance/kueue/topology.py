@@ -10,11 +10,12 @@ from events.api.topology import ApiTopologyAssignment
 from events.topology import TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import PodSetAssignment
 from projections.topology.gates import topology_gates
+from projections.topology.pod_set_request import request_of
 from projections.topology.replacement import NodeLoss
 from projections.topology.request import PlacementRequest, PodSetPlacement
 from projections.topology.stored_assignment import read_assignment
 from projections.topology.workload_placement import replace_node
-from services.admitter.topology import places, request_of, rooms
+from services.admitter.topology import places
 from tests.conformance.kueue.case_world import CaseWorld
 
 Case = dict[str, Any]
@@ -97,7 +98,7 @@ def _requests(at: CaseWorld, pod_sets: Iterable[Case], before: dict[str, Case | 
 
 
 def _replaced(at: CaseWorld, requests: list[PlacementRequest], lost: NodeLoss) -> tuple[PodSetPlacement, ...]:
-    return replace_node(rooms(at.world, [FLAVOR], empty=False), requests, lost, topology_gates(at.world.settings))
+    return replace_node(at.world.domains.rooms([FLAVOR]), requests, lost, topology_gates(at.world.settings))
 
 
 def _assignment(value: Case) -> TopologyAssignment:
