@@ -40,7 +40,10 @@ def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Pr
     if variable and is_elastic(value, settings):
         found.append(
             invalid(
-                "spec.podSets", variable, "a minCount in an elastic job", f"no minCount, or no annotation {ELASTIC_JOB}"
+                "spec.podSets",
+                variable,
+                "partial admission and elastic job cannot be used together",
+                f"no minCount, or no annotation {ELASTIC_JOB}",
             )
         )
     found.extend(_boost_problems(value, settings))

@@ -7,6 +7,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
+from services.jobs.elastic_rules import elastic_problems
 from services.jobs.kinds import kinds_of
 from services.jobs.serving_rules import serving_problems
 from services.jobs.topology_rules import new_topology_problems
@@ -60,11 +61,11 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return _moved(old, value)
+            return [*_moved(old, value), *elastic_problems(old, value, settings)]
         found = [*found, *validate_update(before, newest, settings), *_moved(old, value)]
     else:
         found = [*found, *validate(newest, settings)]
-    found = [*found, *new_topology_problems(old, newest, settings)]
+    found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
 
 

@@ -104,6 +104,57 @@ def test_topology_annotations_are_held_to_their_rules_on_jobs_pods_and_what_serv
     assert verdict(review(kind, unnamed, group=group))["allowed"], "it waits in no queue"
 
 
+ELASTIC = "kueue.x-k8s.io/elastic-job"
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "annotations", "told"),
+    [
+        ("Job", "batch/v1", {ELASTIC: "true"}, ""),
+        ("RayCluster", "ray.io/v1", {ELASTIC: "true"}, ""),
+        ("JobSet", "jobset.x-k8s.io/v1alpha2", {ELASTIC: "false"}, ""),
+        (
+            "JobSet",
+            "jobset.x-k8s.io/v1alpha2",
+            {ELASTIC: "true"},
+            f'metadata.annotations[{ELASTIC}]: elastic job is not supported for "jobset.x-k8s.io/v1alpha2, Kind=JobSet"',
+        ),
+        ("Pod", "v1", {ELASTIC: "true"}, 'elastic job is not supported for "/v1, Kind=Pod"'),
+        (
+            "Job",
+            "batch/v1",
+            {ELASTIC: "true", "kueue.x-k8s.io/job-min-parallelism": "1"},
+            "partial admission and elastic job cannot be used together",
+        ),
+    ],
+)
+def test_only_kinds_that_can_grow_are_elastic_and_not_together_with_partial_admission(
+    kind: str, api: str, annotations: JsonObject, told: str
+) -> None:
+    value: JsonObject = {**job(NAMED), "kind": kind, "apiVersion": api}
+    value["metadata"] = {**value["metadata"], "annotations": annotations}
+    group = api.rpartition("/")[0]
+    response = verdict(review(kind, value, group=group))
+    assert response["allowed"] is not bool(told)
+    assert told in response.get("status", {}).get("message", "")
+
+
+def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:
+    plain = job(NAMED)
+    elastic = put(plain, ("metadata", "annotations"), {ELASTIC: "true"})
+    larger = put(elastic, ("spec", "parallelism"), 3)
+    for before, after, allowed in (
+        (plain, elastic, False),
+        (elastic, plain, False),
+        (elastic, put(plain, ("spec", "parallelism"), 3), False),
+        (elastic, larger, True),
+        (plain, put(plain, ("metadata", "annotations"), {"other": "x"}), True),
+    ):
+        response = verdict(review("Job", after, group="batch", old=before))
+        assert response["allowed"] is allowed
+        assert allowed or f"metadata.annotations[{ELASTIC}]: field is immutable" in response["status"]["message"]
+
+
 def test_a_job_with_a_queue_is_stored_suspended_and_only_that_changes() -> None:
     asked = read_review(review("Job", job(NAMED), group="batch"))
     response = changed(asked, stored(asked, set(), SETTINGS))["response"]
