@@ -17,6 +17,7 @@ from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.control import (
     ClockScaled,
     EpochStarted,
+    LogPartitioned,
     ObjectMended,
     ObjectRefused,
     ObjectRemoved,
@@ -212,7 +213,9 @@ DeviceDecision: TypeAlias = (
 )
 """What the accountant decides, on the partition of a pool of nodes."""
 
-ControlEvent: TypeAlias = EpochStarted | Quarantined | ClockScaled | PriceListSet | CorrectionEntered | MonthClosed
+ControlEvent: TypeAlias = (
+    EpochStarted | Quarantined | ClockScaled | LogPartitioned | PriceListSet | CorrectionEntered | MonthClosed
+)
 
 Decision: TypeAlias = AdmissionDecision | DeviceDecision | ControlEvent
 

@@ -1,6 +1,12 @@
 """What is recorded about the system itself: takeovers, skipped messages, objects that can't be understood."""
 
+from typing import Annotated
+
+import msgspec
+
 from events.event import Event, Millis, Value
+
+MOST_PARTITIONS = 256
 
 
 class EpochStarted(Event, frozen=True, kw_only=True, tag="EpochStarted.v1"):
@@ -23,6 +29,12 @@ class ClockScaled(Event, frozen=True, kw_only=True, tag="ClockScaled.v1"):
 
     since: Millis
     rate: int
+
+
+class LogPartitioned(Event, frozen=True, kw_only=True, tag="LogPartitioned.v1"):
+    """From now on this log has so many partitions of trees, `LOG_0` and on; a smaller number than before changes nothing."""
+
+    partitions: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTITIONS)]
 
 
 class ObjectRemoved(Event, frozen=True, kw_only=True, tag="ObjectRemoved.v1"):

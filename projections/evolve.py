@@ -20,6 +20,7 @@ from events.configuration import ConfigurationObserved
 from events.control import (
     ClockScaled,
     EpochStarted,
+    LogPartitioned,
     ObjectMended,
     ObjectRefused,
     ObjectRemoved,
@@ -249,7 +250,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             tell_threshold(world, event, position.at)
         case BudgetRenewed():
             tell_renewal(world, event, position.at)
-        case Quarantined() | ClockScaled() | PriceListSet() | CorrectionEntered() | MonthClosed():
+        case Quarantined() | ClockScaled() | LogPartitioned() | PriceListSet() | CorrectionEntered() | MonthClosed():
             pass
         case _:
             assert_never(event)

@@ -16,7 +16,7 @@ from ops.cli.serve import settings_of
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.memory import MemoryStream
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import streams_on
 from ops.production.migration import Difference, Found, differences, running
 from ops.production.process.clock import ScaledClock
 from ops.terminal.console import terminal
@@ -85,9 +85,9 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 class LogInUse(Exception):
     """The log holds decisions already: another story can't begin on it."""
 
-    def __init__(self, sequence: int) -> None:
+    def __init__(self, partition: str, sequence: int) -> None:
         super().__init__(
-            f"{PARTITION} holds {sequence} decisions already: a cluster is adopted on a fresh log. "
+            f"{partition} holds {sequence} decisions already: a cluster is adopted on a fresh log. "
             "Archive the old streams and take them away, or name another bus"
         )
 
@@ -102,9 +102,10 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         if nats:
             bus = await connect_bus(nats)
             stack.push_async_callback(bus.close)
-            decided = (await (await bus.stream(PARTITION)).last()).sequence
-            if decided:
-                raise LogInUse(decided)
+            for partition in (await streams_on(bus)).trees:
+                decided = (await (await bus.stream(partition)).last()).sequence
+                if decided:
+                    raise LogInUse(partition, decided)
             facts = await bus.stream(FACTS)
         found = Found(client, settings)
         await found.take()

@@ -23,7 +23,7 @@ from ops.production.archive.history import end_of
 from ops.production.archive.keys import begin_anew
 from ops.production.archive.paged_history import PastGaps, open_stored
 from ops.production.archive.witness import HEADS, HeadWitness
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import streams_on
 from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams
@@ -156,8 +156,9 @@ def found_of(source: Source) -> Generator[Found, None, None]:
         return
     with opened_bus(source) as (bus, wait):
         archive = wait(archive_of(source, bus))
-        streams = {name: wait(bus.stream(name)) for name in STREAMS}
-        whole = open_stored(wait, bus, archive, STREAMS) if archive else {}
+        names = wait(streams_on(bus)).every
+        streams = {name: wait(bus.stream(name)) for name in names}
+        whole = open_stored(wait, bus, archive, names) if archive else {}
         yield Found(
             entries=whole or {name: PastGaps(wait, stream) for name, stream in streams.items()},
             damage=list,
@@ -195,7 +196,7 @@ async def sign_all(source: Source, folder: Path) -> None:
     """Sign what every stream is now. Raises `LogRegressed`."""
     witness = HeadWitness(folder)
     async with bus_of(source) as bus:
-        for name in STREAMS:
+        for name in (await streams_on(bus)).every:
             stream = await bus.stream(name)
             await witness.check(stream)
             await witness.witness(stream)

@@ -20,7 +20,7 @@ from ops.cli.failures import known_failures
 from ops.production.archive.history import read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.embedded_cluster.nodes import plain_node
@@ -158,7 +158,7 @@ def _measure_replay(entries: dict[str, list[Entry]], figures: Figures) -> None:
     """Fold what the run has left, over and over into fresh worlds, until enough events have been folded."""
     begun, events = time.perf_counter(), 0
     while events < 20_000:  # noqa: PLR2004 - enough for a steady figure
-        _, replayed = fold_partition(PARTITION, entries)
+        _, replayed = fold_partition(SOLE.sole, entries)
         events += replayed.events + replayed.facts
     took = time.perf_counter() - begun
     figures.replayed_events, figures.replayed_events_per_s = events, events / took
@@ -172,7 +172,7 @@ def _measure_latency(entries: dict[str, list[Entry]], figures: Figures) -> None:
         if isinstance(sighting.fact, WorkloadSubmitted):
             submitted[sighting.fact.workload] = sighting.at
     waits: list[float] = []
-    for entry in entries[PARTITION]:
+    for entry in entries[SOLE.sole]:
         commit = decode_commit(entry.data)
         waits.extend(
             commit.at - submitted[event.workload] for event in commit.events if isinstance(event, WorkloadAdmitted)

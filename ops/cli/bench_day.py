@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from events.codec import decode_commit
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
 from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, compared
@@ -72,16 +72,16 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
         step=1000,
         on_progress=lambda done, total: progress.update(task, completed=done, total=total),
     )
-    figures.facts, figures.commits = len(entries[FACTS]), len(entries[PARTITION])
+    figures.facts, figures.commits = len(entries[FACTS]), len(entries[SOLE.sole])
     begun = time.perf_counter()
-    fold_partition(PARTITION, entries)
+    fold_partition(SOLE.sole, entries)
     figures.replay_s = time.perf_counter() - begun
-    decided = sum(len(decode_commit(entry.data).events) for entry in entries[PARTITION])
+    decided = sum(len(decode_commit(entry.data).events) for entry in entries[SOLE.sole])
     figures.events = figures.facts + decided
     figures.events_per_s = figures.events / figures.replay_s
     if verify:
         begun = time.perf_counter()
-        _, result = fold_partition(PARTITION, entries, verify=True)
+        _, result = fold_partition(SOLE.sole, entries, verify=True)
         figures.verify_s = time.perf_counter() - begun
         figures.verified, figures.differences = result.verified, len(result.differences)
     if not whatif:

@@ -27,6 +27,7 @@ from ops.production.kubernetes.client import KubeConfigMissing
 from ops.production.listeners.listening import PortTaken
 from ops.production.log.server import NatsMissing, StoreInUse
 from ops.production.log.snapshots import SnapshotUnusable
+from ops.production.log.streams import SeveralPartitions
 from ops.production.process.span_exporter import ExporterUnknown
 from ops.production.visibility.server import VisibilityUnserved
 from ops.queries.billing.problems import BillRefused
@@ -74,6 +75,7 @@ KNOWN: tuple[type[Exception], ...] = (
     ObjectInvalid,
     PortTaken,
     QueryRefused,
+    SeveralPartitions,
     SnapshotUnusable,
     StoreInUse,
     Unreadable,

@@ -110,7 +110,7 @@ def roll(
     from ops.cli.failures import known_failures  # noqa: PLC0415
     from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
     from ops.production.log.generations import generations  # noqa: PLC0415
-    from ops.production.log.streams import ROLLED
+    from ops.production.log.streams import streams_on
     from ops.production.process.clock import ScaledClock  # noqa: PLC0415
     from services.runtime.log_errors import LogUnavailable  # noqa: PLC0415
 
@@ -119,7 +119,8 @@ def roll(
     async def look() -> str:
         folder, stored = _beside(source, witness)
         async with bus_here(source) as bus:
-            for name in ROLLED:
+            rolled = (await streams_on(bus)).rolled
+            for name in rolled:
                 # Its user may create streams, and would create them as they are on one server.
                 if not await generations(bus.client, name):
                     raise LogUnavailable(stream=name, problem="it is not there yet: `kuelog deploy streams` creates it")
@@ -127,7 +128,7 @@ def roll(
             archivist = archivist_of(bus, folder.parent, witness=folder, archive=stored, limits=limits)
             await archivist.sign()
             await archivist.look(ScaledClock().now(), force=now)
-            for name in ROLLED:
+            for name in rolled:
                 parts = [f"{one.name} {one.first}–{one.last}" for one in await generations(bus.client, name)]
                 console.print(f"{name}: {', then '.join(parts)}", highlight=False)
             for why in archivist.kept.values():

@@ -12,7 +12,7 @@ from ops.production.archive.history import read_stored
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.control import say
 from ops.production.log.jetstream import connect
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 
@@ -39,8 +39,9 @@ def run_accept_loss(stream: str, witness: Path, *, console: Console) -> int:
 async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> None:
     bus = await connect(nats)
     try:
-        if stream not in STREAMS:
-            raise QuarantineRefused(f"there is no stream {stream}: write one of {', '.join(STREAMS)}")
+        there = (await streams_on(bus)).every
+        if stream not in there:
+            raise QuarantineRefused(f"there is no stream {stream}: write one of {', '.join(there)}")
         await (await bus.stream(stream)).get(sequence)
         refuse_if_folded(await read_stored(bus), stream, sequence)
         control = await bus.stream(CONTROL)

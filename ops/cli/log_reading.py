@@ -17,7 +17,7 @@ from ops.production.archive.history import History, Paged, begins_at_one, end_of
 from ops.production.archive.paged_history import Waits, open_everything
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer, running_server
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import streams_on
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
 
@@ -112,7 +112,7 @@ async def archive_of(source: LogSource, bus: Bus) -> str:
     beside = source.folder.resolve() / "archive"
     if not (beside / "archive.json").exists():
         return ""
-    for name in STREAMS:
+    for name in (await streams_on(bus)).every:
         stream = await bus.stream(name)
         if await end_of(stream) and not await begins_at_one(stream):
             return str(beside)

@@ -16,7 +16,7 @@ from ops.cli.log_form import LogForm
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.production.archive.history import end_of, read_everything
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import LogStreams, streams_in, streams_on
 from ops.queries.cloud_events import cloud_event
 from ops.queries.point import Entries, NotOnTheLog, point_at
 from ops.queries.shown import Showing, Shown, shown_in_order
@@ -55,13 +55,11 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: LogForm, console: Console) -> int:
     """Print what passes; 1 when nothing does. With `follow` go on until Ctrl-C."""
     with known_failures() as outcome:
-        unknown = [name for name in wanted.streams if name not in STREAMS]
-        if unknown:
-            raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(STREAMS)}")
         if follow:
             asyncio.run(_follow(source, wanted, output, console))
         passes = False
         with opened_log(source) as entries:
+            _check(wanted, streams_in(entries))
             for one in _found(entries, wanted):
                 passes = True
                 _print(one, output, console)
@@ -69,6 +67,12 @@ def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: Log
             console.print("nothing on the log passes this filter")
         outcome.code = 0 if passes else 1
     return outcome.code
+
+
+def _check(wanted: Filter, there: LogStreams) -> None:
+    unknown = [name for name in wanted.streams if name not in there.every]
+    if unknown:
+        raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(there.every)}")
 
 
 def _found(entries: Entries, wanted: Filter) -> Iterator[Shown]:
@@ -82,7 +86,9 @@ def _found(entries: Entries, wanted: Filter) -> Iterator[Shown]:
 async def _follow(source: LogSource, wanted: Filter, output: LogForm, console: Console) -> None:
     """What comes from now on, as it comes."""
     async with bus_of(source) as bus:
-        streams = [await bus.stream(name) for name in wanted.streams or STREAMS]
+        there = await streams_on(bus)
+        _check(wanted, there)
+        streams = [await bus.stream(name) for name in wanted.streams or there.every]
         control = Control((await read_everything(bus, await archive_of(source, bus), (CONTROL,)))[CONTROL])
         async with asyncio.TaskGroup() as tasks:
             for stream in streams:

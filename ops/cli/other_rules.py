@@ -18,7 +18,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import plain_differences, show_change
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
@@ -54,7 +54,7 @@ def _under_settings(source: LogSource, words: Sequence[str], until: str) -> list
     point = point_at(read_log(source), until)
     entries = with_settings(point.entries, words)
     partitions: list[dict[str, Any]] = []
-    for partition in (PARTITION, DEVICE_PARTITION):
+    for partition in streams_in(entries).partitions:
         start = PartitionFold(partition)
         if not observes_settings(entries):
             fact = changed_settings(SettingsObserved(), words)

@@ -18,7 +18,7 @@ from ops.cli.replay_rows import (
     show_rows,
     show_states,
 )
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.replay import Replayed, fold_partition
 from ops.queries.start import begin
@@ -66,10 +66,12 @@ def run_replay(source: LogSource, question: Question, *, output: Form, console: 
 def replayed(point: Point, question: Question, console: Console) -> tuple[list[Replayed], World]:
     """What a replay of both partitions up to a point finds, and the world of the partition of admission."""
     results: list[Replayed] = []
+    streams = streams_in(point.entries)
+    shown = streams.sole if question.show else streams.trees[0]
     world = World()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        for partition in (PARTITION, DEVICE_PARTITION):
+        for partition in streams.partitions:
             task = progress.add_task(partition, total=None)
             folder = question.snapshot or (None if question.verify else question.kept)
             start = begin(partition, point.entries, folder, asked=question.snapshot is not None)
@@ -81,7 +83,7 @@ def replayed(point: Point, question: Question, console: Console) -> tuple[list[R
                 on_progress=lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
             results.append(result)
-            if partition == PARTITION:
+            if partition == shown:
                 world = fold.world
                 world.advance(point.at)
     return results, world

@@ -7,7 +7,7 @@ import msgspec
 
 from events.event import Millis
 from events.subjects import FACTS
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import is_stream
 from ops.production.wiring import Running
 from ops.queries.stored import opened
 from projections.explanation.about import objects_of
@@ -15,7 +15,6 @@ from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.partition_errors import MessageNotOurs
 
 Positions = Mapping[str, int]
-STREAMS = (DEVICE_PARTITION, FACTS, PARTITION)
 MOST = 2000
 """A browser that is more messages behind asks for everything anew."""
 EVERY_S = 0.25
@@ -60,12 +59,16 @@ class Changes:
 
     async def between(self, after: Positions, upto: Positions) -> list[Change] | None:
         """All that happened in between, in the order of time; None when it is too much, or on no log that is here."""
-        if any(after[name] > upto[name] for name in STREAMS) or sum(upto.values()) - sum(after.values()) > MOST:
+        if (
+            after.keys() != upto.keys()
+            or any(after[name] > upto[name] for name in upto)
+            or sum(upto.values()) - sum(after.values()) > MOST
+        ):
             return None
         key = format_positions(after), format_positions(upto)
         if key not in self._read:
             try:
-                parts = [await self._of(name, after[name], upto[name]) for name in STREAMS]
+                parts = [await self._of(name, after[name], upto[name]) for name in sorted(upto)]
             except (LogGap, LogRegressed, LogUnavailable, MessageNotOurs):
                 return None
             found = [one for part in parts for one in part]
@@ -98,7 +101,7 @@ class Changes:
 
 def format_positions(positions: Positions) -> str:
     """Positions as the id of what is sent: `DEVICES_default/3,FACTS/20,LOG_0/17`."""
-    return ",".join(f"{name}/{positions[name]}" for name in STREAMS)
+    return ",".join(f"{name}/{positions[name]}" for name in sorted(positions))
 
 
 def parse_positions(text: str) -> Positions | None:
@@ -106,10 +109,10 @@ def parse_positions(text: str) -> Positions | None:
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = part.partition("/")
-        if name not in STREAMS or not (number.isascii() and number.isdigit()) or len(number) > _DIGITS:
+        if not is_stream(name) or not (number.isascii() and number.isdigit()) or len(number) > _DIGITS:
             return None
         found[name] = int(number)
-    return found if len(found) == len(STREAMS) else None
+    return found
 
 
 _DIGITS = 18

@@ -4,7 +4,6 @@ from events.event import Millis
 from events.subjects import FACTS
 from ops.console.changes import Positions
 from ops.console.workload_list import FollowedRows, WorkloadList
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.wiring import Running
 from ops.queries.time_travel import Moment
 from projections.explanation.redaction import namespaces_in
@@ -31,13 +30,13 @@ class Live:
     @property
     def ready(self) -> bool:
         """Whether everything that was on the log at the start is folded."""
-        host = self._running.hosts.get(PARTITION)
+        host = self._running.hosts.get(self._running.streams.sole)
         return host is not None and host.caught_up.is_set()
 
     @property
     def halted(self) -> str:
         """Why nothing more is folded; empty when all is well."""
-        host = self._running.hosts.get(PARTITION)
+        host = self._running.hosts.get(self._running.streams.sole)
         return host.halted if host is not None else ""
 
     def world(self) -> World:
@@ -53,7 +52,8 @@ class Live:
         if not self.ready:
             return {}
         fold = self._host().fold
-        return {DEVICE_PARTITION: fold.position(DEVICE_PARTITION), FACTS: fold.position(FACTS), PARTITION: fold.base}
+        found = {name: fold.position(name) for name in (*self._running.streams.pools, FACTS)}
+        return {**found, fold.partition: fold.base}
 
     def listed(self) -> WorkloadList:
         """All workloads. Raises `NotFolded`."""
@@ -82,7 +82,7 @@ class Live:
         return self._used[1]
 
     def _host(self) -> PartitionHost:
-        host = self._running.hosts.get(PARTITION)
+        host = self._running.hosts.get(self._running.streams.sole)
         if host is None or not self.ready:
             raise NotFolded
         return host

@@ -14,7 +14,7 @@ from ops.console.past_worlds import PastWorlds
 from ops.console.workload_list import WorkloadList
 from ops.production.archive.history import Paged, end_of
 from ops.production.archive.paged_history import Waits, open_everything
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.log_places import LogPlaces
 from ops.queries.log_times import LogTimes
 from ops.queries.point import NotOnTheLog, Point, is_sequence, point_at
@@ -34,6 +34,7 @@ class Recorded:
 
     def __init__(self, point: Point, text: str, log: Paged, recordings: "Recordings") -> None:
         self.point, self.text, self._log, self._recordings = point, text, log, recordings
+        self._streams = streams_in(log)
 
     @property
     def times(self) -> LogTimes:
@@ -42,7 +43,7 @@ class Recorded:
 
     def world(self) -> World:
         """The world of the partition of admission."""
-        return self._recordings.worlds.world(PARTITION, self.point.entries, self.point.at)
+        return self._recordings.worlds.world(self._streams.sole, self.point.entries, self.point.at)
 
     def rows(self) -> Sequence[WorkloadRow]:
         """All workloads of that world."""
@@ -60,7 +61,7 @@ class Recorded:
     def cards(self) -> Moment:
         """The accountant's world; where the moment is a sequence, as of the last message before it."""
         at = span(self.point.entries)[1] if is_sequence(self.text) else self.point.at
-        world = self._recordings.worlds.world(DEVICE_PARTITION, self.point.entries, at)
+        world = self._recordings.worlds.world(self._streams.pool, self.point.entries, at)
         return Moment(world=world, at=at, began=self.times.span()[0], upto=self.point.upto, since={})
 
     @property

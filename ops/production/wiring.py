@@ -21,7 +21,7 @@ from ops.production.log.capacity import StreamFill
 from ops.production.log.control import read_control, record_rate
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, WITNESSED
+from ops.production.log.streams import SOLE, streams_known
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
 from ops.production.verification import RunningVerification
@@ -126,8 +126,9 @@ class Running:
         self.hosts: dict[str, PartitionHost] = {}
         self.control = Control()
         """What is skipped, and what is wrong on the stream of control itself."""
-        verified = (PARTITION, DEVICE_PARTITION) if VERIFIER in self.services else ()
-        self.verifications = {name: RunningVerification(name) for name in verified}
+        self.streams = SOLE
+        """The streams of the log, as its CONTROL stream said when the services began."""
+        self.verifications: dict[str, RunningVerification] = {}
         """By partition what was decided again here; empty where nothing is."""
         self.regressed = ""
         self.witness_problem = ""
@@ -153,17 +154,18 @@ class Running:
     async def _serve(self) -> None:
         bus, clock = self._bus, self.ports.clock
         facts = await bus.stream(FACTS)
-        partition, devices = await bus.stream(PARTITION), await bus.stream(DEVICE_PARTITION)
+        control = await self._heed_control()
+        partition, devices = await bus.stream(self.streams.sole), await bus.stream(self.streams.pool)
         await self._check()
         await self._prepare_shelf()
-        control = await self._heed_control()
+        await self._record_clock(control)
         tracer = self._tracer
         async with asyncio.TaskGroup() as tasks:
             deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
             observers: list[Callable[..., None]] = []
             if "applier" in self.services:
                 spare = LowPriorityWrites(clock)
-                self.applier = applier = Applier(self.ports.writer, facts, clock, PARTITION, spare, tracer)
+                self.applier = applier = Applier(self.ports.writer, facts, clock, partition.name, spare, tracer)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
                 statuses = QueueStatusWriter(self.ports.writer, clock, spare)
@@ -188,7 +190,7 @@ class Running:
             tasks.create_task(self._snapshots.run())
             again = {name: one.fold for name, one in self.verifications.items()}
             if deciders or observers or again or FOLLOWER in self.services:
-                self.hosts[PARTITION] = PartitionHost(
+                self.hosts[partition.name] = PartitionHost(
                     own=partition,
                     inputs=[devices, facts],
                     deciders=deciders,
@@ -202,11 +204,11 @@ class Running:
                     mark=self._snapshots.mark,
                     window=AdmissionWindow(),
                     listed=listed,
-                    verifier=again.get(PARTITION),
+                    verifier=again.get(partition.name),
                 )
             accountants = [Accountant()] if "accountant" in self.services else []
             if accountants or again:
-                self.hosts[DEVICE_PARTITION] = PartitionHost(
+                self.hosts[devices.name] = PartitionHost(
                     own=devices,
                     inputs=[facts, partition],
                     deciders=accountants,
@@ -218,7 +220,7 @@ class Running:
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
                     listed=listed,
-                    verifier=again.get(DEVICE_PARTITION),
+                    verifier=again.get(devices.name),
                 )
             for host in self.hosts.values():
                 tasks.create_task(host.run())
@@ -230,12 +232,21 @@ class Running:
             tasks.create_task(self._follow_control(control))
 
     async def _heed_control(self) -> Stream:
-        """Know what is skipped before anything else is decoded, and have the clock on record if it is not the wall's."""
-        stream, clock = await self._bus.stream(CONTROL), self.ports.clock
+        """Know which streams there are and what is skipped before anything else is decoded."""
+        stream = await self._bus.stream(CONTROL)
         await read_control(stream, self.control)
-        if isinstance(clock, ScaledClock) and clock.scale > 1:
-            await record_rate(stream, self.control, round(clock.scale * 1000), clock.began)
+        self.streams = streams_known(self.control)
+        if VERIFIER in self.services:
+            self.verifications = {
+                name: self.verifications.get(name) or RunningVerification(name) for name in self.streams.partitions
+            }
         return stream
+
+    async def _record_clock(self, control: Stream) -> None:
+        """Have the clock on record if it is not the wall's."""
+        clock = self.ports.clock
+        if isinstance(clock, ScaledClock) and clock.scale > 1:
+            await record_rate(control, self.control, round(clock.scale * 1000), clock.began)
 
     async def _follow_control(self, control: Stream) -> None:
         """What is skipped from now on lifts what it had halted."""
@@ -252,19 +263,19 @@ class Running:
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
-        host = self.hosts.get(DEVICE_PARTITION) or self.hosts.get(PARTITION)
+        host = self.hosts.get(self.streams.pool) or self.hosts.get(self.streams.sole)
         return host.fold.world if host is not None else None
 
     def world_of_queues(self) -> World | None:
         """What this process has folded about queues; None if it runs no service that decides about them."""
-        host = self.hosts.get(PARTITION)
+        host = self.hosts.get(self.streams.sole)
         return host.fold.world if host is not None else None
 
     async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't say, or not now."""
         try:
             async with asyncio.timeout(_LAST_NOTE_S):
-                return [] if self.ports.filled is None else await self.ports.filled(WITNESSED)
+                return [] if self.ports.filled is None else await self.ports.filled(self.streams.witnessed)
         except (LogUnavailable, TimeoutError):
             return []
 
@@ -336,7 +347,7 @@ class Running:
     async def _check(self) -> None:
         if self._witness is None:
             return
-        for name in WITNESSED:
+        for name in self.streams.witnessed:
             await self._witness.check(await self._bus.stream(name))
 
     async def _keep_witness(self) -> None:
@@ -377,7 +388,7 @@ class Running:
     async def _take_note(self) -> None:
         if self._witness is None:
             return
-        for name in WITNESSED:
+        for name in self.streams.witnessed:
             stream = await self.ports.bus.stream(name)
             await self._witness.check(stream)
             await self._witness.witness(stream)

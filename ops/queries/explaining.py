@@ -12,7 +12,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
@@ -240,17 +240,18 @@ def _stop(
 
 
 def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
-    """The very world that a decision of the partition of admission was made on."""
+    """The very world that a decision about queues was made on."""
+    partition = one.entry.stream
     cut = {
-        name: [entry for entry in found if name != PARTITION or entry.sequence < one.entry.sequence]
+        name: [entry for entry in found if name != partition or entry.sequence < one.entry.sequence]
         for name, found in entries.items()
     }
     commit = decode_commit(one.entry.data)
-    start = PartitionFold(PARTITION)
+    start = PartitionFold(partition)
     for _ in fold_commits(start, cut):
         pass
     start.fold_ahead(commit.inputs)
-    place = LogPosition(partition=PARTITION, sequence=one.entry.sequence, at=commit.at)
+    place = LogPosition(partition=partition, sequence=one.entry.sequence, at=commit.at)
     for event in commit.events[: one.index]:
         evolve(start.world, event, place)
     return start.world
@@ -258,7 +259,7 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
 
 def world_at(point: Point) -> World:
     """The world of the partition of admission at a point."""
-    fold = fold_up(PARTITION, point.entries)
+    fold = fold_up(streams_in(point.entries).sole, point.entries)
     fold.world.advance(point.at)
     return fold.world
 

@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.shown import Showing
 from projections.world import World
@@ -91,22 +91,22 @@ def log_answer(
     """The streams with their ends, the authors, the inputs of each partition, what does not count, and what is set aside."""
     places.read_on(entries)
     ends = {name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())}
-    times = times or LogTimes({PARTITION: (), DEVICE_PARTITION: (), **entries})
+    there = streams_in(entries)
+    times = times or LogTimes({**dict.fromkeys(there.partitions, ()), **entries})
     return msgspec.to_builtins(
         {
             "streams": [{"stream": name, "last": last} for name, last in ends.items()],
             "authors": places.authors(),
-            "inputs": [one for name in (PARTITION, DEVICE_PARTITION) for one in _inputs(name, times, ends)],
+            "inputs": [one for name in there.partitions for one in _inputs(there, name, times, ends)],
             "marked": places.marked(),
             "set_aside": list(world.aside.values()),
         }
     )
 
 
-def _inputs(partition: str, times: LogTimes, ends: Mapping[str, int]) -> list[FoldedInput]:
+def _inputs(there: LogStreams, partition: str, times: LogTimes, ends: Mapping[str, int]) -> list[FoldedInput]:
     folded = times.rests_on(partition, ends.get(partition, 0))
-    others = (FACTS, DEVICE_PARTITION if partition == PARTITION else PARTITION)
     return [
         FoldedInput(partition=partition, stream=name, folded=folded.get(name, 0), last=ends.get(name, 0))
-        for name in others
+        for name in sorted(there.inputs(partition), key=lambda one: one != FACTS)
     ]

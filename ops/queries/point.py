@@ -8,7 +8,7 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.time_travel import first, moment, until
 from services.runtime.log_port import Entry
@@ -56,7 +56,7 @@ def point_at(entries: Entries, text: str = "", times: LogTimes | None = None) ->
         raise NotOnTheLog("the log is empty")
     stream, _, number = text.rpartition("/")
     if is_sequence(text):
-        return _at_sequence(entries, stream or PARTITION, int(number), times)
+        return _at_sequence(entries, streams_in(entries), stream, int(number), times)
     at = moment(text, began)
     if at < began:
         raise NotOnTheLog(f"{text} is before the log, which begins at {format_timestamp(began)}")
@@ -68,16 +68,17 @@ def is_sequence(text: str) -> bool:
     return text.rpartition("/")[2].isdigit()
 
 
-def _at_sequence(entries: Entries, partition: str, sequence: int, times: LogTimes) -> Point:
+def _at_sequence(entries: Entries, there: LogStreams, stream: str, sequence: int, times: LogTimes) -> Point:
     """The partition up to a commit, and of its inputs just what that commit rests on."""
-    if partition not in (PARTITION, DEVICE_PARTITION):
-        raise NotOnTheLog(
-            f"{partition} is no partition of decisions: write {PARTITION}/{sequence} or {DEVICE_PARTITION}/{sequence}"
-        )
+    partition = stream or there.trees[0]
+    if partition not in there.partitions or not (stream or len(there.trees) == 1):
+        instead = " or ".join(f"{name}/{sequence}" for name in there.partitions)
+        problem = f"{partition} is no partition of decisions" if stream else f"{sequence} names no partition"
+        raise NotOnTheLog(f"{problem}: write {instead}")
     found = entries.get(partition, ())
     if not found or not found[0].sequence <= sequence <= found[-1].sequence:
-        there = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
-        raise NotOnTheLog(f"{partition} has no sequence {sequence}: it holds {there}")
+        held = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
+        raise NotOnTheLog(f"{partition} has no sequence {sequence}: it holds {held}")
     kept = first(found, sequence)
     ends = times.rests_on(partition, sequence)
     cut = {name: stored if name == CONTROL else first(stored, ends.get(name, 0)) for name, stored in entries.items()}

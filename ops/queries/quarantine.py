@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from events.subjects import CONTROL
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in, streams_known
 from ops.queries.audit.chain import link_of
 from ops.queries.replay import fold_up
 from services.runtime.control_log import Control
@@ -49,12 +49,13 @@ def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
 def halting(entries: Entries) -> set[tuple[str, int]]:
     """The messages that a partition can't go past, by stream and sequence."""
     found: set[tuple[str, int]] = set()
-    for partition in (PARTITION, DEVICE_PARTITION):
+    partitions = streams_in(entries).partitions
+    for partition in partitions:
         try:
             fold_up(partition, entries)
         except MessageHalts as halt:
             found.add((halt.stream, halt.sequence))
-    for partition in (PARTITION, DEVICE_PARTITION):
+    for partition in partitions:
         found |= {(partition, sequence) for sequence in _ahead_of_inputs(entries, partition)}
     return found
 
@@ -76,7 +77,7 @@ def _ahead_of_inputs(entries: Entries, partition: str) -> list[int]:
 def _resting(entries: Entries, stream: str, sequence: int) -> tuple[str, int] | None:
     """The first commit that was made on a message."""
     control = Control(entries.get(CONTROL, ()))
-    for partition in (PARTITION, DEVICE_PARTITION):
+    for partition in streams_known(control).partitions:
         for entry in entries.get(partition, ()):
             envelope = None if control.skips(entry) else link_of(entry).envelope
             if envelope is None:

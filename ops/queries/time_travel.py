@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from events.subjects import CONTROL
 from events.timestamp import BadTimestamp, parse_timestamp
-from ops.production.log.streams import DEVICE_PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.replay import fold_up
 from projections.world import World
@@ -47,7 +47,7 @@ def cards_at(entries: Entries, text: str = "") -> Moment:
         if kind is not None and type(event).__name__ == "DriftDetected":
             since[getattr(event, "card", ""), kind, getattr(event, "holder", "")] = getattr(place, "at", 0)
 
-    fold = fold_up(DEVICE_PARTITION, kept, listener=listen)
+    fold = fold_up(streams_in(entries).pool, kept, listener=listen)
     fold.world.advance(at)
     upto = {name: (found[-1].sequence if found else 0) for name, found in sorted(kept.items()) if name != CONTROL}
     return Moment(world=fold.world, at=at, began=began, upto=upto, since=since)

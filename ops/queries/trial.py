@@ -6,7 +6,7 @@ from typing import TypeVar
 from events.catalogue import Fact
 from events.event import Millis
 from ops.production.deciders import all_deciders
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
@@ -33,7 +33,7 @@ def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None
     deciders = all_deciders()
     for turn in range(_TURNS):
         decisions = [
-            one.decide(world, LogPosition(partition=PARTITION, sequence=_FAR + turn, at=at)) for one in deciders
+            one.decide(world, LogPosition(partition=SOLE.sole, sequence=_FAR + turn, at=at)) for one in deciders
         ]
         if not any(decisions) or done(world):
             return

@@ -1,4 +1,4 @@
-"""The CONTROL stream: which messages of the log are skipped, and how fast its clocks run.
+"""The CONTROL stream: which partitions there are, which messages of the log are skipped, and how fast its clocks run.
 
 Every reader of the log reads it before it decodes anything else, so that an unreadable message can't block the record that
 skips it.
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from events.authors import why_not_commit
 from events.codec import NotOurs, decode_commit
-from events.control import ClockScaled, Quarantined
+from events.control import ClockScaled, LogPartitioned, Quarantined
 from events.event import Millis
 from events.subjects import CONTROL
 from services.runtime.log_port import Entry
@@ -23,6 +23,8 @@ class Control:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.skipped: dict[tuple[str, int], str] = {}
         """The reason by stream and sequence."""
+        self.partitions = 1
+        """How many partitions of trees there are."""
         self.position = 0
         """The last sequence that was taken in."""
         self._clocks: list[ClockScaled] = []
@@ -76,6 +78,8 @@ class Control:
                     self.skipped[event.stream, event.sequence] = event.reason
                 case ClockScaled():
                     self._clocks.append(event)
+                case LogPartitioned():
+                    self.partitions = max(self.partitions, event.partitions)
                 case _:
                     pass
 

@@ -23,7 +23,7 @@ from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.server import NatsServer
 from ops.production.log.server_cluster import NatsCluster
-from ops.production.log.streams import PARTITION, STREAMS
+from ops.production.log.streams import PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -146,7 +146,7 @@ async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
 async def _prepared(bus: JetStreamBus) -> None:
     """The streams, held as often as there are servers: three that have just started take a moment to agree on a leader."""
     async with asyncio.timeout(_STILL_S):
-        for name in STREAMS:
+        for name in SOLE.every:
             await RetryingBus(bus, ScaledClock()).stream(name)
         await bus.shelf.prepare()
 

@@ -9,19 +9,20 @@ import msgspec
 
 from events.authors import AUTHORS
 from events.catalogue import all_events
-from events.control import ClockScaled, Quarantined
+from events.control import ClockScaled, LogPartitioned, Quarantined
 from events.json_object import JsonObject
 from events.setting_aside import SetAside
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from tests.fuzz.values import ODD_NUMBERS, ODD_TEXTS, Values
 
+_FAR_REACHING = (Quarantined, ClockScaled, LogPartitioned)
 STREAMS = (FACTS, PARTITION, DEVICE_PARTITION, CONTROL)
 _HOMES = {"FACTS": FACTS, "LOG": PARTITION, "DEVICES": DEVICE_PARTITION, "CONTROL": CONTROL}
 _SPOKEN = [(author, kind) for author in AUTHORS.values() for kind in sorted(author.says, key=lambda one: one.__name__)]
 _FACTS = [one for one in _SPOKEN if one[0].family == FACTS]
 _DECISIONS = [one for one in _SPOKEN if one[0].family in ("LOG", "DEVICES")]
-_CONTROL = [one for one in _SPOKEN if one[0].family == CONTROL and one[1] not in (Quarantined, ClockScaled)]
+_CONTROL = [one for one in _SPOKEN if one[0].family == CONTROL and one[1] not in _FAR_REACHING]
 """An operator who has skipped what decisions rest on, or who lets all clocks run away, has done so on purpose."""
 
 
@@ -170,7 +171,7 @@ def _foreign(values: Values, index: int) -> Input:
     return msgspec.structs.replace(right, body=body, **changes)
 
 
-_SPOKEN_SAFELY = [one for one in _SPOKEN if one[1] not in (Quarantined, ClockScaled)]
+_SPOKEN_SAFELY = [one for one in _SPOKEN if one[1] not in _FAR_REACHING]
 
 
 def _bytes(values: Values, index: int) -> Input:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import SOLE
 from services.runtime.log_port import Entry
 
 HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ def versions() -> list[str]:
 
 
 def read_history(version: str) -> History:
-    found: History = {name: [] for name in STREAMS}
+    found: History = {name: [] for name in SOLE.every}
     for line in gzip.decompress((HERE / version / LOGS).read_bytes()).splitlines():
         stream, sequence, subject, message_id, stored, data = json.loads(line)
         found[stream].append(
@@ -43,7 +43,7 @@ def write_history(version: str, entries: Mapping[str, Sequence[Entry]]) -> None:
         json.dumps(
             [one.stream, one.sequence, one.subject, one.message_id, getattr(one, "stored", 0), one.data.decode()]
         )
-        for name in STREAMS
+        for name in SOLE.every
         for one in entries.get(name, ())
     ]
     _write(version, LOGS, "\n".join(lines).encode())

@@ -6,7 +6,7 @@ import pytest
 
 from events.authors import AUTHORS
 from events.subjects import CONTROL, commit_subject, decisions_stream, devices_stream, fact_subject, family_of
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import SOLE
 from ops.schemas.describe import FOLDER, async_api, documents
 
 
@@ -54,7 +54,7 @@ def test_every_channel_is_sent_to_and_received_from() -> None:
             if one["channel"]["$ref"] == f"#/channels/{name}" and one["messages"]
         ]
         assert sorted(actions) == ["receive", "send"]
-    assert {family_of(name) for name in found["channels"]} == {family_of(name) for name in STREAMS}
+    assert {family_of(name) for name in found["channels"]} == {family_of(name) for name in SOLE.every}
 
 
 def _holds(channel: dict, subject: str) -> bool:  # type: ignore[type-arg]

@@ -23,7 +23,7 @@ from ops.production.log.generations import Generation, generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.rolling import StillNeeded, finish, remove, roll
 from ops.production.log.shelf import WATCHER
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, WITNESSED
+from ops.production.log.streams import streams_on
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.shelf_port import Shelf
@@ -54,14 +54,13 @@ class Archivist:
         self,
         bus: JetStreamBus,
         *,
-        partitions: tuple[str, ...],
         witness: Path,
         archive: str,
         shelf: Shelf,
         watcher: str,
         limits: Limits | None = None,
     ) -> None:
-        self._bus, self._partitions, self._witness, self._archive = bus, partitions, witness, archive
+        self._bus, self._witness, self._archive = bus, witness, archive
         self._shelf, self._watcher, self._limits = shelf, watcher, limits or Limits()
         self.problem = ""
         """Why the last look came to nothing; empty when all is well."""
@@ -81,15 +80,20 @@ class Archivist:
     async def sign(self) -> None:
         """Have the witness sign all that there is, where no service does. Raises `LogRegressed`, `LogUnavailable`."""
         witness = HeadWitness(self._witness)
-        for name in WITNESSED:
+        for name in (await streams_on(self._bus)).witnessed:
             stream = await self._bus.stream(name)
             await witness.check(stream)
             await witness.witness(stream)
 
     async def look(self, now: Millis, *, force: bool = False) -> None:
         """Do what is due; what can't be done now is in `problem` and in the log lines, and tried again the next time."""
+        try:
+            streams = await streams_on(self._bus)
+        except (LogGap, LogUnavailable) as found:
+            self._tell(str(found))
+            return
         problem = ""
-        for stream in (*self._partitions, FACTS):
+        for stream in streams.rolled:
             self.kept.pop(stream, None)
             try:
                 await self._look_at(stream, now, force=force)
@@ -106,6 +110,9 @@ class Archivist:
                 UnsafeStream,
             ) as found:
                 problem = problem or str(found)
+        self._tell(problem)
+
+    def _tell(self, problem: str) -> None:
         self.problem = problem
         if problem != self._logged:
             self._logged = problem
@@ -154,7 +161,8 @@ class Archivist:
 
     async def _check_beginnings(self, stream: str, upto: int) -> None:
         """A service that starts anew has to find a saved world behind what goes. Raises `StillNeeded`."""
-        keys = (*self._partitions, *((self._watcher,) if stream == FACTS else ()))
+        partitions = (await streams_on(self._bus)).partitions
+        keys = (*partitions, *((self._watcher,) if stream == FACTS else ()))
         await check_beginnings(self._bus, self._shelf, keys, stream, upto)
 
 
@@ -169,7 +177,6 @@ def archivist_of(
     """The archivist of a folder in which a run keeps its witness, and its archive where none is named."""
     return Archivist(
         bus,
-        partitions=(PARTITION, DEVICE_PARTITION),
         witness=witness or data / "witness",
         archive=archive or str(data / ARCHIVE),
         shelf=bus.shelf,

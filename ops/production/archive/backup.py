@@ -27,7 +27,7 @@ from ops.production.archive.witness import HEADS, HeadWitness, leaves_name
 from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.shelf import WATCHER
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
+from ops.production.log.streams import LogStreams, is_stream, streams_on
 from services.runtime.log_port import Entry
 from services.runtime.shelf_port import Kept
 
@@ -78,7 +78,8 @@ async def make_backup(
     if folder.read(MANIFEST) is not None or folder.read(LIST) is not None:
         raise BackupRefused(f"{to} holds a backup or an archive already: name another folder")
     signer = HeadWitness(witness)
-    for name in STREAMS:
+    there = await streams_on(bus)
+    for name in there.every:
         stream = await bus.stream(name)
         await signer.check(stream)
         await signer.witness(stream)
@@ -88,11 +89,11 @@ async def make_backup(
     files |= {one.file: one.sha256 for one in fresh}
     key = (witness / KEY).read_bytes()
     folder.write_private(KEY, key)
-    worlds = await _worlds(bus, evidence, folder)
+    worlds = await _worlds(bus, there, evidence, folder)
     kept = (LIST, HEADS, RING, KEY, *(leaves_name(name) for name in evidence.heads), *(one.file for one in worlds))
     files |= {name: file_hash(folder.need(name, "it was written a moment ago")) for name in kept}
     streams: dict[str, Part] = {}
-    for name in STREAMS:
+    for name in there.every:
         standing = await generations(bus.client, name)
         last = evidence.heads[name].sequence if name in evidence.heads else 0
         streams[name] = Part(first=min(standing[0].first if standing else 1, last + 1), last=last)
@@ -113,7 +114,7 @@ def read_manifest(url: str) -> Manifest:
     for name in named:
         if not is_safe(name):
             raise BackupRefused(f"{url}/{MANIFEST} names {name!r}, which is no file of a backup: it is not ours")
-    strange = sorted(set(manifest.streams) - set(STREAMS))
+    strange = sorted(name for name in manifest.streams if not is_stream(name))
     if strange or any(one.file not in manifest.files for one in manifest.worlds):
         raise BackupRefused(f"{url}/{MANIFEST} speaks of {', '.join(strange) or 'files'} that no backup of ours holds")
     for name, sha256 in sorted(manifest.files.items()):
@@ -174,11 +175,11 @@ def _copy_archive(archive: str, to: Folder, report: Progress) -> dict[str, str]:
     return {one.file: one.sha256 for one in segments}
 
 
-async def _worlds(bus: JetStreamBus, evidence: Evidence, folder: Folder) -> tuple[World, ...]:
+async def _worlds(bus: JetStreamBus, there: LogStreams, evidence: Evidence, folder: Folder) -> tuple[World, ...]:
     """The newest saved world of each partition, and the watcher's view, that go no further than the backup does."""
     ends = {name: head.sequence for name, head in evidence.heads.items()}
     found: list[World] = []
-    for key in (PARTITION, DEVICE_PARTITION, WATCHER):
+    for key in (*there.partitions, WATCHER):
         for label in await bus.shelf.labels(key):
             data = await bus.shelf.take(label)
             if data is None or any(upto > ends.get(name, 0) for name, upto in label.upto.items()):

@@ -8,7 +8,7 @@ import structlog
 from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import streams_in
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
@@ -29,7 +29,7 @@ class _Rests(msgspec.Struct, frozen=True):
 _rests = msgspec.json.Decoder(_Rests)
 
 
-async def read_everything(bus: Bus | None = None, archive: str = "", names: Sequence[str] = STREAMS) -> History:
+async def read_everything(bus: Bus | None = None, archive: str = "", names: Sequence[str] | None = None) -> History:
     """All messages of a bus, an archive, or both, to a common end: whatever a commit that was read rests on was read too.
 
     A log grows while it is read, and an archive is signed one stream after the other; so the last commits may rest on what
@@ -50,11 +50,13 @@ async def read_everything(bus: Bus | None = None, archive: str = "", names: Sequ
     return found
 
 
-async def read_stored(bus: Bus | None = None, archive: str = "", names: Sequence[str] = STREAMS) -> History:
-    """All messages of a bus, an archive, or both: the archive first, then what the bus holds behind it.
+async def read_stored(bus: Bus | None = None, archive: str = "", names: Sequence[str] | None = None) -> History:
+    """All messages of a bus, an archive, or both, of all streams of the log unless some are named.
 
-    Raises `FolderUnreadable`, `ArchiveDamaged`, `ArchiveOfAnotherLog`, `ArchiveGoesFurther`, `HistoryIncomplete`, `LogGap`.
+    The archive comes first, then what the bus holds behind it. Raises `FolderUnreadable`, `ArchiveDamaged`, `ArchiveOfAnotherLog`, `ArchiveGoesFurther`, `HistoryIncomplete`, `LogGap`.
     """
+    if names is None:
+        names = streams_in(await read_stored(bus, archive, (CONTROL,))).every
     found = _archived(archive, names) if archive else {name: [] for name in names}
     if bus is not None:
         if archive:

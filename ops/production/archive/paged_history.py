@@ -8,11 +8,12 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Itera
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from events.subjects import CONTROL
 from ops.production.archive.archive_pages import ArchivePages
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, lacking, read_past_gaps
 from ops.production.log.paged import PAGE, Pages
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import streams_in
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 
@@ -30,8 +31,14 @@ class Waits:
         return self._wait(what)
 
 
-def open_everything(wait: Waits, bus: Bus | None = None, archive: str = "", names: Sequence[str] = STREAMS) -> Paged:
-    """All messages of a bus, an archive, or both, to a common end. Raises what `read_everything` raises."""
+def open_everything(
+    wait: Waits, bus: Bus | None = None, archive: str = "", names: Sequence[str] | None = None
+) -> Paged:
+    """All messages of a bus, an archive, or both, of all streams of the log unless some are named, to a common end.
+
+    Raises what `read_everything` raises."""
+    if names is None:
+        names = streams_in(open_stored(wait, bus, archive, (CONTROL,))).every
     found = open_stored(wait, bus, archive, names)
     if bus is not None and (lacks := lacking(found)):
         # It was stored before the commit that rests on it, so it is there by now, or it was lost.

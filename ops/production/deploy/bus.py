@@ -13,9 +13,9 @@ from ops.production.log.generations import mark_subject, names_of, room_name
 from ops.production.log.jetstream import subjects_of
 from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.shelf import STREAM as SHELF
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
+from ops.production.log.streams import SOLE
 
-STREAMS = WITNESSED
+STREAMS = SOLE.witnessed
 ACCOUNT = "KUELOG"
 
 
@@ -68,10 +68,14 @@ def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
 USERS = (
     User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,)),
     *(
-        User(name=name, publishes=(commit_subject(PARTITION, name),), saves=(PARTITION, *more))
+        User(name=name, publishes=tuple(commit_subject(one, name) for one in SOLE.trees), saves=(*SOLE.trees, *more))
         for name, more in (("queue-manager", (COUNTERS,)), ("admitter", ()), ("preemptor", ()))
     ),
-    User(name="accountant", publishes=(commit_subject(DEVICE_PARTITION, "accountant"),), saves=(DEVICE_PARTITION,)),
+    User(
+        name="accountant",
+        publishes=tuple(commit_subject(one, "accountant") for one in SOLE.pools),
+        saves=SOLE.pools,
+    ),
     User(name="applier", publishes=_facts_of("applier", CLUSTER)),
     User(name="visibility"),
     User(name="verifier"),
@@ -79,8 +83,8 @@ USERS = (
     User(name="reader"),
     User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
     User(name="streams", creates=(*STREAMS, SHELF)),
-    User(name="archivist", publishes=(*_facts_of("watcher"), *_facts_of("applier")), rolls=ROLLED),
-    User(name="restorer", restores=STREAMS, saves=(PARTITION, DEVICE_PARTITION, WATCHER)),
+    User(name="archivist", publishes=(*_facts_of("watcher"), *_facts_of("applier")), rolls=SOLE.rolled),
+    User(name="restorer", restores=STREAMS, saves=(*SOLE.partitions, WATCHER)),
 )
 """The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling,
 which may remove a stream and publishes facts again that strayed into one; `restorer` for restoring, which may do anything to the log.

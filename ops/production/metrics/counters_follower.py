@@ -16,7 +16,6 @@ from events.event import Millis
 from events.subjects import FACTS
 from ops.production.archive.history import begins_at_one, end_of
 from ops.production.log.shelf import COUNTERS
-from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_reader import CountersReader
 from ops.production.wiring import Running
 from projections.counters.counted_so_far import CountedSoFar
@@ -56,6 +55,11 @@ class CountersFollower:
         """Why it goes on no further at the moment; empty while it does."""
 
     @property
+    def partition(self) -> str:
+        """The partition whose decisions are counted."""
+        return self._running.streams.sole
+
+    @property
     def caught_up(self) -> bool:
         """Whether everything was counted that was there at the start."""
         return self._told is not None
@@ -89,7 +93,7 @@ class CountersFollower:
 
     async def begin(self) -> CountersReader:
         """Where counting goes on: at what was saved, at the beginning of the log, or in a saved world."""
-        own, facts = await self._running.stream(PARTITION), await self._running.stream(FACTS)
+        own, facts = await self._running.stream(self.partition), await self._running.stream(FACTS)
         counters, control = QueueCounters(), self._running.control
         saved = await self._newest(own)
         if saved is not None:
@@ -118,7 +122,9 @@ class CountersFollower:
             at=reader.at,
             counted=reader.counters.so_far(),
         )
-        await shelf.put(COUNTERS, msgspec.json.encode(saved), upto={PARTITION: saved.base, FACTS: saved.upto}, rules="")
+        await shelf.put(
+            COUNTERS, msgspec.json.encode(saved), upto={self.partition: saved.base, FACTS: saved.upto}, rules=""
+        )
         self._saved = saved.base
 
     async def _save_now_and_then(self, reader: CountersReader) -> None:

@@ -5,8 +5,7 @@ import asyncio
 import msgspec
 
 from events.event import Millis
-from events.subjects import FACTS
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from events.subjects import DEVICES, FACTS, LOG
 from ops.production.wiring import SERVICES, VERIFIER, Running
 from services.runtime.control_log import AHEAD
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -15,10 +14,10 @@ from services.runtime.log_port import Stream
 _OF_CARDS = ("accountant",)
 _FOLD_NOTHING = ("watcher",)
 FOLDING = {
-    PARTITION: (*(one for one in SERVICES if one not in (*_FOLD_NOTHING, *_OF_CARDS)), "visibility", VERIFIER),
-    DEVICE_PARTITION: (*_OF_CARDS, VERIFIER),
+    LOG: (*(one for one in SERVICES if one not in (*_FOLD_NOTHING, *_OF_CARDS)), "visibility", VERIFIER),
+    DEVICES: (*_OF_CARDS, VERIFIER),
 }
-"""The services that read the fold of each partition."""
+"""The services that read the fold of a partition, by the family of its stream."""
 _DEADLINE_S = 2.0
 
 

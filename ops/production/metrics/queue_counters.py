@@ -6,7 +6,6 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
-from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS, KUEUE, Kind
@@ -58,7 +57,7 @@ class CounterMetrics(Collector):
                 yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in found], exemplars)
         yield counter(WASTED, [(s[1:], self._counts[s]) for s in counts.get(WASTED, ())])
         for name in (COMMITS, EVENTS):
-            yield counter(name, [((PARTITION, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
+            yield counter(name, [((self._follower.partition, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
 
     def _note(self, counters: QueueCounters) -> None:
         for series, count in counters.counts.items():

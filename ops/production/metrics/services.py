@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from events.event import Millis
+from events.subjects import family_of
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
 from ops.production.metrics.fold_positions import FOLDING, FoldPositions
 from ops.production.metrics.names import ATTEMPTS
@@ -51,7 +52,7 @@ class ServiceMetrics(Collector):
         messages: Rows = []
         seconds: Rows = []
         for one in self._found.positions:
-            for service in FOLDING[one.partition]:
+            for service in FOLDING[family_of(one.partition)]:
                 if service not in self._running.services:
                     continue
                 values = (service, one.partition, one.stream)

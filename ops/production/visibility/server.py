@@ -13,7 +13,6 @@ from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.listeners.listening import listening
 from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.streams import PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
@@ -45,7 +44,7 @@ class Followed:
 
     def world(self) -> World | None:
         """The world, or None while it is still being folded."""
-        host = self._running.hosts.get(PARTITION)
+        host = self._running.hosts.get(self._running.streams.sole)
         if host is None:
             return None
         self._ready = self._ready or host.quiet.is_set()

@@ -9,7 +9,7 @@ import msgspec
 from events.catalogue import Fact
 from events.event import Millis
 from events.workload import WorkloadSubmitted
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import streams_in
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_up
@@ -58,7 +58,7 @@ class Fork:
         self.point = there or Point(entries=_nothing(entries), at=self.course.began, ended=False)
         self.alone = self.point.ended or not hindsight
         """Whether nothing is known of what comes behind the fork."""
-        fold = fold_up(PARTITION, self.point.entries)
+        fold = fold_up(streams_in(entries).sole, self.point.entries)
         self.world, self._sequence = fold.world, fold.base
         self._changes = changes
         self.jobs: list[Fact] = []

@@ -27,7 +27,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadSubmitted,
 )
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from ops.queries.whatif.course import Course, Happening
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.stage import Stage
@@ -152,7 +152,7 @@ class VirtualRun:
             case "deleted":
                 self._fold(WorkloadDeleted(workload=due.key))
             case "gone":
-                self._fold(PodsGone(workload=due.key, decision=f"{PARTITION}/{workload.stopped_by}"))
+                self._fold(PodsGone(workload=due.key, decision=f"{SOLE.sole}/{workload.stopped_by}"))
                 self._pods_go(due.key)
             case "ready":
                 self._fold(PodsReady(workload=due.key, ready=True))

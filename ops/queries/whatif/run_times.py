@@ -8,13 +8,10 @@ from events.catalogue import AnyEvent
 from events.event import Millis
 from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
-from ops.production.log.streams import PARTITION
 from ops.production.wiring import Running
 from ops.queries.stored import opened
 from ops.queries.whatif.course import Course, RunClass, run_class
 
-_STREAMS = (PARTITION, FACTS)
-"""Decisions first: the end of a job is a fact, and its admission has to be known by then."""
 _LAST = 500
 """So many run times of a class are kept, the latest ones."""
 
@@ -64,13 +61,15 @@ class RunTimesReader:
     """Run times as a process that follows the log comes to know them: each message is read once."""
 
     def __init__(self, running: Running) -> None:
-        self._running, self._read = running, dict.fromkeys(_STREAMS, 0)
+        self._running = running
+        self._read: dict[str, int] = {}
         self.times = RunTimes()
 
     async def read_on(self, upto: Mapping[str, int]) -> None:
         """Read what lies before these sequences. Raises what reading the log raises."""
-        for name in _STREAMS:
-            if self._read[name] >= upto.get(name, 0):
+        # Decisions first: the end of a job is a fact, and its admission has to be known by then.
+        for name in (*self._running.streams.trees, FACTS):
+            if self._read.setdefault(name, 0) >= upto.get(name, 0):
                 continue
             stream = await self._running.stream(name)
             async for batch in stream.read(self._read[name]):

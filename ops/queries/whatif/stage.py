@@ -5,7 +5,7 @@ from typing import Protocol
 from events.catalogue import Decision, Fact
 from events.event import Millis
 from ops.production.deciders import all_deciders
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
@@ -52,7 +52,7 @@ class OneWorld:
         world, decisions = self.world, list[Decision]()
         world.advance(at)
         for decider in self._deciders:
-            events = decider.decide(world, LogPosition(partition=PARTITION, sequence=self._sequence + 1, at=at))
+            events = decider.decide(world, LogPosition(partition=SOLE.sole, sequence=self._sequence + 1, at=at))
             if events:
                 self._sequence += 1
                 decisions.extend(events)

@@ -21,7 +21,7 @@ from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.shelf import WATCHER
 from ops.production.log.snapshots import EVERY, Snapshots
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
+from ops.production.log.streams import SOLE
 from ops.queries.whatif.run import VirtualRun
 from ops.sandbox.bench.day import DAY
 from ops.sandbox.bench.life_load import PER_DAY, LifeStage, life_day, life_platform, life_prices
@@ -67,7 +67,6 @@ class LifeWriter:
         self._witness = HeadWitness(folder / "witness")
         self._archivist = Archivist(
             bus,
-            partitions=(PARTITION, DEVICE_PARTITION),
             witness=folder / "witness",
             archive=str(folder / ARCHIVE),
             shelf=bus.shelf,
@@ -81,7 +80,7 @@ class LifeWriter:
         """Write so many workloads, the last of which arrived a moment ago. Raises `LogUnavailable`."""
         began = time.monotonic()
         written = Written(workloads=workloads, messages={}, bytes={}, rolls={})
-        self._streams = {name: await self._bus.stream(name) for name in WITNESSED}
+        self._streams = {name: await self._bus.stream(name) for name in SOLE.witnessed}
         await self._bus.shelf.prepare()
         self._views = view_saver(self._streams[FACTS], self._bus.shelf)
         per_day = min(PER_DAY, max(workloads * 5, 1))
@@ -134,7 +133,7 @@ class LifeWriter:
         self._since = 0
         if self._views is not None:
             await self._views.save()
-        for name in WITNESSED:
+        for name in SOLE.witnessed:
             await self._witness.check(self._streams[name])
             await self._witness.witness(self._streams[name])
         before = time.monotonic()
@@ -152,6 +151,6 @@ class LifeWriter:
     async def _rolled(self) -> dict[str, int]:
         """The sequence with which the stream begins that takes in now: it grows with every roll."""
         found: dict[str, int] = {}
-        for name in ROLLED:
+        for name in SOLE.rolled:
             found[name] = max((one.first for one in await generations(self._bus.client, name)), default=1)
         return found

@@ -20,7 +20,7 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from ops.queries.whatif.course import Course, Happening
 from ops.sandbox.bench.day import CORES, DAY, GPU, KINDS, MEMORY, cluster_queue
 from ops.sandbox.bench.partitions import WrittenPartitions
@@ -138,7 +138,7 @@ class LifeStage:
     def _apply(self, key: str, at: Millis, *, finished: bool) -> None:
         workload = self.world.workloads.get(key)
         if workload is not None:
-            fact = DecisionApplied(workload=key, partition=PARTITION, sequence=workload.decided, finished=finished)
+            fact = DecisionApplied(workload=key, partition=SOLE.sole, sequence=workload.decided, finished=finished)
             self._partitions.observe(fact, at, author="applier")
 
     def _about(self, fact: Fact) -> ObjectVersion | None:

@@ -10,9 +10,9 @@ from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
 from events.object_version import ObjectVersion
-from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.deciders import quota_deciders
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import SOLE
 from ops.production.wiring import RULES
 from projections.log_position import LogPosition
 from projections.world import World
@@ -38,9 +38,9 @@ class WrittenPartitions:
         keepers: Sequence[Keeper] = (),
     ) -> None:
         self._keep, self._facts = keep, 0
-        made = [_Partition(PARTITION, (DEVICE_PARTITION, FACTS), quota_deciders(), self._store)]
+        made = [_Partition(SOLE.sole, SOLE.inputs(SOLE.sole), quota_deciders(), self._store)]
         if cards:
-            made.append(_Partition(DEVICE_PARTITION, (FACTS, PARTITION), (Accountant(),), self._store))
+            made.append(_Partition(SOLE.pool, SOLE.inputs(SOLE.pool), (Accountant(),), self._store))
         for one in made:
             one.mark, one.keepers = mark, keepers
         self._partitions = made
@@ -76,7 +76,7 @@ class RecordedPartitions(WrittenPartitions):
     """A stage that keeps a log of everything that happens on it."""
 
     def __init__(self, *, cards: bool = True) -> None:
-        self.entries: dict[str, list[Entry]] = {name: [] for name in (CONTROL, FACTS, PARTITION, DEVICE_PARTITION)}
+        self.entries: dict[str, list[Entry]] = {name: [] for name in SOLE.every}
         super().__init__(lambda entry: self.entries[entry.stream].append(entry), cards=cards)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from ops.production.log.streams import DEVICE_PARTITION
 from ops.sandbox.embedded_cluster.hami import HamiNodes
 from ops.sandbox.scenario.platform import Platform
 from projections.devices.card_use import IDLE
@@ -27,7 +26,7 @@ async def agreement(on: Platform) -> bool:
 def log_books(on: Platform) -> Books:
     """What the accountant has folded."""
     found: Books = {}
-    host = on.running.hosts.get(DEVICE_PARTITION)
+    host = on.running.hosts.get(on.running.streams.pool)
     for card, row in host.fold.world.cards.stakes.items() if host is not None else ():
         held = IDLE
         for stake in row.values():

@@ -6,7 +6,7 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.device import CapacityCovered, CapacityShort, CardReturned, DriftDetected, DriftResolved
-from ops.production.log.streams import DEVICE_PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.replay import fold_up, listen
 from ops.sandbox.scenario.script import Script
 from projections.devices.holdings.drift import NOTES, all_findings
@@ -31,7 +31,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
         del position
         events.append(event)
 
-    listen({DEVICE_PARTITION: entries[DEVICE_PARTITION]}, note)
+    listen({name: entries[name] for name in streams_in(entries).pools}, note)
     findings = [_drift(expected.kind, expected.holder, events, timeline) for expected in script.drift]
     for card in script.returned:
         back = any(isinstance(event, CardReturned) and event.card == card for event in events)
@@ -47,7 +47,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
             )
         )
     if script.drift:
-        world = fold_up(DEVICE_PARTITION, entries).world
+        world = fold_up(streams_in(entries).pool, entries).world
         left = [one for one in all_findings(world.cards, world.nodes, world.pods) if one.kind not in NOTES]
         findings.append(
             CardVerdict(

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from events.device import DriftDetected, DriftKind
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.explaining import find_workload
 from ops.queries.stored import opened
 from ops.sandbox.scenario.platform import Platform
@@ -43,11 +42,11 @@ class Needs:
                 return word == "finished"
 
     def _workload(self, job: str) -> Workload | None:
-        host = self._on.running.hosts.get(PARTITION)
+        host = self._on.running.hosts.get(self._on.running.streams.sole)
         return find_workload(host.fold.world, f"job/{job}") if host is not None else None
 
     async def _read_on(self) -> None:
-        stream = await self._on.running.stream(DEVICE_PARTITION)
+        stream = await self._on.running.stream(self._on.running.streams.pool)
         async for batch in stream.read(self._read):
             for entry in batch:
                 self._read = entry.sequence

@@ -7,7 +7,7 @@ import msgspec
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadFinished, WorkloadParked
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
 from ops.sandbox.scenario.script import Expectation, Script
@@ -42,9 +42,10 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     for expectation in script.expect:
         findings.extend(_judge(expectation, timeline))
     findings.extend(judge_cards(script, entries, timeline))
-    fold, first = fold_partition(PARTITION, entries, verify=True)
-    _, second = fold_partition(PARTITION, entries)
-    devices, third = fold_partition(DEVICE_PARTITION, entries, verify=True)
+    streams = streams_in(entries)
+    fold, first = fold_partition(streams.sole, entries, verify=True)
+    _, second = fold_partition(streams.sole, entries)
+    devices, third = fold_partition(streams.pool, entries, verify=True)
     decided = first.commits + third.commits
     differing = first.differences + third.differences
     findings.append(

@@ -6,7 +6,7 @@ from events.api.labels import QUEUE_NAME
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.production.log.streams import PARTITION, ROLLED
+from ops.production.log.streams import SOLE
 from ops.sandbox.embedded_cluster.fault_injection import NODES, remove_node, set_card_health, set_node_ready
 from ops.sandbox.simulate.fault_plan import Fault, Kind
 from ops.sandbox.simulate.lost_tails import lose_tails
@@ -226,12 +226,12 @@ def _bad_message(simulation: Simulation, fault: Fault) -> None:
 
 
 def _forged(simulation: Simulation, fault: Fault) -> None:
-    facts, partition = simulation.bus.memory(FACTS), simulation.bus.memory(PARTITION)
+    facts, partition = simulation.bus.memory(FACTS), simulation.bus.memory(SOLE.sole)
     simulation.bus_stores(lambda: forged_message(fault, facts, partition, simulation.clock.now()))
 
 
 def _roll(simulation: Simulation, fault: Fault) -> None:
-    name = ROLLED[fault.number % len(ROLLED)]
+    name = SOLE.rolled[fault.number % len(SOLE.rolled)]
     simulation.operate(lambda: roll(simulation, name, fault.lasts))
     simulation.operate(lambda: restart_stopped(simulation))
 

@@ -5,7 +5,7 @@ from events.subjects import CONTROL
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import Snapshots
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.replay import fold_partition
 
 
@@ -16,7 +16,7 @@ async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
     whole = {name: list(stream.entries) for name, stream in bus.streams.items()}
     left = {name: stream.entries[stream.first - 1 :] for name, stream in bus.streams.items()}
     found: list[str] = []
-    for partition in (PARTITION, DEVICE_PARTITION):
+    for partition in streams_in(whole).partitions:
         start = await Snapshots(None, RULES, shelf).load(bus.memory(partition))
         began = start.base
         inputs = bus.streams.keys() - {partition, CONTROL}

@@ -12,7 +12,7 @@ from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
 from ops.production.archive.evidence import Evidence
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_in
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Store
@@ -22,6 +22,7 @@ from projections.world import World
 from services.applier.plan import sequence_in
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 from services.watcher.view import View
 from services.watcher.watched_kinds import CLUSTER_KINDS
 
@@ -79,12 +80,13 @@ def _deactivated(store: Store) -> set[str]:
 def broken_laws(aftermath: Aftermath) -> list[str]:
     """What the history broke, each with what and where."""
     entries = aftermath.entries
-    decided, book, broken = hold_partition(PARTITION, entries, cards=False)
-    given, _, broken_by_cards = hold_partition(DEVICE_PARTITION, entries, cards=True)
+    streams = streams_in(entries)
+    decided, book, broken = hold_partition(streams.sole, entries, cards=False)
+    given, _, broken_by_cards = hold_partition(streams.pool, entries, cards=True)
     broken += broken_by_cards
     broken += _chain(entries)
-    broken += _runs_unadmitted(aftermath, book)
-    broken += _held(decided.world, given.world)
+    broken += _runs_unadmitted(aftermath, streams.sole, book)
+    broken += _held(decided, given)
     broken += _disagreements(aftermath, decided.world)
     for world in (decided.world, given.world):
         broken += _amiss(aftermath, world)
@@ -98,7 +100,7 @@ def _chain(entries: Entries) -> list[str]:
     return [f"audit: {one.place}: {one.detail}" for one in report.changes if (one.stream, one.sequence) not in skipped]
 
 
-def _runs_unadmitted(aftermath: Aftermath, book: PartitionLaws) -> Iterator[str]:
+def _runs_unadmitted(aftermath: Aftermath, partition: str, book: PartitionLaws) -> Iterator[str]:
     """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
     keys = _workloads_of_jobs(aftermath.entries)
     for change in aftermath.changes:
@@ -109,10 +111,10 @@ def _runs_unadmitted(aftermath: Aftermath, book: PartitionLaws) -> Iterator[str]
         was_on_hold = before is None or before["spec"].get("suspend")
         if not (meta.get("labels") or {}).get(QUEUE_NAME) or job["spec"].get("suspend") or not was_on_hold:
             continue
-        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), PARTITION)
+        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), partition)
         about = (*keys.get(meta["uid"], ()), *book.slices.get(meta["uid"], ()))
         if not any(book.admitted_at(key, mark) for key in about):
-            yield f"job {meta['name']} was started under {PARTITION}/{mark}, at which its workload was not admitted"
+            yield f"job {meta['name']} was started under {partition}/{mark}, at which its workload was not admitted"
 
 
 def _workloads_of_jobs(entries: Entries) -> dict[str, list[str]]:
@@ -128,19 +130,19 @@ def _workloads_of_jobs(entries: Entries) -> dict[str, list[str]]:
     return found
 
 
-def _held(decided: World, given: World) -> Iterator[str]:
+def _held(decided: PartitionFold, given: PartitionFold) -> Iterator[str]:
     """When all has come to rest, nobody holds quota or cards."""
-    for name, node in sorted(decided.quota.queues.items()):
-        for (flavor, resource), used in decided.quota.usage_by_name(node).items():
+    for name, node in sorted(decided.world.quota.queues.items()):
+        for (flavor, resource), used in decided.world.quota.usage_by_name(node).items():
             yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
-    yield from _held_places(decided)
-    for world, partition in ((decided, PARTITION), (given, DEVICE_PARTITION)):
+    yield from _held_places(decided.world)
+    for world, partition in ((decided.world, decided.partition), (given.world, given.partition)):
         for key in sorted(world.cards.holdings):
             yield f"{partition}: cards are still held by {key}"
         for uuid, use in sorted(world.cards.used.items()):
             if use.slots:
                 yield f"{partition}: card {uuid} is still taken: {use}"
-    for preemptor in sorted(decided.requests):
+    for preemptor in sorted(decided.world.requests):
         yield f"the request for room of {preemptor} is still open"
 
 

@@ -9,7 +9,7 @@ from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.rolling import StillNeeded
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import streams_known
 from ops.sandbox.simulate.fault_plan import Kind
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control
@@ -52,7 +52,8 @@ async def _lets_go(simulation: Simulation, name: str, upto: int) -> bool:
     try:
         if name == FACTS:
             await _save_view(simulation)
-        keys = (PARTITION, DEVICE_PARTITION, *((KEY,) if name == FACTS else ()))
+        control = Control(simulation.bus.memory(CONTROL).entries)
+        keys = (*streams_known(control).partitions, *((KEY,) if name == FACTS else ()))
         await check_beginnings(simulation.bus, simulation.shelf, keys, name, upto)
     except (StillNeeded, MessageHalts):
         return False

@@ -7,9 +7,9 @@ from events.codec import decode_sighting, encode
 from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
 from events.quota import ClusterQueueObserved, FlavorQuotas, ResourceGroup
 from events.rules import RULES
-from events.subjects import FACTS, commit_subject, fact_subject
+from events.subjects import DEVICES, FACTS, LOG, commit_subject, fact_subject, family_of
 from ops.production.log.memory import MemoryStream
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import SOLE
 from ops.sandbox.simulate.fault_plan import Fault
 from services.runtime.log_port import Message
 
@@ -20,8 +20,8 @@ _UNREADABLE = (
     b'{"id":"x","at":0,"author":"watcher","fact":{"type":"Nonsense.v9"}}',
     b"null",
 )
-_AUTHORS = {PARTITION: "queue-manager", DEVICE_PARTITION: "accountant"}
-_STREAMS = (FACTS, PARTITION, DEVICE_PARTITION)
+_AUTHORS = {LOG: "queue-manager", DEVICES: "accountant"}
+_STREAMS = (FACTS, *SOLE.partitions)
 _BEYOND = 1000
 _INFLATED = 1000
 
@@ -29,11 +29,11 @@ _INFLATED = 1000
 def unfit_message(fault: Fault, stream: MemoryStream, facts: MemoryStream, now: int) -> Message:
     """A message that halts whoever folds it: unreadable, wrongly chained, or resting on what is not there."""
     name = stream.name
-    subject = fact_subject("", "x") if name == FACTS else commit_subject(name, _AUTHORS[name])
+    subject = fact_subject("", "x") if name == FACTS else commit_subject(name, _AUTHORS[family_of(name)])
     how = fault.number // 8 % (len(_UNREADABLE) + 2)
     if name == FACTS or how < len(_UNREADABLE):
         return Message(subject, _UNREADABLE[how % len(_UNREADABLE)], _id(fault))
-    commit = _commit(stream, fault, now, _AUTHORS[name])
+    commit = _commit(stream, fault, now, _AUTHORS[family_of(name)])
     if how == len(_UNREADABLE):
         return Message(subject, encode(replace(commit, prev_hash="f" * 64)), _id(fault))
     run = InputRun(stream=FACTS, upto=len(facts.entries) + _BEYOND)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.device import NodeLockObserved, PodObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import SOLE
 from ops.queries.answers import explained
 from ops.queries.explaining import TIME_IS_OVER, explain, find_workload, stops, unblocking, world_at
 from ops.queries.near_words import near_rows
@@ -217,7 +217,7 @@ def test_what_was_refused_is_said_to_be_refused_and_why(wanted: str) -> None:
     problem = ObjectProblem(field="spec.queue", message="'x y' is no name", instead="a name")
     shown = {"clusterqueue": "ClusterQueue", "job": "Job", "workload": "Workload"}[kind]
     story = Story().told(*platform(), ObjectRefused(kind=shown, namespace=space, name=bare, problems=(problem,)))
-    point = point_at({name: [] for name in STREAMS}, "")
+    point = point_at({name: [] for name in SOLE.every}, "")
     with pytest.raises(NotOnTheLog, match=r"was refused: spec.queue: 'x y' is no name \(write a name\)"):
         explained(story.world, point, wanted)
     with pytest.raises(NotOnTheLog, match=f"the log knows no {kind}"):

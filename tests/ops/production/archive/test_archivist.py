@@ -19,7 +19,7 @@ from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
 from ops.production.log.shelf import WATCHER
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Entry, Message
@@ -36,7 +36,6 @@ class Place:
         self.bus, self.witness, self.archive = bus, folder / "witness", folder / "archive"
         self.archivist = Archivist(
             bus,
-            partitions=(PARTITION, DEVICE_PARTITION),
             witness=self.witness,
             archive=str(self.archive),
             shelf=bus.shelf,
@@ -56,7 +55,7 @@ class Place:
         await self.sign(HeadWitness(self.witness))
 
     async def sign(self, witness: HeadWitness) -> None:
-        for name in STREAMS:
+        for name in SOLE.every:
             stream = await self.bus.stream(name)
             await witness.check(stream)
             await witness.witness(stream)

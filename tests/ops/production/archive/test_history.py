@@ -13,7 +13,7 @@ from ops.production.archive.history import read_everything, read_stored
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
@@ -74,7 +74,7 @@ def rests_on(data: bytes, stream: str) -> int:
 @pytest.mark.parametrize("step", [0.01, 0.02, 0.05, 0.1])
 async def test_of_a_log_that_grows_all_is_read_that_belongs_together(log: Log, step: float) -> None:
     found = await read_everything(Growing(log, 0.4, step))
-    assert tuple(found) == STREAMS
+    assert tuple(found) == SOLE.every
     for partition in (PARTITION, DEVICE_PARTITION):
         assert found[partition] == log[partition][: len(found[partition])] and found[partition]
         for entry in found[partition]:

@@ -13,7 +13,7 @@ from ops.production.archive.archive import write_archive
 from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog
 from ops.production.archive.history import read_everything
 from ops.production.archive.paged_history import Waits, open_everything
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
@@ -52,7 +52,7 @@ def test_a_bus_an_archive_and_both_are_read_as_they_are_at_once(log: Log, tmp_pa
     for bus, archive in ((holding(log), ""), (holding(log), part), (None, whole), (None, part)):
         paged = open_everything(waits, bus, archive)
         at_once = asyncio.run(read_everything(bus, archive))
-        for name in STREAMS:
+        for name in SOLE.every:
             assert list(paged[name]) == at_once[name]
             assert list(reversed(paged[name])) == at_once[name][::-1]
             assert list(paged[name][3:9]) == at_once[name][3:9]

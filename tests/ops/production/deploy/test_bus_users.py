@@ -22,7 +22,7 @@ from ops.production.log.kept_tail import KeptTail
 from ops.production.log.rolling import remove, roll
 from ops.production.log.server import nats_binary
 from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, ROLLED
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
@@ -63,7 +63,7 @@ def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it(
 def test_no_user_may_touch_what_is_stored() -> None:
     for user in BY_NAME:
         for stream in STREAMS:
-            rolls = user == "archivist" and stream in ROLLED
+            rolls = user == "archivist" and stream in SOLE.rolled
             for name in names_of(stream):
                 for verb in ("PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE"):
                     assert not may(user, f"$JS.API.STREAM.{verb}.{name}")
@@ -192,7 +192,7 @@ def owners() -> dict[str, set[str]]:
         found |= {f"kuelog.snapshots.{key}.{more}": set() for more in ("c.0", "a.0.0", "a")}
     for stream in STREAMS:
         found[f"$JS.API.STREAM.PURGE.{stream}"] = set()
-        found[mark_subject(stream)] = {"archivist"} if stream in ROLLED else set()
+        found[mark_subject(stream)] = {"archivist"} if stream in SOLE.rolled else set()
     control = "kuelog.control.operator"
     found |= {control: {"operator"}, "kuelog.control._.operator": set(), "kuelog.control.watcher": set()}
     saved = [place for key in KEYS for place in rooms_of(key)]

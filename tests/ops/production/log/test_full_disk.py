@@ -16,7 +16,7 @@ from ops.production.health import Health
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.log.server_keeper import kept
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, STREAMS
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.wiring import Ports, Running, stopped
 from ops.queries.replay import fold_partition
 from services.runtime.log_errors import DiskFull
@@ -62,7 +62,7 @@ def fill(place: Path) -> Path:
 async def small_streams(server: NatsServer) -> JetStreamBus:
     """The streams of a log, as small as the disk wants them."""
     bus = await connect(server.url, max_bytes=4 << 20)
-    for name in STREAMS:
+    for name in SOLE.every:
         await bus.stream(name)
     return bus
 

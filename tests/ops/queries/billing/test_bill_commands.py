@@ -14,7 +14,7 @@ from events.codec import decode_commit, decode_sighting, encode
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
-from ops.production.log.streams import STREAMS
+from ops.production.log.streams import SOLE
 from ops.queries.billing.focus_columns import MANDATORY, NAMES, broken_rules
 from services.runtime.log_port import Entry, Message
 from tests.laws.random_day import Day, prices
@@ -33,7 +33,7 @@ async def stored(folder: Path, entries: dict[str, list[Entry]]) -> None:
     server = NatsServer(folder / "nats")
     await server.start()
     bus = await connect(server.url)
-    for name in STREAMS:
+    for name in SOLE.every:
         stream = await bus.stream(name)
         for entry in entries.get(name, ()):
             where, message_id = subject_of(entry), str(json.loads(entry.data)["id"])
