@@ -53,6 +53,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.partition_map import PartitionMapObserved
 from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -115,6 +116,7 @@ Fact: TypeAlias = (
     | ProvisioningConfigObserved
     | ProvisioningRequestObserved
     | SettingsObserved
+    | PartitionMapObserved
     | NodeObserved
     | NodeUsageObserved
     | DevicesRegistered

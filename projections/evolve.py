@@ -56,6 +56,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.partition_map import PartitionMapObserved
 from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -65,6 +66,7 @@ from events.provisioning import (
     ProvisioningRejected,
     ProvisioningRequestObserved,
 )
+from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.slices import (
@@ -118,6 +120,7 @@ from projections.folds.devices import evolve_devices
 from projections.folds.dispatch import evolve_dispatch, miss_dispatch
 from projections.folds.lines import evolve_lines
 from projections.folds.objects import evolve_objects
+from projections.folds.partitions import give_home, observe_map, placed
 from projections.folds.provisioning import evolve_provisioning, miss_provisioning
 from projections.folds.set_aside import set_aside, take_up_again
 from projections.folds.slices import evolve_slices
@@ -154,7 +157,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | DecisionApplied()
             | DecisionRejected()
         ):
-            evolve_workload_fact(world, event, position)
+            for one in placed(world, event):
+                evolve_workload_fact(world, one, position)
         case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
             evolve_slices(world, event, position)
         case VariantSubmitted() | VariantDropped() | VariantSwitched() | PreemptionGateOpened() | MigrationOrdered():
@@ -188,6 +192,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | ObjectMended()
         ):
             evolve_objects(world, event, position)
+            _fold_placed(world, event, position)
         case (
             ProvisioningConfigObserved()
             | ProvisioningRequestObserved()
@@ -250,6 +255,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             tell_threshold(world, event, position.at)
         case BudgetRenewed():
             tell_renewal(world, event, position.at)
+        case PartitionMapObserved():
+            observe_map(world, event)
         case Quarantined() | ClockScaled() | LogPartitioned() | PriceListSet() | CorrectionEntered() | MonthClosed():
             pass
         case _:
@@ -260,3 +267,11 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
     for cluster_queue in keep_ledgers(world, event, position.at):
         order_anew(world, cluster_queue)
     keep_budgets(world, event, position.at)
+
+
+def _fold_placed(world: World, event: AnyEvent, position: LogPosition) -> None:
+    """A queue that is there now may have a home: what was observed of workloads that ask for it is folded there."""
+    if isinstance(event, ClusterQueueObserved | LocalQueueObserved):
+        queue = event.cluster_queue if isinstance(event, LocalQueueObserved) else event.name
+        for one in give_home(world, queue):
+            evolve(world, one, position)

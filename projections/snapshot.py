@@ -20,10 +20,12 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
 from events.multikueue import RemoteWorkloadObserved
+from events.partition_map import PartitionMapObserved
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.settings import SettingsObserved
+from events.workload_facts import WorkloadFact
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.checks.dispatch import Dispatch, next_look
@@ -76,6 +78,15 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[str, dict[str, Limit]] = {}
 
 
+class DividedTables(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of a log that has several partitions."""
+
+    partition_map: dict[str, PartitionMapObserved]
+    homes: dict[str, str]
+    elsewhere: dict[str, None]
+    unplaced: dict[str, tuple[WorkloadFact, ...]]
+
+
 class Tables(ConfigurationTables, frozen=True, kw_only=True):
     """The tables of a world that cannot be derived from others."""
 
@@ -110,6 +121,8 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     holding: dict[str, tuple[str, ...]]
     holdings: dict[str, Holding]
     care: CareTables
+    divided: DividedTables | msgspec.UnsetType = msgspec.UNSET
+    """Left out where there is one partition: a saved world is then, byte for byte, what it was before there could be more."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +193,9 @@ def tables_of(world: World) -> Tables:
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
         holdings=dict(world.cards.holdings),
         care=CareTables(**{name: dict(getattr(world.cards.care, name)) for name in CareTables.__struct_fields__}),
+        divided=DividedTables(**{name: dict(getattr(world, name)) for name in DividedTables.__struct_fields__})
+        if world.partition_map
+        else msgspec.UNSET,
     )
 
 
@@ -188,6 +204,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     world = World()
     for name in _PLAIN:
         getattr(world, name).update(getattr(tables, name))
+    if tables.divided is not msgspec.UNSET:
+        for name in DividedTables.__struct_fields__:
+            getattr(world, name).update(getattr(tables.divided, name))
     world.versions.restore(tables.versions, tables.version_epoch)
     world.use(tables.sole.get("settings", DEFAULT_SETTINGS))
     for cohort in tables.cohorts.values():

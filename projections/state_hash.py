@@ -104,6 +104,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         for kind, name in TABLES.items()
         if name not in _AS_BEFORE and (table := table_of(world, kind))
     ]
+    divided = [
+        (name, dict(getattr(world, name)))
+        for name in ("partition_map", "homes", "elsewhere", "unplaced")
+        if getattr(world, name)
+    ]
     seen = world.versions
     versions = [("versions", {**seen.known, "": seen.epoch})] if seen.known or seen.epoch else []
     return [
@@ -119,6 +124,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *unusual,
         *versions,
         *configured,
+        *divided,
         ("settings", dict(world.sole)),
         ("cluster_queues", dict(world.cluster_queues)),
         ("cohorts", dict(world.cohorts)),

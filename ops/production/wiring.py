@@ -3,12 +3,10 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
-import msgspec
 import structlog
 
 from events.event import Millis
@@ -22,6 +20,7 @@ from ops.production.log.control import read_control, record_rate
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
 from ops.production.log.streams import SOLE, streams_known
+from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
 from ops.production.verification import RunningVerification
@@ -35,16 +34,14 @@ from services.applier.shell import Applier
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.admission_window import AdmissionWindow
-from services.runtime.clock_port import Clock
-from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
-from services.runtime.log_port import Bus, Stream
+from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
 from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_halts import REGRESSED, WITNESS
-from services.runtime.partition_host import Decider, PartitionHost
-from services.runtime.shelf_port import Shelf
+from services.runtime.partition_host import PartitionHost
+from services.runtime.partition_roles import Decider, Observer, Verifier
 from services.runtime.tracing import Tracer
 from services.watcher.shell import Watcher
 
@@ -66,38 +63,8 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {
 }
 
 
-class Archiving(Protocol):
-    """Keeps the log short: it rolls and archives streams, where the witness is."""
-
-    problem: str
-    """Why the last look came to nothing; empty when all is well."""
-
-    async def run(self, clock: Clock, signed: Callable[[], bool]) -> None:
-        """Look every so often, until cancelled, as long as what is signed counts."""
-        ...
-
-
 class BeginsAnew(Exception):
     """A partition has missed what is not stored any more, and a saved world lies behind it."""
-
-
-class Ports(msgspec.Struct, kw_only=True):
-    """The world outside, as services see it."""
-
-    bus: Bus
-    reader: Reader
-    writer: Writer
-    clock: Clock
-    shelf: Shelf | None = None
-    """Where saved worlds are shared; they are not when there is none."""
-    filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
-    """How full streams are; None where the bus can't say."""
-    connections: Callable[[], int] = lambda: 0
-    """How often the bus was connected to, where that is known."""
-    watches: Watches = msgspec.field(default_factory=Watches)
-    """How the watches of the reader go on, where that is known."""
-    unreadable: Callable[[], list[str]] = list
-    """Which streams of the bus can't be read for want of a right."""
 
 
 def service_name(services: Sequence[str]) -> str:
@@ -119,6 +86,7 @@ class Running:
         tracer: Tracer | None = None,
         archivist: Archiving | None = None,
         snapshots_every: int = EVERY,
+        partitions: Sequence[str] = (),
     ) -> None:
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
@@ -138,6 +106,8 @@ class Running:
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
+        self._served = tuple(partitions)
+        """The partitions that are folded here; all of them when empty."""
         self.archivist = archivist
         self._witness = HeadWitness(witness) if witness is not None else None
         folder = witness / "snapshots" if witness is not None else None
@@ -155,25 +125,11 @@ class Running:
         bus, clock = self._bus, self.ports.clock
         facts = await bus.stream(FACTS)
         control = await self._heed_control()
-        partition, devices = await bus.stream(self.streams.sole), await bus.stream(self.streams.pool)
         await self._check()
         await self._prepare_shelf()
         await self._record_clock(control)
         tracer = self._tracer
         async with asyncio.TaskGroup() as tasks:
-            deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
-            observers: list[Callable[..., None]] = []
-            if "applier" in self.services:
-                spare = LowPriorityWrites(clock)
-                self.applier = applier = Applier(self.ports.writer, facts, clock, partition.name, spare, tracer)
-                observers.append(applier.observe)
-                tasks.create_task(applier.run())
-                statuses = QueueStatusWriter(self.ports.writer, clock, spare)
-                observers.append(statuses.observe)
-                tasks.create_task(statuses.run())
-                asking = ProvisioningWriter(self.ports.writer, facts, clock, spare)
-                observers.append(asking.observe)
-                tasks.create_task(asking.run())
             listed: asyncio.Event | None = None
             if "watcher" in self.services:
                 self.watcher = Watcher(
@@ -189,39 +145,19 @@ class Running:
                 tasks.create_task(self.watcher.run())
             tasks.create_task(self._snapshots.run())
             again = {name: one.fold for name, one in self.verifications.items()}
-            if deciders or observers or again or FOLLOWER in self.services:
-                self.hosts[partition.name] = PartitionHost(
-                    own=partition,
-                    inputs=[devices, facts],
-                    deciders=deciders,
-                    clock=clock,
-                    tracer=tracer,
-                    rules=RULES,
-                    replica=self._replica,
-                    observers=observers,
-                    fold=await self.begin(partition),
-                    keepers=[self._snapshots.settled],
-                    mark=self._snapshots.mark,
-                    window=AdmissionWindow(),
-                    listed=listed,
-                    verifier=again.get(partition.name),
-                )
-            accountants = [Accountant()] if "accountant" in self.services else []
-            if accountants or again:
-                self.hosts[devices.name] = PartitionHost(
-                    own=devices,
-                    inputs=[facts, partition],
-                    deciders=accountants,
-                    clock=clock,
-                    tracer=tracer,
-                    rules=RULES,
-                    replica=self._replica,
-                    fold=await self.begin(devices),
-                    keepers=[self._snapshots.settled],
-                    mark=self._snapshots.mark,
-                    listed=listed,
-                    verifier=again.get(devices.name),
-                )
+            self.applier = None
+            spare = LowPriorityWrites(clock)
+            for name in self._serves(self.streams.trees):
+                deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
+                observers = self._observers(name, facts, spare, tasks) if "applier" in self.services else []
+                if deciders or observers or again or FOLLOWER in self.services:
+                    self.hosts[name] = await self._host(
+                        name, deciders, observers, listed, again.get(name), AdmissionWindow()
+                    )
+            for name in self._serves(self.streams.pools):
+                accountants = [Accountant()] if "accountant" in self.services else []
+                if accountants or again:
+                    self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name))
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))
@@ -230,6 +166,48 @@ class Running:
                 if self.archivist is not None:
                     tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
             tasks.create_task(self._follow_control(control))
+
+    def _serves(self, partitions: Sequence[str]) -> list[str]:
+        return [name for name in partitions if not self._served or name in self._served]
+
+    def _observers(
+        self, partition: str, facts: Stream, spare: LowPriorityWrites, tasks: asyncio.TaskGroup
+    ) -> list[Observer]:
+        """Those that write to the cluster what was decided in a partition."""
+        clock, writer = self.ports.clock, self.ports.writer
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer)
+        self.applier = self.applier or applier
+        statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
+        for one in (applier, statuses, asking):
+            tasks.create_task(one.run())
+        return [applier.observe, statuses.observe, asking.observe]
+
+    async def _host(
+        self,
+        name: str,
+        deciders: Sequence[Decider],
+        observers: Sequence[Observer],
+        listed: asyncio.Event | None,
+        verifier: Verifier | None,
+        window: AdmissionWindow | None = None,
+    ) -> PartitionHost:
+        own = await self._bus.stream(name)
+        return PartitionHost(
+            own=own,
+            inputs=[await self._bus.stream(one) for one in self.streams.inputs(name)],
+            deciders=deciders,
+            clock=self.ports.clock,
+            tracer=self._tracer,
+            rules=RULES,
+            replica=self._replica,
+            observers=observers,
+            fold=await self.begin(own),
+            keepers=[self._snapshots.settled],
+            mark=self._snapshots.mark,
+            window=window,
+            listed=listed,
+            verifier=verifier,
+        )
 
     async def _heed_control(self) -> Stream:
         """Know which streams there are and what is skipped before anything else is decoded."""

@@ -35,6 +35,7 @@ from projections.folds.changed_configuration import (
     reconfigured,
     review_multikueue,
 )
+from projections.folds.partitions import concerns
 from projections.log_position import LogPosition
 from projections.queues.retry import (
     retry_all_refused,
@@ -133,10 +134,14 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             _review_refused(world, event)
         case ObjectMended():
             accept(world.refused, world.trail, event.kind, event.namespace, event.name)
+        case PodAccounted() if not concerns(world, event.workload):
+            pass
         case PodAccounted():
             key = f"{event.namespace}/{event.name}"
             put(world.accounted, key, event)
             world.pod_work.mark_dirty(key)
+        case WorkloadTerminating() if not concerns(world, f"{event.namespace}/{event.name}"):
+            pass
         case WorkloadTerminating():
             key = f"{event.namespace}/{event.name}"
             put(world.terminating, key, terminating(event, world.workloads.get(key)))

@@ -24,7 +24,8 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
-from projections.folds.workloads import WorkloadFact, change, evolve_workloads, leave, reclassify, submit
+from events.workload_facts import WorkloadFact
+from projections.folds.workloads import change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import recharge

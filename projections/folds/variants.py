@@ -26,9 +26,10 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from events.workload_facts import WorkloadFact
 from projections.folds.eviction import evicted
 from projections.folds.slices import evolve_job_fact
-from projections.folds.workloads import WorkloadFact, change, evolve_workloads, leave, submit
+from projections.folds.workloads import change, evolve_workloads, leave, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.workloads.conditions import not_admitted

@@ -1,6 +1,6 @@
 """Folding what is observed of workloads: submitted, changed, ready, gone, finished, deleted, applied."""
 
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from events.workload_facts import WorkloadFact
 from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others, with_gates
@@ -49,22 +50,6 @@ from projections.workloads.lifecycle import (
 from projections.workloads.pods import found_running, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 from projections.workloads.slices import ELASTIC_JOBS
-
-WorkloadFact: TypeAlias = (
-    WorkloadSubmitted
-    | DecidedElsewhere
-    | WorkloadChanged
-    | PodsReady
-    | JobUnsuspended
-    | PodsGone
-    | PodsReclaimed
-    | WorkloadFinished
-    | WorkloadDeleted
-    | CheckReported
-    | WorkloadSwitched
-    | DecisionApplied
-    | DecisionRejected
-)
 
 
 def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:  # noqa: C901 - one case after the other
@@ -300,6 +285,12 @@ def leave(world: PreemptionState, workload: Workload) -> Workload:
     if workload.provisioning:
         world.put_workload(replace(world.workloads[workload.key], provisioning={}))
     return world.workloads[workload.key]
+
+
+def drop_workload(world: PreemptionState, key: str) -> None:
+    """The workload is not decided here: nothing is known of it any more."""
+    leave(world, world.workloads[key])
+    _forget(world, world.workloads[key])
 
 
 def _index(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload: Workload) -> None:

@@ -5,11 +5,12 @@ from typing import Protocol
 from projections.checks.state import DispatchState
 from projections.devices.state import DeviceState
 from projections.fair_sharing.state import LedgerState
+from projections.partitions.state import PartitionState
 from projections.queues.pending_queues import PendingQueues
 from projections.set_aside.state import SetAsideState
 
 
-class QueueState(DeviceState, LedgerState, DispatchState, SetAsideState, Protocol):
+class QueueState(DeviceState, PartitionState, LedgerState, DispatchState, SetAsideState, Protocol):
     """The pending queues, beside the quota, cards, past usage and checks that workloads wait for."""
 
     lines: PendingQueues

@@ -11,6 +11,7 @@ from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
+from projections.partitions.homes import owns_tree
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
@@ -46,7 +47,7 @@ class Admitter:
         for tree in _trees_in_rotation(world.quota, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
                 continue
-            if is_aside(world.aside, self.name, Scope.TREE, tree):
+            if not owns_tree(world, tree) or is_aside(world.aside, self.name, Scope.TREE, tree):
                 continue
             while len(events) < MOST_EVENTS and one_cycle(world, tree, position, events):
                 pass

@@ -15,6 +15,7 @@ from events.quantity import from_units
 from events.timestamp import format_timestamp
 from projections.configuration import Configuration
 from projections.folds.set_aside import SET_ASIDE, TAKEN_UP
+from projections.partitions.homes import leads, owns_queue
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, is_ours
 from projections.queues.budget_condition import (
     WITHIN_BUDGET,
@@ -74,10 +75,10 @@ class Statuses:
         for name in ancestors(world.quota, world.cohorts, queues):
             found["Cohort", "", name] = cohort_status(world, name)
         for key in sorted(world.local_queues):
-            if world.local_queues[key].cluster_queue not in world.cluster_queues:
+            if leads(world) and world.local_queues[key].cluster_queue not in world.cluster_queues:
                 found[_local_queue_place(key)] = _of_local_queue(world, key, without_cluster_queue(world, key), at)
         for name in sorted(world.checks):
-            if is_ours(world, name):
+            if leads(world) and is_ours(world, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)
         for place in [place for place in self.reported if not _exists(world, place)]:
             del self.reported[place]
@@ -89,6 +90,8 @@ class Statuses:
         touched, self._touched = self._touched, set()
         stale: list[str] = []
         for name in sorted(world.cluster_queues):
+            if not owns_queue(world, name):
+                continue
             signs = _signs(world, name, at)
             if name in touched or self._signs.get(name) != signs:
                 self._signs[name] = signs

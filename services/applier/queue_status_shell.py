@@ -14,10 +14,11 @@ import structlog
 from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
 from events.json_object import JsonObject
+from projections.partitions.homes import leads, owns_queue
+from projections.partitions.state import PartitionState
 from projections.queues.budget_condition import BudgetedQueueState
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status
-from projections.quota.state import QuotaState
 from projections.workloads.state import WorkloadState
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.queue_status import Place, Statuses, status_patch
@@ -140,8 +141,10 @@ class QueueStatusWriter:
             self._asked = due
             world.look_again(due)
 
-    def _changed_holds(self, world: QuotaState) -> dict[Place, FinalizerWanted]:
-        found: dict[Place, FinalizerWanted] = {(hold.kind, "", hold.name): hold for hold in wanted_finalizers(world)}
+    def _changed_holds(self, world: PartitionState) -> dict[Place, FinalizerWanted]:
+        found: dict[Place, FinalizerWanted] = {
+            (hold.kind, "", hold.name): hold for hold in wanted_finalizers(world) if _is_ours(world, hold)
+        }
         news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
         self._asked_for = found
         return news
@@ -175,3 +178,7 @@ class QueueStatusWriter:
             found = await self._writer.merge(RESOURCES[kind], namespace, name, patch, subresource="status")
         meta = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
         self._shown[place] = {"metadata": meta, "status": found.get("status")}
+
+
+def _is_ours(world: PartitionState, hold: FinalizerWanted) -> bool:
+    return owns_queue(world, hold.name) if hold.kind == "ClusterQueue" else leads(world)

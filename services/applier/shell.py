@@ -15,6 +15,7 @@ from events.codec import encode
 from events.commit import Sighting
 from events.control import ObjectRefused
 from events.subjects import fact_subject
+from projections.partitions.homes import leads
 from services.applier.backlog import Backlog
 from services.applier.budget_events import BudgetEvents
 from services.applier.cluster_events import refusal_event
@@ -90,7 +91,7 @@ class Applier:
         self._gates.observe(world, touched)
         self._stranded.observe(world, touched)
         self._notices.record_all(self._budgets.news(world))
-        for place, refused in world.refused.items():
+        for place, refused in world.refused.items() if leads(world) else ():
             if self._recorded_refusals.get(place) != refused:
                 self._recorded_refusals[place] = refused
                 self._notices.record(refusal_event(refused, self._clock.now()))

@@ -8,6 +8,7 @@ from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, Wor
 from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.configuration import Configuration, refused_because
 from projections.feature_gates import enabled
+from projections.partitions.homes import FIRST, owns_queue
 from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
@@ -153,10 +154,19 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
     queue = world.cluster_queues.get(local_queue.cluster_queue)
     if queue is None:
         return "Misconfigured", _missing(world, "ClusterQueue", "", local_queue.cluster_queue)
-    if not takes_in(world, queue.name):
-        return "Suspended", f"ClusterQueue {queue.name} is inactive"
+    closed = _closed(world, queue.name)
+    if closed is not None:
+        return closed
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
+
+
+def _closed(world: QueueState, cluster_queue: str) -> tuple[str, str] | None:
+    """Why a queue takes in nothing that asks for it here; None when it does."""
+    if not owns_queue(world, cluster_queue):
+        where = f"is decided in {world.homes.get(cluster_queue, FIRST)}, and the workload in {world.partition}"
+        return "Misconfigured", f"ClusterQueue {cluster_queue} {where}: submit the job anew"
+    return None if takes_in(world, cluster_queue) else ("Suspended", f"ClusterQueue {cluster_queue} is inactive")
 
 
 def _missing(world: Configuration, kind: str, namespace: str, name: str) -> str:

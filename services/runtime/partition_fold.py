@@ -30,6 +30,7 @@ class PartitionFold:
     def __init__(self, partition: str, world: World | None = None) -> None:
         self.partition = partition
         self.world = world or World()
+        self.world.partition = partition
         self.base = 0
         """Sequence of the last commit folded."""
         self.prev_hash = GENESIS
@@ -67,7 +68,12 @@ class PartitionFold:
         return len(self._ahead)
 
     def offer(self, stream: str, entries: Iterable[Entry]) -> None:
-        """Hand over stored messages of an input stream, in order; what was handed over before is dropped."""
+        """Hand over stored messages of an input stream, in order; what was handed over before is dropped.
+
+        Partitions like this one are no inputs of it: who hands over a whole log need not know that.
+        """
+        if family_of(stream) == family_of(self.partition):
+            return
         waiting = self._waiting.setdefault(stream, deque())
         last = waiting[-1].sequence if waiting else self.position(stream)
         waiting.extend(entry for entry in entries if entry.sequence > last)
@@ -102,14 +108,15 @@ class PartitionFold:
         return count
 
     def _is_supported(self, entry: Entry) -> bool:
-        """Whether all inputs that a message rests on are folded; commits of this partition do not count."""
+        """Whether all inputs that a message rests on are folded; commits of partitions like this one do not count: it rests on none of them."""
         if family_of(entry.stream) == FACTS:
             return True
         found = self.opened(entry)
         if isinstance(found, Passed) or isinstance(found.message, Sighting):
             return True
         return all(
-            run.stream == self.partition or run.upto <= self.position(run.stream) for run in found.message.inputs
+            family_of(run.stream) == family_of(self.partition) or run.upto <= self.position(run.stream)
+            for run in found.message.inputs
         )
 
     def fold_ahead(self, runs: Iterable[InputRun]) -> None:

@@ -20,6 +20,8 @@ def sample(kind: type) -> Any:
 
 
 def _value(kind: Any) -> Any:
+    if hasattr(kind, "__metadata__"):
+        return _value(kind.__origin__)
     if kind is str:
         return "team/name"
     if kind is bool:

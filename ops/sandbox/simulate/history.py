@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.event import Millis
+from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import Change
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_racks
@@ -41,8 +42,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Virtual time until everything was at rest."""
 
 
-def play(seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
-    """Play a history to its end."""
+def play(seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 1) -> Outcome:
+    """Play a history to its end, with its trees in so many partitions."""
     loop = VirtualLoop(f"{seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     # A client's patience is drawn from the common source of chance: here that is the seed's as well.
@@ -50,7 +51,7 @@ def play(seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return loop.run_until_complete(_played(loop, seed, span, faults))
+        return loop.run_until_complete(_played(loop, seed, span, faults, partitions))
     except KeyboardInterrupt:
         _end_all(loop)
         raise
@@ -69,9 +70,15 @@ def _end_all(loop: VirtualLoop) -> None:
     loop.run_until_complete(loop.shutdown_asyncgens())
 
 
-async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
+async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault], partitions: int) -> Outcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
+    platform.partitions = partitions
+    if partitions > 1:
+        # A job that is waiting can't change to a queue of another partition yet.
+        platform.actions = [one for one in platform.actions if one.verb != "queue"]
     simulation = Simulation(loop, platform, seed)
+    if platform.partitions > 1:
+        await divide(simulation.bus, platform.partitions, simulation.clock.now())
     simulation.begin()
     for action in simulation.platform.actions:
         loop.call_at(action.at / 1000, simulation.do, action)

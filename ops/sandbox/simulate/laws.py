@@ -1,6 +1,6 @@
 """The laws that every history obeys, whatever went wrong in it."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -81,14 +81,18 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     """What the history broke, each with what and where."""
     entries = aftermath.entries
     streams = streams_in(entries)
-    decided, book, broken = hold_partition(streams.sole, entries, cards=False)
+    judged = {name: hold_partition(name, entries, cards=False) for name in streams.trees}
     given, _, broken_by_cards = hold_partition(streams.pool, entries, cards=True)
+    folds = [fold for fold, _, _ in judged.values()]
+    broken = [one for _, _, found in judged.values() for one in found]
     broken += broken_by_cards
     broken += _chain(entries)
-    broken += _runs_unadmitted(aftermath, streams.sole, book)
-    broken += _held(decided, given)
-    broken += _disagreements(aftermath, decided.world)
-    for world in (decided.world, given.world):
+    broken += _runs_unadmitted(aftermath, {name: book for name, (_, book, _) in judged.items()})
+    broken += _held(folds, given)
+    broken += _disagreements(aftermath, folds)
+    broken += _decided_twice(folds)
+    broken += [one for fold in folds for one in _outdated(aftermath, fold.world)]
+    for world in (*(fold.world for fold in folds), given.world):
         broken += _amiss(aftermath, world)
         broken += _ahead_of_time(aftermath, world)
     return broken[:_MOST_REPORTED]
@@ -100,7 +104,7 @@ def _chain(entries: Entries) -> list[str]:
     return [f"audit: {one.place}: {one.detail}" for one in report.changes if (one.stream, one.sequence) not in skipped]
 
 
-def _runs_unadmitted(aftermath: Aftermath, partition: str, book: PartitionLaws) -> Iterator[str]:
+def _runs_unadmitted(aftermath: Aftermath, books: Mapping[str, PartitionLaws]) -> Iterator[str]:
     """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
     keys = _workloads_of_jobs(aftermath.entries)
     for change in aftermath.changes:
@@ -111,10 +115,14 @@ def _runs_unadmitted(aftermath: Aftermath, partition: str, book: PartitionLaws) 
         was_on_hold = before is None or before["spec"].get("suspend")
         if not (meta.get("labels") or {}).get(QUEUE_NAME) or job["spec"].get("suspend") or not was_on_hold:
             continue
-        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), partition)
-        about = (*keys.get(meta["uid"], ()), *book.slices.get(meta["uid"], ()))
-        if not any(book.admitted_at(key, mark) for key in about):
-            yield f"job {meta['name']} was started under {partition}/{mark}, at which its workload was not admitted"
+        decision = (meta.get("annotations") or {}).get(DECISION, "")
+        if not any(
+            book.admitted_at(key, sequence_in(decision, partition))
+            for partition, book in books.items()
+            if decision.startswith(f"{partition}/")
+            for key in (*keys.get(meta["uid"], ()), *book.slices.get(meta["uid"], ()))
+        ):
+            yield f"job {meta['name']} was started under {decision}, at which its workload was not admitted"
 
 
 def _workloads_of_jobs(entries: Entries) -> dict[str, list[str]]:
@@ -130,19 +138,20 @@ def _workloads_of_jobs(entries: Entries) -> dict[str, list[str]]:
     return found
 
 
-def _held(decided: PartitionFold, given: PartitionFold) -> Iterator[str]:
+def _held(decided: Sequence[PartitionFold], given: PartitionFold) -> Iterator[str]:
     """When all has come to rest, nobody holds quota or cards."""
-    for name, node in sorted(decided.world.quota.queues.items()):
-        for (flavor, resource), used in decided.world.quota.usage_by_name(node).items():
-            yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
-    yield from _held_places(decided.world)
-    for world, partition in ((decided.world, decided.partition), (given.world, given.partition)):
+    for fold in decided:
+        for name, node in sorted(fold.world.quota.queues.items()):
+            for (flavor, resource), used in fold.world.quota.usage_by_name(node).items():
+                yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
+        yield from _held_places(fold.world)
+    for world, partition in ((fold.world, fold.partition) for fold in (*decided, given)):
         for key in sorted(world.cards.holdings):
             yield f"{partition}: cards are still held by {key}"
         for uuid, use in sorted(world.cards.used.items()):
             if use.slots:
                 yield f"{partition}: card {uuid} is still taken: {use}"
-    for preemptor in sorted(decided.world.requests):
+    for preemptor in sorted(one for fold in decided for one in fold.world.requests):
         yield f"the request for room of {preemptor} is still open"
 
 
@@ -154,11 +163,12 @@ def _held_places(decided: World) -> Iterator[str]:
             yield f"pods that no queue manages still count on node {node}: {usage}"
 
 
-def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
+def _disagreements(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[str]:
     """Where the log and the cluster say different things about the same."""
     store = aftermath.store
     objects = store.of(_WORKLOADS)
-    for key, workload in sorted(world.workloads.items()):
+    known = {key: workload for fold in decided for key, workload in fold.world.workloads.items()}
+    for key, workload in sorted(known.items()):
         found = objects.get((workload.namespace, workload.name))
         if found is None:
             yield f"workload {key} is on the log and not in the cluster"
@@ -167,12 +177,22 @@ def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
         elif workload.finished is not _is_finished(found):
             yield f"workload {key} is {'' if workload.finished else 'not '}finished on the log, and the cluster differs"
     for namespace, name in sorted(objects):
-        if f"{namespace}/{name}" not in world.workloads:
+        if f"{namespace}/{name}" not in known:
             yield f"workload {namespace}/{name} is in the cluster and not on the log"
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
         if look(pod, "status.phase") not in _OVER:
             yield f"pod {namespace}/{name} still runs"
-    yield from _outdated(aftermath, world)
+
+
+def _decided_twice(decided: Sequence[PartitionFold]) -> Iterator[str]:
+    """What several partitions decide about."""
+    places: dict[str, list[str]] = {}
+    for fold in decided:
+        for key in fold.world.workloads:
+            places.setdefault(key, []).append(fold.partition)
+    for key, partitions in sorted(places.items()):
+        if len(partitions) > 1:
+            yield f"workload {key} is decided in {' and '.join(partitions)}"
 
 
 def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:

@@ -34,6 +34,8 @@ class Platform(msgspec.Struct, kw_only=True):
     """So long the bus knows a message's id."""
     snapshots_every: int
     """After so many commits a saved world is shared."""
+    partitions: int = 1
+    """Among so many partitions its trees are placed."""
     nodes_go: bool = False
     """Nodes that are lost may also be deleted or tainted, and not only fall silent."""
 

@@ -14,11 +14,12 @@ from ops.production.archive.history import read_everything
 from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import SOLE, LogStreams, SeveralPartitions, streams_in, streams_on
-from ops.queries.log_places import log_answer
+from ops.queries.log_places import LogPlaces, log_answer
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.quarantine import halting
 from ops.terminal.console import terminal
 from projections.world import World
+from services.runtime.control_log import Control
 
 OPS = Path(__file__).parents[4] / "ops"
 BOTH = ("LOG_0", "LOG_1")
@@ -80,7 +81,10 @@ async def test_all_partitions_are_read_replayed_and_listed() -> None:
     assert tuple(entries) == (CONTROL, FACTS, *BOTH, "DEVICES_default")
     results, _ = replayed(point_at(entries), Question(verify=True), terminal(stderr=True))
     assert [(one.partition, one.commits) for one in results] == [("LOG_0", 1), ("LOG_1", 1), ("DEVICES_default", 0)]
-    inputs = {(one["partition"], one["stream"]) for one in log_answer(entries, World())["inputs"]}
+    inputs = {
+        (one["partition"], one["stream"])
+        for one in log_answer(entries, World(), LogPlaces(Control(entries[CONTROL])))["inputs"]
+    }
     assert {("LOG_1", "DEVICES_default"), ("DEVICES_default", "LOG_1")} <= inputs
 
 

@@ -1,0 +1,34 @@
+"""What is observed of workloads, as one type."""
+
+from typing import TypeAlias
+
+from events.application import DecisionApplied, DecisionRejected
+from events.workload import (
+    CheckReported,
+    DecidedElsewhere,
+    JobUnsuspended,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
+
+WorkloadFact: TypeAlias = (
+    WorkloadSubmitted
+    | DecidedElsewhere
+    | WorkloadChanged
+    | PodsReady
+    | JobUnsuspended
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | WorkloadDeleted
+    | CheckReported
+    | WorkloadSwitched
+    | DecisionApplied
+    | DecisionRejected
+)

@@ -1,0 +1,42 @@
+"""The world outside, as services are handed it: the bus, the cluster, a clock, and who keeps the log short."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from ops.production.log.capacity import StreamFill
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import Reader, Watches, Writer
+from services.runtime.log_port import Bus
+from services.runtime.shelf_port import Shelf
+
+
+class Archiving(Protocol):
+    """Keeps the log short: it rolls and archives streams, where the witness is."""
+
+    problem: str
+    """Why the last look came to nothing; empty when all is well."""
+
+    async def run(self, clock: Clock, signed: Callable[[], bool]) -> None:
+        """Look every so often, until cancelled, as long as what is signed counts."""
+        ...
+
+
+class Ports(msgspec.Struct, kw_only=True):
+    """The world outside, as services see it."""
+
+    bus: Bus
+    reader: Reader
+    writer: Writer
+    clock: Clock
+    shelf: Shelf | None = None
+    """Where saved worlds are shared; they are not when there is none."""
+    filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
+    """How full streams are; None where the bus can't say."""
+    connections: Callable[[], int] = lambda: 0
+    """How often the bus was connected to, where that is known."""
+    watches: Watches = msgspec.field(default_factory=Watches)
+    """How the watches of the reader go on, where that is known."""
+    unreadable: Callable[[], list[str]] = list
+    """Which streams of the bus can't be read for want of a right."""

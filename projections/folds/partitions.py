@@ -1,0 +1,81 @@
+"""Folding where trees are decided: the map, the homes of queues, and workloads that wait for theirs.
+
+A world keeps the workloads that are decided in its partition and no others, so nobody who decides or writes has to ask whose they are.
+"""
+
+from collections.abc import Iterable
+
+from events.partition_map import PartitionMapObserved
+from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
+from events.workload_facts import WorkloadFact
+from projections.folds.workloads import drop_workload
+from projections.partitions.homes import FIRST, home_for, is_divided, leads
+from projections.world import World
+
+
+def observe_map(world: World, event: PartitionMapObserved) -> None:
+    """From now on trees are placed by a map: those that could be asked for anything before stay where they are."""
+    for name in (*world.cluster_queues, *world.local_queues_of):
+        if name not in world.homes and world.local_queues_of.get(name):
+            world.trail.put(world.homes, name, FIRST)
+    world.trail.put(world.partition_map, "", event)
+
+
+def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
+    """Give a queue its home as soon as a local queue leads to it; what is to be folded here now of workloads that waited for one."""
+    if not world.partition_map or cluster_queue not in world.cluster_queues:
+        return []
+    if cluster_queue not in world.homes and world.local_queues_of.get(cluster_queue):
+        world.trail.put(world.homes, cluster_queue, home_for(world, cluster_queue))
+    return [one for key in sorted(world.unplaced) for one in _settle(world, key)]
+
+
+def concerns(world: World, workload: str) -> bool:
+    """Whether what is observed beside a workload, such as the end of a pod, is taken care of here."""
+    return not is_divided(world) or workload in world.workloads or (leads(world) and workload not in world.elsewhere)
+
+
+def placed(world: World, event: WorkloadFact) -> list[WorkloadFact]:
+    """What is folded here when a fact about a workload comes: nothing of what is decided elsewhere.
+
+    What was observed of a workload while its queue had no home is folded as soon as that is here.
+    """
+    key = event.workload
+    if not is_divided(world):
+        return [event]
+    if isinstance(event, WorkloadDeleted):
+        world.trail.drop(world.elsewhere, key)
+        world.trail.drop(world.unplaced, key)
+        return [event]
+    if key in world.unplaced:
+        world.trail.put(world.unplaced, key, (*world.unplaced[key], event))
+        here = [event] if key in world.workloads else []
+        return here + _settle(world, key)
+    if key in world.elsewhere:
+        return []  # Whatever it asks for by now, its partition has not let go of it.
+    if isinstance(event, WorkloadSubmitted) and key not in world.workloads:
+        world.trail.put(world.unplaced, key, (event,))
+        return _settle(world, key) or ([event] if key in world.unplaced and leads(world) else [])
+    return [event]
+
+
+def _settle(world: World, key: str) -> list[WorkloadFact]:
+    """Place a workload if its queue has a home; what is to be folded of it here."""
+    facts = world.unplaced[key]
+    home = _home_of(world, facts)
+    if home is None:
+        return []
+    world.trail.drop(world.unplaced, key)
+    if home == world.partition:
+        return [] if key in world.workloads else list(facts)
+    world.trail.put(world.elsewhere, key, None)
+    if key in world.workloads:
+        drop_workload(world, key)
+    return []
+
+
+def _home_of(world: World, facts: Iterable[WorkloadFact]) -> str | None:
+    """The home of the queue that a workload asks for; None while it has none."""
+    asked = [one for one in facts if isinstance(one, WorkloadSubmitted | WorkloadChanged)]
+    queue = world.local_queues.get(f"{asked[-1].workload.partition('/')[0]}/{asked[-1].spec.queue}")
+    return None if queue is None else world.homes.get(queue.cluster_queue)

@@ -1,0 +1,1 @@
+"""Which partition decides about which queue."""

@@ -1,0 +1,84 @@
+"""Where a queue is decided: its home, given when a local queue first leads to it, and kept.
+
+A home follows from facts of the whole cluster alone, so every partition that folds them finds the same one.
+
+Rule: docs/decisions/0080-trees-are-placed-in-partitions.md
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+from events.partition_map import PartitionMapObserved
+from events.quota import ClusterQueueObserved
+from events.subjects import LOG, decisions_stream, family_of
+from projections.partitions.state import PartitionState
+
+FIRST = decisions_stream("0")
+"""The partition of all trees that were there before the map, and of workloads whose queue nobody knows."""
+
+
+def is_divided(world: PartitionState) -> bool:
+    """Whether other partitions decide about trees of this log, which this world leaves to them."""
+    return bool(world.partition_map) and family_of(world.partition) == LOG
+
+
+def leads(world: PartitionState) -> bool:
+    """Whether what belongs to no tree is looked after here."""
+    return not is_divided(world) or world.partition == FIRST
+
+
+def owns_queue(world: PartitionState, cluster_queue: str) -> bool:
+    """Whether a cluster queue is decided here."""
+    return not is_divided(world) or world.homes.get(cluster_queue, FIRST) == world.partition
+
+
+def owns_tree(world: PartitionState, tree: str) -> bool:
+    """Whether all queues of a tree, and of the topologies that they share with other trees, are decided here.
+
+    A tree that is split among partitions is nobody's: each knows only what its own workloads hold.
+    """
+    if not is_divided(world):
+        return True
+    members = world.quota.members(tree)
+    homes = homes_of(world, (*members, *_sharing_topologies(world, members)))
+    return homes == {world.partition} or (not homes and leads(world))
+
+
+def homes_of(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:
+    """The homes of those queues that have one."""
+    return {world.homes[name] for name in cluster_queues if name in world.homes}
+
+
+def home_for(world: PartitionState, cluster_queue: str) -> str:
+    """The home of a queue that has none yet: that of its tree, else of whom it shares a topology with, else by the map."""
+    tree = world.quota.root_of(cluster_queue)
+    members = world.quota.members(tree)
+    for companions in (members, _sharing_topologies(world, members)):
+        homes = homes_of(world, companions)
+        if homes:
+            return min(homes)
+    return placed_by(world.partition_map[""], tree)
+
+
+def placed_by(known: PartitionMapObserved, tree: str) -> str:
+    """Where the map has a tree."""
+    for one in known.placements:
+        if one.tree == tree:
+            return decisions_stream(str(one.partition))
+    digest = hashlib.sha256(tree.encode()).digest()
+    return decisions_stream(str(int.from_bytes(digest[:8]) % known.partitions))
+
+
+def _sharing_topologies(world: PartitionState, members: Iterable[str]) -> list[str]:
+    """The queues whose pods are placed in the same domains as those of these queues."""
+    topologies = {one for name in members for one in _topologies(world, world.cluster_queues.get(name))}
+    if not topologies:
+        return []
+    return [name for name, queue in world.cluster_queues.items() if topologies & _topologies(world, queue)]
+
+
+def _topologies(world: PartitionState, queue: ClusterQueueObserved | None) -> set[str]:
+    if queue is None:
+        return set()
+    flavors = (world.flavors.get(quotas.flavor) for group in queue.groups for quotas in group.flavors)
+    return {flavor.topology for flavor in flavors if flavor is not None and flavor.topology}

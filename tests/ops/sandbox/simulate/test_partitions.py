@@ -1,0 +1,18 @@
+"""Histories whose trees lie in several partitions: the laws hold whatever goes wrong, but for cohorts that move."""
+
+import pytest
+
+from ops.sandbox.simulate.fault_plan import ALL, Kind, schedule_of
+from ops.sandbox.simulate.history import play
+
+SPAN = 60_000
+KINDS = tuple(kind for kind in ALL if kind is not Kind.COHORT)
+
+
+@pytest.mark.parametrize("seed", [3, 11])
+def test_a_divided_log_obeys_the_laws_under_every_fault(seed: int) -> None:
+    assert play(seed, SPAN, schedule_of(seed, SPAN, KINDS), partitions=3).broken == ()
+
+
+def test_a_divided_log_is_the_same_each_time() -> None:
+    assert play(5, SPAN, (), partitions=4).digest == play(5, SPAN, (), partitions=4).digest

@@ -1,0 +1,155 @@
+"""Where queues are decided: every partition that folds the same facts finds the same home, and keeps only what is decided in it."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from events.catalogue import AnyEvent
+from events.partition_map import PartitionMapObserved, TreePlacement
+from events.pod import PodAccounted
+from events.quota import CohortObserved, FlavorObserved, LocalQueueObserved
+from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadParked
+from projections.partitions.homes import owns_queue, owns_tree, placed_by
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from tests.stories.small_world import Story, job, platform, queue
+
+PARTITIONS = ("LOG_0", "LOG_1", "LOG_2")
+
+
+def placing(**trees: int) -> PartitionMapObserved:
+    placements = tuple(TreePlacement(tree=f"queue/{name}", partition=number) for name, number in trees.items())
+    return PartitionMapObserved(partitions=len(PARTITIONS), placements=placements)
+
+
+def folded(partition: str, *facts: AnyEvent) -> Story:
+    story = Story()
+    story.world.partition = partition
+    return story.told(*facts)
+
+
+def with_door(name: str, *, cohort: str = "") -> list[AnyEvent]:
+    return [
+        queue(name, nominal=8, cohort=cohort),
+        LocalQueueObserved(namespace="team", name=f"lq-{name}", cluster_queue=name),
+    ]
+
+
+def owners(facts: Sequence[AnyEvent], tree: str) -> list[str]:
+    return [name for name in PARTITIONS if owns_tree(folded(name, *facts).world, tree)]
+
+
+def holders(facts: Sequence[AnyEvent], key: str) -> list[str]:
+    return [name for name in PARTITIONS if key in folded(name, *facts).world.workloads]
+
+
+def test_until_there_is_a_map_every_tree_is_decided_in_the_one_partition() -> None:
+    world = folded("LOG_0", *platform(), job("a")).world
+    assert owns_tree(world, "queue/cq") and owns_queue(world, "cq") and not world.homes
+    assert "team/a" in world.workloads
+
+
+def test_a_tree_is_where_the_map_says() -> None:
+    facts = [placing(cq=2), *platform()]
+    assert owners(facts, "queue/cq") == ["LOG_2"]
+    assert {folded(name, *facts).world.homes["cq"] for name in PARTITIONS} == {"LOG_2"}
+
+
+def test_a_tree_that_the_map_does_not_name_is_where_its_hash_says_on_every_machine() -> None:
+    known = PartitionMapObserved(partitions=16)
+    assert [placed_by(known, tree) for tree in ("queue/cq", "cohort/research", "cohort/production")] == [
+        "LOG_7",
+        "LOG_8",
+        "LOG_10",
+    ]
+
+
+def test_queues_that_join_a_tree_are_where_it_is() -> None:
+    facts = [placing(b=1), *with_door("a", cohort="team"), *with_door("b", cohort="team")]
+    assert len(owners(facts, "cohort/team")) == 1
+    homes = folded("LOG_0", *facts).world.homes
+    assert homes["a"] == homes["b"]
+
+
+def test_trees_that_share_a_topology_are_in_one_partition() -> None:
+    racked = FlavorObserved(name="v100", topology="site")
+    facts = [placing(a=2, b=1), racked, *with_door("a"), *with_door("b")]
+    assert owners(facts, "queue/a") == owners(facts, "queue/b") == ["LOG_2"]
+
+
+def test_trees_that_come_to_share_a_topology_across_partitions_are_nobody_s() -> None:
+    facts = [placing(a=2, b=1), FlavorObserved(name="v100"), *with_door("a"), *with_door("b")]
+    assert owners(facts, "queue/a") == ["LOG_2"]
+    shared = [*facts, FlavorObserved(name="v100", topology="site")]
+    assert owners(shared, "queue/a") == owners(shared, "queue/b") == []
+
+
+def test_a_queue_keeps_its_home_when_it_moves_and_nobody_admits_in_a_tree_that_is_split() -> None:
+    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), *with_door("b")]
+    moved = [*facts, queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both"), job("j", queue="lq-a")]
+    assert owners(moved, "cohort/both") == []
+    story = folded("LOG_1", *moved)
+    assert owns_queue(story.world, "a") and not owns_queue(story.world, "b")
+    assert [type(one).__name__ for one in story.decided()] == ["WorkloadQueued"]
+
+
+def test_a_cohort_that_is_known_before_its_queues_can_be_asked_is_counted_in() -> None:
+    placed = PartitionMapObserved(partitions=3, placements=(TreePlacement(tree="cohort/root", partition=1),))
+    facts = [placed, queue("a", nominal=8, cohort="team"), CohortObserved(name="team", parent="root")]
+    doors = [LocalQueueObserved(namespace="team", name="lq", cluster_queue="a")]
+    assert owners([*facts, *doors], "cohort/root") == ["LOG_1"]
+
+
+def test_trees_that_were_there_before_the_map_stay_where_they_are() -> None:
+    facts = [*platform(), placing(cq=2), *with_door("new")]
+    assert owners(facts, "queue/cq") == ["LOG_0"]
+    assert owners([*platform(), placing(new=2), *with_door("new")], "queue/new") == ["LOG_2"]
+
+
+def test_a_workload_is_folded_in_the_partition_of_its_queue_and_nowhere_else() -> None:
+    facts = [placing(cq=1), *platform(), job("a")]
+    assert holders(facts, "team/a") == ["LOG_1"]
+    assert [name for name in PARTITIONS if folded(name, *facts).decided()] == ["LOG_1"]
+    assert holders([*facts, WorkloadDeleted(workload="team/a")], "team/a") == []
+    assert not folded("LOG_0", *facts, WorkloadDeleted(workload="team/a")).world.elsewhere
+
+
+def test_the_partition_of_cards_folds_the_workloads_of_all() -> None:
+    facts = [placing(cq=1), *platform(), job("a")]
+    assert "team/a" in folded("DEVICES_default", *facts).world.workloads
+
+
+def test_a_workload_without_a_queue_is_parked_by_the_first_partition_until_its_queue_has_a_home() -> None:
+    early = [placing(cq=1), job("a"), WorkloadChanged(workload="team/a", spec=replace(job("a").spec, priority=7))]
+    assert holders(early, "team/a") == ["LOG_0"]
+    first = folded("LOG_0", *early)
+    assert [type(one) for one in first.decided()] == [WorkloadParked]
+    first.told(*platform())
+    assert "team/a" not in first.world.workloads
+    assert holders([*early, *platform()], "team/a") == ["LOG_1"]
+    assert folded("LOG_1", *early, *platform()).world.workloads["team/a"].spec.priority == 7
+
+
+def test_a_workload_that_asks_for_a_queue_of_another_partition_stays_and_is_told_so() -> None:
+    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), *with_door("b"), job("j", queue="lq-a")]
+    changed = replace(job("j").spec, queue="lq-b")
+    facts += [WorkloadChanged(workload="team/j", spec=changed), replace(job("j"), spec=changed)]
+    assert holders(facts, "team/j") == ["LOG_1"]
+    (parked,) = folded("LOG_1", *facts).decided()
+    assert isinstance(parked, WorkloadParked)
+    assert parked.message == "ClusterQueue b is decided in LOG_2, and the workload in LOG_1: submit the job anew"
+
+
+def test_the_end_of_a_pod_is_taken_care_of_where_its_workload_is() -> None:
+    ended = PodAccounted(workload="team/a", namespace="team", name="p", uid="u")
+    facts = [placing(cq=1), *platform(), job("a"), ended]
+    assert [name for name in PARTITIONS if folded(name, *facts).world.accounted] == ["LOG_1"]
+
+
+def test_a_saved_world_knows_what_is_decided_where() -> None:
+    for name in PARTITIONS:
+        world = folded(name, placing(cq=1), *platform(), job("a"), job("b", queue="unknown")).world
+        world.settle()
+        again = world_of(tables_of(world))
+        assert (again.homes, again.elsewhere, again.unplaced) == (world.homes, world.elsewhere, world.unplaced)
+        assert state_hash(again) == state_hash(world)
