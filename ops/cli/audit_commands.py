@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from ops.cli.log_options import DEMO, Archive, Bus, Data
+from ops.cli.object_names import streams
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
@@ -71,7 +72,9 @@ def prove(
             help="Instead of a message: two files of checkpoints that were handed out, the older first.",
         ),
     ] = None,
-    stream: Annotated[str, typer.Option(help="The stream: LOG_0, DEVICES_default, FACTS or CONTROL.")] = "LOG_0",
+    stream: Annotated[
+        str, typer.Option(help="The stream: LOG_0, DEVICES_default, FACTS or CONTROL.", autocompletion=streams)
+    ] = "LOG_0",
     data: Data = None,
     nats: Bus = "",
     archive: Archive = "",

@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.bill_form import BillForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.object_names import names_of, namespaces
+from ops.cli.object_names import months, names_of, namespaces
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
@@ -116,7 +116,7 @@ def correct(
     entry: Annotated[str, typer.Option(help="The id of an entry to reverse (`kuelog bill entries`).")] = "",
     since: Annotated[str, typer.Option("--since", help="When the entry should have begun, to enter it again.")] = "",
     until: Annotated[str, typer.Option("--until", help="When it should have ended.")] = "",
-    tenant: Annotated[str, typer.Option(help="Whom an amount is for.")] = "",
+    tenant: Annotated[str, typer.Option(help="Whom an amount is for.", autocompletion=namespaces)] = "",
     amount: Annotated[str, typer.Option(help="Money instead of an entry; negative in the tenant's favour.")] = "",
     author: Author = "",
     approved_by: Annotated[list[str] | None, typer.Option(help="Who has approved it; may be given again.")] = None,
@@ -148,7 +148,7 @@ def correct(
 
 @bill_app.command()
 def close(
-    month: Annotated[str, typer.Argument(help="The month, as 2026-11, in UTC.")],
+    month: Annotated[str, typer.Argument(help="The month, as 2026-11, in UTC.", autocompletion=months)],
     data: Data = None,
     nats: Bus = "",
     archive: Archive = "",

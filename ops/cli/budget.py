@@ -12,20 +12,12 @@ from events.budget import BudgetPeriod
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
-from ops.cli.kubectl_connection import (
-    Context,
-    DryRun,
-    DryRunOption,
-    Kubeconfig,
-    Where,
-    changed,
-    refuse,
-    with_cluster,
-)
+from ops.cli.kubectl_connection import Context, DryRun, DryRunOption, Kubeconfig, changed, refuse, with_cluster
 from ops.cli.kubectl_connection import Output as ObjectOutput
 from ops.cli.kubectl_connection import OutputOption as ObjectOutputOption
 from ops.cli.kubectl_connection import say as say_changed
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, Noun
+from ops.cli.kubectl_where import Where
 from ops.cli.log_options import Archive, Bus, Data, LogSource
 from ops.cli.log_reading import opened_log
 from ops.production.kubernetes.client import KubeClient

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from events.json_object import JsonObject
+from ops.cli.cluster_names import named
 from ops.cli.kubectl_connection import (
     Context,
     DryRun,
@@ -14,19 +15,18 @@ from ops.cli.kubectl_connection import (
     Namespace,
     Output,
     OutputOption,
-    Where,
     changed,
     deleted,
-    listed,
     refuse,
     say,
     with_cluster,
 )
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, NOUNS, WORKLOAD, Noun
+from ops.cli.kubectl_where import Where, listed
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing, Resource
 
-Name = Annotated[str, typer.Argument(help="Its name.")]
+Name = Annotated[str, typer.Argument(help="Its name.", autocompletion=named)]
 
 stop_app = typer.Typer(help="Put queues and workloads on hold, as kueuectl does.", no_args_is_help=True)
 resume_app = typer.Typer(help="Let queues and workloads go on, as kueuectl does.", no_args_is_help=True)
@@ -76,7 +76,7 @@ def delete(noun: Noun) -> Callable[..., None]:
     """The command that deletes objects of a kind; of workloads it deletes the jobs, too."""
 
     def command(
-        names: Annotated[list[str] | None, typer.Argument(help="Their names.")] = None,
+        names: Annotated[list[str] | None, typer.Argument(help="Their names.", autocompletion=named)] = None,
         everything: Annotated[bool, typer.Option("--all", help="All of the namespace.")] = False,
         yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before jobs are deleted.")] = False,
         namespace: Namespace = "",

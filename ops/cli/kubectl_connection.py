@@ -1,22 +1,19 @@
 """How a command of kueuectl's kind reaches a cluster, whose namespace it means, and what it says when something fails."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
-from urllib.parse import urlencode
+from typing import Annotated, TypeVar
 
 import msgspec
 import typer
 import yaml
-from kubernetes.aio import config as kube_config
-from kubernetes.aio.config.config_exception import ConfigException
 
 from events.json_object import JsonObject
+from ops.cli.cluster_names import namespaces
 from ops.cli.kubectl_nouns import Noun
-from ops.production.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
+from ops.cli.kubectl_where import Where, connected
+from ops.production.kubernetes.client import KubeClient, KubeConfigMissing, path_of
 from ops.terminal.endings import FAILED
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
@@ -44,45 +41,18 @@ class DryRun(StrEnum):
 
 Kubeconfig = Annotated[str, typer.Option("--kubeconfig", help="The kubeconfig; KUBECONFIG or ~/.kube/config else.")]
 Context = Annotated[str, typer.Option("--context", help="The context of the kubeconfig.")]
-Namespace = Annotated[str, typer.Option("-n", "--namespace", help="The namespace; the context's by default.")]
+Namespace = Annotated[
+    str, typer.Option("-n", "--namespace", help="The namespace; the context's by default.", autocompletion=namespaces)
+]
 Everywhere = Annotated[bool, typer.Option("-A", "--all-namespaces", help="In all namespaces.")]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="json, yaml, name or wide; a table by default.")]
 DryRunOption = Annotated[DryRun, typer.Option("--dry-run", help="none, client (only show) or server (only check).")]
 
 
-class Where(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cluster and which namespace are meant."""
-
-    kubeconfig: str = ""
-    context: str = ""
-    namespace: str = ""
-
-    def files(self) -> str:
-        """The kubeconfig; empty inside a cluster, where the service account does."""
-        home = Path.home() / ".kube" / "config"
-        return self.kubeconfig or os.environ.get("KUBECONFIG", "") or (str(home) if home.exists() else "")
-
-    def is_there(self) -> bool:
-        """Whether there is a kubeconfig, be it one of several that are named."""
-        return any(Path(one).exists() for one in self.files().split(os.pathsep) if one)
-
-    def space(self) -> str:
-        """The namespace that is meant."""
-        if self.namespace or not self.is_there():
-            return self.namespace or "default"
-        try:
-            found: Any = kube_config.list_kube_config_contexts(config_file=self.files())
-        except (ConfigException, OSError):
-            return "default"
-        contexts, active = found
-        named = next((one for one in contexts if one["name"] == self.context), None) if self.context else active
-        return str(((named or {}).get("context") or {}).get("namespace") or "default")
-
-
 def with_cluster(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
     """Run something against a cluster; a failure is printed in one line, and ends the command with 2."""
     try:
-        return asyncio.run(_connected(where, work))
+        return asyncio.run(connected(where, work))
     except (ObjectMissing, ObjectConflict, ObjectInvalid) as problem:
         message = f"Error from server: {problem}"
     except (ClusterUnavailable, KubeConfigMissing) as problem:
@@ -91,37 +61,10 @@ def with_cluster(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
     raise typer.Exit(FAILED)
 
 
-async def _connected(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
-    files = where.files()
-    if files and not where.is_there():
-        raise KubeConfigMissing(f"there is no file {files}")
-    client = await connect(files, where.context, service="kubectl")
-    try:
-        return await work(client)
-    finally:
-        await client.close()
-
-
 def refuse(problem: str) -> typer.Exit:
     """Say what is wrong, and end with 2."""
     typer.echo(f"error: {problem}", err=True)
     return typer.Exit(FAILED)
-
-
-async def listed(
-    client: KubeClient, noun: Noun, namespace: str, *, labels: str = "", fields: str = ""
-) -> list[dict[str, Any]]:
-    """All objects of a kind, page by page; in all namespaces when none is named."""
-    found: list[JsonObject] = []
-    token = ""
-    while True:
-        query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields, "continue": token}
-        text = urlencode({name: value for name, value in query.items() if value})
-        page = await client.request("GET", f"{path_of(noun.resource, namespace)}?{text}")
-        found += [{**_kind(noun), **one} for one in page.get("items") or ()]
-        token = (page.get("metadata") or {}).get("continue") or ""
-        if not token:
-            return found
 
 
 async def changed(
@@ -190,10 +133,6 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: 
     widths = [max(len(row[index]) for row in cells) for index in range(len(headers))]
     for row in cells:
         typer.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _kind(noun: Noun) -> JsonObject:
-    return {"apiVersion": noun.api_version, "kind": noun.resource.kind}
 
 
 def _query(dry_run: DryRun) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from events.json_object import JsonObject
+from ops.cli.cluster_names import cluster_queues
 from ops.cli.kubectl_connection import (
     Context,
     DryRun,
@@ -14,13 +15,13 @@ from ops.cli.kubectl_connection import (
     Namespace,
     Output,
     OutputOption,
-    Where,
     created,
     refuse,
     say,
     with_cluster,
 )
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, GROUP, LOCAL_QUEUE, RESOURCE_FLAVOR, VERSION, Noun
+from ops.cli.kubectl_where import Where
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing
 
@@ -72,7 +73,9 @@ def create_cluster_queue(
 
 def create_local_queue(
     name: Name,
-    cluster_queue: Annotated[str, typer.Option("-c", "--clusterqueue", help="Where it leads to.")],
+    cluster_queue: Annotated[
+        str, typer.Option("-c", "--clusterqueue", help="Where it leads to.", autocompletion=cluster_queues)
+    ],
     unknown: Annotated[
         bool, typer.Option("-i", "--ignore-unknown-cq", help="Also when that cluster queue is not there.")
     ] = False,

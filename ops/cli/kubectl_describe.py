@@ -9,9 +9,11 @@ from urllib.parse import urlencode
 import typer
 
 from events.json_object import JsonObject
+from ops.cli.cluster_names import named
 from ops.cli.kubectl_age import since
-from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, Where, refuse, with_cluster
+from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, refuse, with_cluster
 from ops.cli.kubectl_nouns import NOUNS, Noun
+from ops.cli.kubectl_where import Where
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
 
@@ -25,7 +27,7 @@ def describe(noun: Noun) -> Callable[..., None]:
     """The command that describes objects of a kind."""
 
     def command(
-        names: Annotated[list[str], typer.Argument(help="Their names.")],
+        names: Annotated[list[str], typer.Argument(help="Their names.", autocompletion=named)],
         namespace: Namespace = "",
         kubeconfig: Kubeconfig = "",
         context: Context = "",

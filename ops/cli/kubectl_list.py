@@ -13,8 +13,6 @@ from ops.cli.kubectl_connection import (
     Namespace,
     Output,
     OutputOption,
-    Where,
-    listed,
     show_table,
     with_cluster,
 )
@@ -31,6 +29,7 @@ from ops.cli.kubectl_rows import (
     show_spaced,
     spec_field,
 )
+from ops.cli.kubectl_where import Where, listed
 
 app = typer.Typer(help="List queues, workloads, flavors and the pods of a job, as kueuectl does.", no_args_is_help=True)
 

@@ -14,14 +14,13 @@ from ops.cli.kubectl_connection import (
     Namespace,
     Output,
     OutputOption,
-    Where,
-    listed,
     refuse,
     with_cluster,
 )
 from ops.cli.kubectl_list_workloads import belongs_to
 from ops.cli.kubectl_nouns import POD, WORKLOAD
 from ops.cli.kubectl_rows import Fields, Labels, for_programs, key_of, now_ms, show_spaced, spec_field
+from ops.cli.kubectl_where import Where, listed
 from ops.production.kubernetes.client import KubeClient
 
 

@@ -17,8 +17,6 @@ from ops.cli.kubectl_connection import (
     Namespace,
     Output,
     OutputOption,
-    Where,
-    listed,
     refuse,
     with_cluster,
 )
@@ -36,6 +34,7 @@ from ops.cli.kubectl_rows import (
     show_spaced,
     spec_field,
 )
+from ops.cli.kubectl_where import Where, listed
 from ops.production.kubernetes.client import KubeClient
 from ops.production.visibility.api import GROUP as VISIBILITY
 from ops.production.visibility.api import MOST

@@ -41,3 +41,8 @@ DEPLOYMENT = Noun(
     aliases=("deployments",),
     resource=Resource(group="apps", plural="deployments", kind="Deployment"),
 )
+NAMESPACE = Noun(
+    name="namespace",
+    aliases=("namespaces", "ns"),
+    resource=Resource(plural="namespaces", kind="Namespace", namespaced=False),
+)

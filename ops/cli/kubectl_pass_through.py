@@ -3,9 +3,11 @@
 import shutil
 import subprocess
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+from ops.cli.cluster_names import named
 from ops.cli.kubectl_connection import refuse
 from ops.cli.kubectl_nouns import GROUP, NOUNS, Noun
 
@@ -24,12 +26,16 @@ def handed_on(verb: str, help_text: str) -> typer.Typer:
     return app
 
 
-def _command(verb: str, noun: Noun) -> Callable[[typer.Context], None]:
-    def command(context: typer.Context) -> None:
+def _command(verb: str, noun: Noun) -> Callable[..., None]:
+    def command(
+        words: Annotated[
+            list[str] | None, typer.Argument(help="Names, and options of kubectl.", autocompletion=named)
+        ] = None,
+    ) -> None:
         kubectl = shutil.which("kubectl")
         if kubectl is None:
             raise refuse(f"kuelog {verb} hands on to kubectl, and there is no kubectl on the PATH")
-        asked = [kubectl, verb, f"{noun.resource.plural}.{GROUP}", *context.args]
+        asked = [kubectl, verb, f"{noun.resource.plural}.{GROUP}", *(words or ())]
         raise typer.Exit(subprocess.run(asked, check=False).returncode)  # noqa: S603 - what was asked for, no shell
 
     command.__doc__ = f"As kubectl {verb} {noun.resource.plural}.{GROUP}; all options are kubectl's."

@@ -8,13 +8,18 @@ import typer
 
 from events.event import Millis
 from events.json_object import JsonObject
+from ops.cli.cluster_names import cluster_queues, local_queues
 from ops.cli.kubectl_connection import Output, show_list, show_table
 from ops.cli.kubectl_nouns import Noun
 
 Labels = Annotated[str, typer.Option("-l", "--selector", help="A selector of labels, e.g. team=a.")]
 Fields = Annotated[str, typer.Option("--field-selector", help="A selector of fields, e.g. metadata.name=a.")]
-ClusterQueueFilter = Annotated[str, typer.Option("-c", "--clusterqueue", help="Only of this cluster queue.")]
-LocalQueueFilter = Annotated[str, typer.Option("-q", "--localqueue", help="Only of this local queue.")]
+ClusterQueueFilter = Annotated[
+    str, typer.Option("-c", "--clusterqueue", help="Only of this cluster queue.", autocompletion=cluster_queues)
+]
+LocalQueueFilter = Annotated[
+    str, typer.Option("-q", "--localqueue", help="Only of this local queue.", autocompletion=local_queues)
+]
 
 
 def for_programs(noun: Noun, found: Sequence[JsonObject], output: Output) -> bool:

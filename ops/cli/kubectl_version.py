@@ -6,8 +6,9 @@ import typer
 
 from events.json_object import JsonObject, objects_at
 from events.rules import RULES
-from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, Where, listed, with_cluster
+from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, with_cluster
 from ops.cli.kubectl_nouns import DEPLOYMENT
+from ops.cli.kubectl_where import Where, listed
 
 INSTALLED = "kuelog-system"
 """Where the manifests put kuelog."""

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.life_commands import roll
+from ops.cli.object_names import streams
 from ops.cli.question_commands import log_show
 from ops.terminal.console import terminal
 
@@ -17,7 +18,7 @@ log_app.command()(roll)
 
 @log_app.command()
 def quarantine(
-    stream: Annotated[str, typer.Argument(help="FACTS, LOG_0 or DEVICES_default.")],
+    stream: Annotated[str, typer.Argument(help="FACTS, LOG_0 or DEVICES_default.", autocompletion=streams)],
     sequence: Annotated[int, typer.Argument(help="The sequence of the message that can't be read.")],
     reason: Annotated[str, typer.Option(help="Why it may be skipped; it is recorded.")],
     nats: Annotated[str, typer.Option(help="The bus.")] = "nats://127.0.0.1:4222",
@@ -33,7 +34,7 @@ def quarantine(
 
 @log_app.command(name="accept-loss")
 def accept_loss(
-    stream: Annotated[str, typer.Argument(help="The stream that is not what it was.")],
+    stream: Annotated[str, typer.Argument(help="The stream that is not what it was.", autocompletion=streams)],
     witness: Annotated[Path, typer.Option(help="The folder of the head witness.")],
 ) -> None:
     """Accept that a stream has lost its tail: it is witnessed anew from its present end.

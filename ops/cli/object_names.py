@@ -15,6 +15,7 @@ from time import time
 import msgspec
 import typer
 
+from events.timestamp import format_timestamp
 from ops.cli.log_options import DEMO
 from services.runtime.log_port import Entry
 
@@ -26,6 +27,7 @@ _PATIENCE_S = 1.0
 _MOST = 50_000
 """Names that are kept: the latest ones."""
 _SHOWN = 200
+_MONTH, _MONTHS = len("2026-01"), 12
 
 
 class Kept(msgspec.Struct, kw_only=True):
@@ -66,16 +68,61 @@ def namespaces(context: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, sorted({one[1] for one in parts if one[0] in ("workload", "localqueue")}))
 
 
+def one_of(*words: str) -> Completion:
+    """Completes one of these words."""
+
+    def completed(context: typer.Context, incomplete: str) -> list[str]:
+        del context
+        return _beginning(incomplete, words)
+
+    return completed
+
+
+streams = one_of("FACTS", "LOG_0", "DEVICES_default", "CONTROL")
+services = one_of("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier", "webhook", "verifier")
+
+
+def months(context: typer.Context, incomplete: str) -> list[str]:
+    """Completes the months, in UTC, that are over and in which the log goes on or begins."""
+    _names(context)
+    began, now = _kept(context)[1].created[:_MONTH], format_timestamp(round(time() * 1000))[:_MONTH]
+    found: list[str] = []
+    while began and began < now:
+        found.append(began)
+        year, month = (int(one) for one in began.split("-"))
+        began = f"{year + month // _MONTHS:04}-{month % _MONTHS + 1:02}"
+    return _beginning(incomplete, found)
+
+
+def scenarios(context: typer.Context, incomplete: str) -> list[str]:
+    """Completes folders that have a scenario, and those in which one may lie."""
+    del context
+    above = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    with suppress(OSError):
+        folders = [one for one in above.iterdir() if one.is_dir() and not one.name.startswith(".")]
+        names = [f"{one}" if (one / "scenario.yaml").exists() else f"{one}/" for one in folders]
+        return _beginning(incomplete.removeprefix("./"), names)
+    return []
+
+
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     return sorted(one for one in dict.fromkeys(names) if one.startswith(incomplete))[:_SHOWN]
 
 
-def _names(context: typer.Context) -> Iterable[str]:
-    """What is known of the log that the words before the cursor name, the demo's where they name none."""
-    nats, data = context.params.get("nats") or "", context.params.get("data")
-    folder = Path(data or DEMO).resolve()
+def _kept(context: typer.Context) -> tuple[Path, Kept]:
+    """What is kept of the log that the words before the cursor name, the demo's where they name none."""
+    nats, folder = _log_of(context)
     kept_at = _folder() / f"names-{hashlib.sha256((nats or str(folder)).encode()).hexdigest()[:16]}.json"
-    kept = _read(kept_at)
+    return kept_at, _read(kept_at)
+
+
+def _log_of(context: typer.Context) -> tuple[str, Path]:
+    return context.params.get("nats") or "", Path(context.params.get("data") or DEMO).resolve()
+
+
+def _names(context: typer.Context) -> Iterable[str]:
+    """What is known of that log."""
+    (nats, folder), (kept_at, kept) = _log_of(context), _kept(context)
     if 0 <= time() - kept.at < _FRESH_S:
         return kept.names
     # What a bus or a library has to say belongs on no line that is being typed.

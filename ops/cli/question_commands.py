@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.log_form import LogForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
-from ops.cli.object_names import names_of, namespaces, objects
+from ops.cli.object_names import names_of, namespaces, objects, streams
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
 
@@ -258,7 +258,9 @@ def log_show(
     data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
-    stream: Annotated[list[str] | None, typer.Option(help="FACTS, LOG_0, DEVICES_default or CONTROL.")] = None,
+    stream: Annotated[
+        list[str] | None, typer.Option(help="FACTS, LOG_0, DEVICES_default or CONTROL.", autocompletion=streams)
+    ] = None,
     subject: Annotated[str, typer.Option(help="A pattern, e.g. 'kuelog.log.0.admitter'.")] = "",
     type_: Annotated[list[str] | None, typer.Option("--type", help="A type of event, e.g. 'Preemption*'.")] = None,
     object_: Annotated[

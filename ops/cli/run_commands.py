@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ops.cli.object_names import scenarios, services
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
@@ -21,7 +22,10 @@ EXAMPLES = Path("examples/ai-platform")
 
 
 def demo(
-    scenario: Annotated[Path, typer.Argument(help="A folder with manifests, and perhaps a scenario.yaml.")] = EXAMPLES,
+    scenario: Annotated[
+        Path,
+        typer.Argument(help="A folder with manifests, and perhaps a scenario.yaml.", autocompletion=scenarios),
+    ] = EXAMPLES,
     data: Data = Path(".kuelog/demo"),
     loose: Annotated[
         bool | None,
@@ -140,7 +144,8 @@ def run(
     service: Annotated[
         str,
         typer.Argument(
-            help="watcher, queue-manager, admitter, preemptor, accountant, applier, webhook, or verifier, which decides again what they decided."
+            help="watcher, queue-manager, admitter, preemptor, accountant, applier, webhook, or verifier, which decides again what they decided.",
+            autocompletion=services,
         ),
     ],
     nats: Annotated[

@@ -151,3 +151,25 @@ def test_each_question_to_a_log_that_is_not_there_ends_with_2_and_one_message(wo
     done = CliRunner().invoke(app, [*words, *needed, "--data", "nowhere", "-o", "json"])
     assert (done.exit_code, done.stdout) == (2, ""), done.output
     assert done.stderr.count("error:") == 1 and "nowhere" in done.stderr or words == ("whatif",)
+
+
+COMPLETED = {
+    "a namespace": {"namespace", "tenant"},
+    "an object": {"name", "names", "cluster_queue", "local_queue", "wanted", "job", "node", "workload", "user_queue"},
+    "a folder": {"scenario"},
+    "a part of kuelog": {"service", "stream"},
+    "a month": {"month"},
+}
+"""By what it is, arguments and options that name something that is there."""
+NEW = {"create", "deploy", "bill approve", "bill approver"}
+"""Commands that name somebody, or something that is not there yet."""
+
+
+@pytest.mark.parametrize("words", FOUND, ids=" ".join)
+def test_whatever_names_something_that_is_there_is_completed(words: tuple[str, ...]) -> None:
+    named = {"name", "namespace"} if {words[0], " ".join(words)} & NEW else set[str]()
+    wanted = set().union(*COMPLETED.values()) - named
+    missing = [one.name for one in FOUND[words].params if one.name in wanted and not one._custom_shell_complete]
+    assert missing == []
+    if words[0] in ("get", "edit", "patch") and len(words) > 1:
+        assert [one.name for one in FOUND[words].params if one._custom_shell_complete] == ["words"]
