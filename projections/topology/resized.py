@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from events.amount import Requests
 from projections.topology.assigned_leaves import leaves_of, merged
+from projections.topology.card_places import CardPlaces, place_group_with_cards
 from projections.topology.gates import TopologyGates
-from projections.topology.group_placement import Group, GroupPlaces, Unplaced, place_group
+from projections.topology.group_placement import Group, GroupPlaces, Unplaced
 from projections.topology.request import FlavorRoom, PlacementRequest
 from projections.topology.room import held_by, take
 from projections.topology.tree import TopologyTree
@@ -30,8 +31,13 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     """Where the leader stays; None where it comes too, or there is none."""
 
 
-def resized(flavor: FlavorRoom, group: Group, gates: TopologyGates) -> GroupPlaces | Unplaced | None:
-    """The places that pods had, with more or fewer of them; None where they can't be kept and all are placed anew."""
+def resized(
+    flavor: FlavorRoom, group: Group, gates: TopologyGates, cards: CardPlaces | None = None
+) -> GroupPlaces | Unplaced | None:
+    """The places that pods had, with more or fewer of them; None where they can't be kept and all are placed anew.
+
+    With `cards` those that come get some where they are placed.
+    """
     workers, leader = group.workers, group.leader
     found = growth(flavor, group)
     if found is None:
@@ -40,7 +46,7 @@ def resized(flavor: FlavorRoom, group: Group, gates: TopologyGates) -> GroupPlac
         if leader is not None and found.led is None:
             return None
         return GroupPlaces(workers=_first(found.kept, workers.count), leader=dict(found.led or {}))
-    added = place_group(found.flavor, found.group, gates)
+    added = place_group_with_cards(found.flavor, found.group, gates, cards)
     if isinstance(added, Unplaced):
         return added
     return GroupPlaces(

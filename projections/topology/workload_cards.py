@@ -19,6 +19,7 @@ from projections.topology.node_failures import host_of
 from projections.topology.replacement import NodeLoss
 from projections.topology.request import PlacementRequest
 from projections.topology.state import TopologyState
+from projections.topology.tree import TopologyTree
 from projections.topology.workload_placement import PlacesWithCards, replace_node
 from projections.workloads.lifecycle import Workload
 
@@ -28,19 +29,20 @@ def ledger_of(world: TopologyState) -> CardLedger:
     return CardLedger(cards=world.cards, nodes=world.nodes, trail=world.trail)
 
 
-def cards_where_placed(world: TopologyState, workload: Workload) -> Placed:
+def cards_where_placed(world: TopologyState, workload: Workload, kept: Sequence[PodPlacement] = ()) -> Placed:
     """Cards for all pods of a workload with quota: for those that are placed by topology where they lie, for the others anywhere.
 
-    Those in domains come first, of them the smaller pod sets, which lead; the reason says for which there are none.
+    Those in domains come first, of them the smaller pod sets, which lead; the reason says for which there are none. Pods that keep
+    the placements that they have are left out.
     """
-    gangs = gangs_of(world, workload)
+    gangs = gangs_of(world, workload, kept)
     assignments = workload.admission.assignments if workload.admission is not None else ()
     placed = {one.name: one for one in assignments if one.topology is not None}
     bound = [one for one in gangs if one.pod_set.name in placed]
     with world.trial():
         cards = CardPlaces(ledger_of(world), bound)
         for gang in sorted(bound, key=lambda one: one.count):
-            failed = _take(world, cards, placed[gang.pod_set.name])
+            failed = _take(world, cards, placed[gang.pod_set.name], kept)
             if failed:
                 return Placed(pod_set=gang.pod_set.name, reason=WAITING_FOR_CARDS, message=failed)
         rest = [one for one in gangs if one.pod_set.name not in placed]
@@ -73,8 +75,27 @@ def places_instead(
     return PlacesWithCards(pod_sets=pod_sets, cards=tuple(kept))
 
 
-def _take(world: TopologyState, cards: CardPlaces, given: PodSetAssignment) -> str:
-    """Take the cards of a pod set where its pods lie; why there are none, or nothing."""
+def stay_where_placed(world: TopologyState, given: PodSetAssignment, placements: Sequence[PodPlacement]) -> bool:
+    """Whether the pods of a set have their cards on the leaves on which they are placed, all of which are there."""
+    room = world.domains.room(given.topology.flavor) if given.topology is not None else None
+    if given.topology is None or room is None:
+        return False
+    tree = room.room.tree
+    return leaves_of(tree, given.topology.assignment.domains) == _on_leaves(tree, given.name, placements)
+
+
+def _on_leaves(tree: TopologyTree, pod_set: str, placements: Sequence[PodPlacement]) -> dict[int, int]:
+    """How many pods of a set have cards on each leaf."""
+    found: dict[int, int] = {}
+    for one in placements:
+        leaf = tree.leaf_by_node.get(one.node) if one.pod_set == pod_set else None
+        if leaf is not None:
+            found[leaf] = found.get(leaf, 0) + 1
+    return found
+
+
+def _take(world: TopologyState, cards: CardPlaces, given: PodSetAssignment, kept: Sequence[PodPlacement]) -> str:
+    """Take the cards of a pod set where its pods lie, but for those that keep theirs; why there are none, or nothing."""
     if given.topology is None:
         return ""
     where = ", ".join("/".join(one.values) for one in given.topology.assignment.domains)
@@ -83,7 +104,10 @@ def _take(world: TopologyState, cards: CardPlaces, given: PodSetAssignment) -> s
     leaves = None if flavor is None else leaves_of(flavor.room.tree, given.topology.assignment.domains)
     if flavor is None or not isinstance(leaves, dict):
         return refused
-    asked = PlacementRequest(pod_set=given.name, flavor=given.topology.flavor, count=given.count, requests={})
+    there = _on_leaves(flavor.room.tree, given.name, kept)
+    leaves = {leaf: pods - there.get(leaf, 0) for leaf, pods in leaves.items() if pods > there.get(leaf, 0)}
+    count = given.count - sum(there.values())
+    asked = PlacementRequest(pod_set=given.name, flavor=given.topology.flavor, count=count, requests={})
     taken = cards.take(flavor, Group(workers=asked), GroupPlaces(workers=leaves, leader={}))
     match taken:
         case None:

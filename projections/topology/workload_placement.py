@@ -166,7 +166,7 @@ def _place(
         told = f"can only define groups of exactly {_GROUP} pod sets, got: {len(members)} pod set(s)"
         return [PodSetPlacement(pod_set=one.pod_set, failure=told) for one in members]
     flavor, group = turn.flavor, _group(members)
-    places = resized(flavor, group, gates) if gates.elastic else None
+    places = resized(flavor, group, gates, cards) if gates.elastic else None
     if isinstance(places, Unplaced):
         return [PodSetPlacement(pod_set=group.workers.pod_set, failure=places.failure)]
     if places is None:

@@ -10,9 +10,7 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.holdings.card_holdings import holding_key
-from projections.devices.placement.gang import place
 from projections.devices.placement.slice_cards import given_back, numbered
-from projections.devices.placement.workload_gangs import gangs_of
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.set_aside.records import Scope
@@ -73,9 +71,7 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
         world.cards.withdraw(workload.key, admission.reservation)
         if kept:
             world.cards.propose(workload.key, admission.reservation, kept)
-            placed = place(world.cards, world.nodes, gangs_of(world, workload, kept), world.trail)
-        else:
-            placed = cards_where_placed(world, workload)
+        placed = cards_where_placed(world, workload, kept)
     if placed.reason:
         return DevicesRefused(
             workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message

@@ -25,7 +25,7 @@ from projections.topology.pod_set_request import placement_of, request_of
 from projections.topology.request import PlacementRequest, PodSetPlacement
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
-from projections.topology.workload_cards import ledger_of
+from projections.topology.workload_cards import ledger_of, stay_where_placed
 from projections.topology.workload_placement import PlacesWithCards, first_failure, place_pod_sets, place_with_cards
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
@@ -33,7 +33,7 @@ from services.admitter.entry import Entry
 
 COMING_BACK = "Its cards are on their way back"
 
-ELASTIC_WITH_CARDS = "more pods of an elastic job that ask for cards and are placed by topology find no places yet"
+ELASTIC_WITH_CARDS = "pods of an elastic job that stay have no cards on the hosts on which they are placed"
 ELASTIC_OFF = (
     "more pods of an elastic job are placed by topology only with the gate ElasticJobsViaWorkloadSlicesWithTAS"
 )
@@ -211,7 +211,7 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
         flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
         if replaces is not None and not topology_gates(world.settings).elastic:
             problems[choice.name] = ELASTIC_OFF
-        elif replaces is not None and gets_cards(world, asked.pod_set):
+        elif replaces is not None and gets_cards(world, asked.pod_set) and not _cards_stay(world, replaces, choice):
             problems[choice.name] = ELASTIC_WITH_CARDS
         elif len(flavors) != 1:
             problems[choice.name] = _which_flavor(flavors)
@@ -226,6 +226,18 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
                 assigned = {resource: one.flavor for resource, one in choice.flavors.items()}
                 gangs.append(gang_of(world, workload.namespace, asked.pod_set, choice.count, assigned))
     return TopologyDemand(requests=tuple(requests), gangs=tuple(gangs), problems=problems, delayed=tuple(delayed))
+
+
+def _cards_stay(world: TopologyState, old: Workload, choice: PodSetChoice) -> bool:
+    """Whether the pods of the slice that is replaced all stay, with their cards, on the hosts on which they are placed.
+
+    Rule: docs/rules/elastic.md#with-topology
+    """
+    given = old.admission.assignments if old.admission is not None else ()
+    before = next((one for one in given if one.name == choice.name), None)
+    if before is None or old.devices is None or before.count > choice.count:
+        return False
+    return stay_where_placed(world, before, old.devices.placements)
 
 
 def _places_before(old: Workload | None, pod_set: str, flavor: str) -> TopologyAssignment | None:
