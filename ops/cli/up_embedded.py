@@ -65,8 +65,10 @@ async def _up_embedded(
         console.print(
             f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
         )
+        loading = asyncio.create_task(on.cluster.load_built_in())
         stop = stop_signal()
         done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        loading.cancel()
         if on.task in done:
             on.task.result()
     console.print("stopped")

@@ -92,6 +92,13 @@ def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
     }
 
 
+def load_built_in(kinds: list[Kind]) -> None:
+    """Have at hand what the documents of built-in kinds are made of: half a second of CPU, for which kubectl waits else."""
+    for kind in kinds:
+        if known := type_of(kind):
+            schemas_of(known)
+
+
 def _versions(name: str, kinds: list[Kind]) -> list[str]:
     inside = [kind for kind in kinds if kind.group == name]
     storage = {kind.storage for kind in inside if kind.storage}

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from ops.production.listeners.listening import close_listener, open_listener
 from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster import discovery
 from ops.sandbox.embedded_cluster.api import Aggregated, Api
 from ops.sandbox.embedded_cluster.controller import Controller
 from ops.sandbox.embedded_cluster.cron_job_controller import CronJobs
@@ -82,6 +83,10 @@ class EmbeddedCluster:
     def start_controllers(self) -> None:
         """Let what makes jobs run begin; all there is for those who speak to the objects in this process."""
         self._tasks = [asyncio.create_task(self._keep(controller)) for controller in self._controllers]
+
+    async def load_built_in(self) -> None:
+        """Have at hand what kubectl asks for when it first applies anything, before it does; others go on meanwhile."""
+        await asyncio.to_thread(discovery.load_built_in, self.resources.kinds())
 
     async def stop(self) -> None:
         """Stop serving; open watches end."""
