@@ -6,7 +6,7 @@ from events.event import Event, Millis, Value
 
 
 class Meter(StrEnum):
-    """By what cards are priced; all of them count time (docs/rules/billing.md#meters)."""
+    """By what cards and quota are priced; all of them count time (docs/rules/billing.md#meters)."""
 
     MEMORY = "memory"
     """GiB-hours of card memory."""
@@ -20,6 +20,8 @@ class Meter(StrEnum):
     """GPU-hours in which nobody else can have a part of the card; where it is priced, no other meter runs then."""
     SLOTS = "slots"
     """Slot-hours."""
+    QUOTA = "quota"
+    """Hours of a resource that a workload holds of quota, such as core-hours of cpu; the price names the resource."""
 
 
 class LineKind(StrEnum):
@@ -53,6 +55,8 @@ class Price(Value, frozen=True, kw_only=True):
     """A price agreed with one namespace; the price without a tenant is the list price."""
     priority_class: str = ""
     """Only for workloads whose priority comes from this class."""
+    resource: str = ""
+    """Of `QUOTA`: the resource, as quota names it."""
 
 
 class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):

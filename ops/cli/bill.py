@@ -32,10 +32,12 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, form_of, print_answer
-from projections.billing.entry import Entry, Window
+from projections.billing.charge import HOUR
+from projections.billing.entry import AnyEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
-from projections.billing.money import decimal
+from projections.billing.money import decimal, quotient
 from projections.billing.reconcile import Mismatch, reconcile
+from projections.billing.resource_unit import unit_of
 from projections.billing.totals import Bill, bill
 from services.runtime.log_port import Entry as StoredEntry
 
@@ -90,8 +92,7 @@ def _hand_out(packed: bytes, out: Path | None) -> None:
     if out is not None and out.suffix == ".parquet":
         text = io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(packed)), newline="")
         rows = csv.reader(text)
-        next(rows)
-        flat.write_focus_parquet(out, rows)
+        flat.write_focus_parquet(out, next(rows), rows)
     elif out is not None:
         with flat.opened(out, "wb") as file:
             for part in chunks(packed):
@@ -109,7 +110,7 @@ def run_entries(asked: Asked, workload: str, *, output: Form, console: Console) 
             check_tenant(ledger, asked.tenant)
         found = [
             entry
-            for entry in ledger.entries
+            for entry in (*ledger.entries, *ledger.quota_entries)
             if (not asked.tenant or entry.holder.tenant == asked.tenant)
             and (not workload or workload in {entry.holder.workload, entry.holder.job})
         ]
@@ -193,6 +194,15 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
             "have no cost. Enter a price list with `kuelog price set -f FILE`",
             highlight=False,
         )
+    for (flavor, resource), amount in found.unpriced_quota.items():
+        wrong += 1
+        unit = unit_of(resource)
+        stderr.print(
+            f"[yellow]warning:[/yellow] no price for {resource} of flavor {flavor}: "
+            f"{quotient(amount, unit.size * HOUR, 4)} {unit.name} have no cost. A price list that prices quota names every "
+            'resource that is held: enter one with `kuelog price set -f FILE`, with price "0" for what is free',
+            highlight=False,
+        )
     for entry in found.unknown_entries:
         wrong += 1
         stderr.print(f"[yellow]warning:[/yellow] a correction names entry {entry}, which the ledger has not or not yet")
@@ -236,9 +246,9 @@ def _write(
         case BillForm.FOCUS:
             rows = focus.rows(ledger, found.window, asked.tenant)
             if out is not None and out.suffix == ".parquet":
-                flat.write_focus_parquet(out, rows)
+                flat.write_focus_parquet(out, focus.names_of(ledger), rows)
             else:
-                sys.stdout.write(flat.write_csv(out, flat.focus_names(), rows))
+                sys.stdout.write(flat.write_csv(out, focus.names_of(ledger), rows))
         case _:
             tables.show_bill(ledger, found, console)
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")
@@ -251,17 +261,23 @@ def _check_form(output: BillForm, out: Path | None, *, grouped: bool) -> None:
         raise BillRefused("a FOCUS data set has a row per charge: leave --group-by away, and group when you read it")
 
 
-def _show_entries(found: Sequence[Entry], console: Console) -> None:
+def _show_entries(found: Sequence[AnyEntry], console: Console) -> None:
     for entry in found:
-        slice_ = entry.slice
         console.print(
             f"{entry.id}  {tables.moment(entry.since)} {tables.moment(entry.until)}  {entry.kind:<11} "
-            f"{entry.holder.job}  {slice_.node} {slice_.card.uuid}  {slice_.memory} MiB {slice_.cores} cores  "
+            f"{entry.holder.job}  {_what_is_held(entry)}  "
             f"{entry.began} .. {entry.ended or 'goes on'}",
             highlight=False,
             markup=False,
             soft_wrap=True,
         )
+
+
+def _what_is_held(entry: AnyEntry) -> str:
+    if isinstance(entry, QuotaEntry):
+        return f"{entry.amount} {entry.resource} of {entry.flavor}"
+    slice_ = entry.slice
+    return f"{slice_.node} {slice_.card.uuid}  {slice_.memory} MiB {slice_.cores} cores"
 
 
 def _describe(one: Mismatch) -> str:

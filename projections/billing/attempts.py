@@ -2,16 +2,16 @@
 
 import msgspec
 
-from events.admission import QuotaReserved
 from events.billing import LineKind
 from events.device import PodPlacement
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
-from events.workload import PodSetAssignment, WorkloadSubmitted
-from projections.billing.entry import Entry, Holder
+from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted
+from projections.billing.entry import Entry, Holder, QuotaEntry, Waste
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.card_use import CardUse, effective_use
+from projections.log_position import LogPosition
 
 SliceKey = tuple[str, int, str, int, str]
 """The key of a slice: workload or pod, attempt, pod set, index of the pod in the set, card UUID."""
@@ -25,6 +25,19 @@ class About(msgspec.Struct, frozen=True, gc=False):
     owner_kind: str
     priority_class: str
     queue: str
+
+    @classmethod
+    def of(cls, event: WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted) -> "About":
+        """The workload as it was submitted."""
+        owner, priority = event.owner, event.spec.priority_class
+        name = owner.name if owner is not None else event.workload.partition("/")[2]
+        return cls(
+            uid=event.uid,
+            job=f"{event.workload.partition('/')[0]}/{name}",
+            owner_kind=owner.kind if owner is not None else "Workload",
+            priority_class=priority.name if priority is not None else "",
+            queue=event.spec.queue,
+        )
 
 
 class Attempt(msgspec.Struct, kw_only=True):
@@ -47,19 +60,6 @@ class Attempt(msgspec.Struct, kw_only=True):
     def kind(self) -> LineKind:
         """The kind of line under which its time is billed."""
         return LineKind.USAGE if self.admitted else LineKind.RESERVATION
-
-
-def about(event: WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted) -> About:
-    """The workload as it was submitted."""
-    owner, priority = event.owner, event.spec.priority_class
-    name = owner.name if owner is not None else event.workload.partition("/")[2]
-    return About(
-        uid=event.uid,
-        job=f"{event.workload.partition('/')[0]}/{name}",
-        owner_kind=owner.kind if owner is not None else "Workload",
-        priority_class=priority.name if priority is not None else "",
-        queue=event.spec.queue,
-    )
 
 
 def attempt_of(
@@ -88,9 +88,12 @@ def attempt_of(
     return Attempt(holder=holder, flavors={one.name: one.flavors for one in assignments}, entries=[])
 
 
-def reserved(event: QuotaReserved, known: About | None, number: int, cohort: str) -> Attempt:
-    """The attempt that a reservation of quota begins."""
-    return attempt_of(event.workload, known, number, event.cluster_queue, cohort, event.assignments)
+def goes_on(attempt: Attempt, status: AdoptedStatus) -> bool:
+    """Whether an attempt that another manager has begun holds quota; it is admitted where it was."""
+    states = {one.type: one.status for one in status.conditions}
+    attempt.admitted = states.get("Admitted") == "True"
+    reserved = status.cluster_queue and states.get("QuotaReserved", "True") == "True"
+    return bool(reserved) and states.get("Finished") != "True"
 
 
 def flavor_of(attempt: Attempt, pod_set: str, config: CardConfig = HAMI) -> str:
@@ -98,6 +101,22 @@ def flavor_of(attempt: Attempt, pod_set: str, config: CardConfig = HAMI) -> str:
     flavors = attempt.flavors.get(pod_set, {})
     cards = sorted({flavor for resource, flavor in flavors.items() if meaning_of(resource, config) is not None})
     return cards[0] if cards else next(iter(sorted(flavors.values())), "")
+
+
+def wasted(
+    attempt: Attempt, position: LogPosition, preemptor_queue: str, quota: tuple[QuotaEntry, ...] | None = None
+) -> Waste:
+    """What an attempt that was cut short had held: of cards, or of quota where that is given."""
+    return Waste(
+        at=position.at,
+        place=f"{position.partition}/{position.sequence}",
+        reason=attempt.stopped,
+        holder=attempt.holder,
+        preemptor=attempt.preemptor,
+        preemptor_queue=preemptor_queue,
+        entries=tuple(attempt.entries) if quota is None else (),
+        quota=quota or (),
+    )
 
 
 def uses_by_pod(placements: tuple[PodPlacement, ...]) -> list[tuple[PodPlacement, str, CardUse]]:

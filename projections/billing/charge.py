@@ -10,15 +10,15 @@ import msgspec
 
 from events.billing import LineKind, Meter
 from events.event import Millis
-from projections.billing.entry import Entry, Waste, Window
+from projections.billing.entry import AnyEntry, Entry, QuotaEntry, Waste, Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.money import parse_money, times, to_minor
 from projections.billing.prices import Correction, PriceList, Rate, rates_of
+from projections.billing.resource_unit import GIB, unit_of
 from projections.billing.standing import Standings
 from projections.calendar import month_after
 
 HOUR: Millis = 3_600_000
-_MIB_PER_GIB = 1024
 
 
 class Status(IntEnum):
@@ -34,7 +34,7 @@ class Status(IntEnum):
 class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A part of an entry within one month and one price list. A sign of -1 takes it back."""
 
-    entry: Entry
+    entry: AnyEntry
     kind: LineKind
     since: Millis
     until: Millis
@@ -84,14 +84,15 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
-    """All lines with a quantity of a bill for that window, in the order in which they ended.
+    """All lines with a quantity of a bill for that window, in the order in which they ended; those of cards first.
 
     What goes on beyond the window comes last, by its beginning: when it ends is no news of that window.
     """
-    ended = [one for one in ledger.entries if one.until < window.until]
-    going_on = [one for one in ledger.entries if one.until >= window.until]
-    for entry in (*ended, *sorted(going_on, key=lambda one: (one.since, one.id))):
-        yield from cut(ledger, entry, entry.kind, window)
+    for entries in (ledger.entries, ledger.quota_entries):
+        ended = [one for one in entries if one.until < window.until]
+        going_on = [one for one in entries if one.until >= window.until]
+        for entry in (*ended, *sorted(going_on, key=lambda one: (one.since, one.id))):
+            yield from cut(ledger, entry, entry.kind, window)
     standings = Standings()
     for change in changes(ledger):
         match change:
@@ -107,7 +108,7 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
 
 def changes(ledger: Ledger) -> list[Waste | Correction]:
     """What was given back and corrected, one after the other; of one time corrections come first, as they are read."""
-    wastes = [(one.at, 1, one) for one in (*ledger.foregone, *ledger.wastes)]
+    wastes = [(one.at, 1, one) for one in (*ledger.foregone, *ledger.wastes, *ledger.holds.wastes)]
     corrections = [(one.at, 0, one) for one in ledger.corrections]
     return [one for _, _, one in sorted([*wastes, *corrections], key=lambda one: one[:2])]
 
@@ -132,7 +133,7 @@ def covered(ledger: Ledger, window: Window) -> list[str]:
             case Waste():
                 _given_back(ledger, change, standings)
             case Correction():
-                entry = ledger.cards.found.get(change.event.entry)
+                entry = ledger.found(change.event.entry)
                 if entry is not None and standings.of(entry).credit and not change.event.allow_negative:
                     found += [change.place] if window.since <= change.at < window.until else []
                 _corrected(ledger, change, standings)
@@ -158,7 +159,7 @@ def amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
 
 def cut(
     ledger: Ledger,
-    entry: Entry,
+    entry: AnyEntry,
     kind: LineKind,
     window: Window | None = None,
     *,
@@ -166,21 +167,23 @@ def cut(
     booked: Millis | None = None,
     place: str = "",
 ) -> Iterator[Piece]:
-    """An entry in pieces that lie in one month and under one price list."""
+    """An entry in pieces that lie in one month and under one price list; none of quota under a list that prices cards alone."""
     since = entry.since if window is None else max(entry.since, window.since)
     until = entry.until if window is None else min(entry.until, window.until)
     while since < until:
         end = min([until, month_after(since), *ledger.prices.cuts(since, until)])
-        yield Piece(
-            entry=entry,
-            kind=kind,
-            since=since,
-            until=end,
-            sign=sign,
-            prices=ledger.prices.at(since),
-            booked=since if booked is None else booked,
-            place=place,
-        )
+        prices = ledger.prices.at(since)
+        if isinstance(entry, Entry) or (prices is not None and prices.of_quota):
+            yield Piece(
+                entry=entry,
+                kind=kind,
+                since=since,
+                until=end,
+                sign=sign,
+                prices=prices,
+                booked=since if booked is None else booked,
+                place=place,
+            )
         since = end
 
 
@@ -191,7 +194,7 @@ def charges(piece: Piece) -> list[Charge]:
         return []
     found: list[Charge] = []
     for rate in rates_of(prices, piece.entry):
-        numerator, denominator = quantity(piece.entry, rate.meter, piece.length)
+        numerator, denominator = quantity_of(piece.entry, rate.meter, piece.length)
         charge = Charge(
             rate=rate,
             numerator=numerator,
@@ -203,12 +206,19 @@ def charges(piece: Piece) -> list[Charge]:
     return found
 
 
+def quantity_of(entry: AnyEntry, meter: Meter, length: Millis) -> tuple[int, int]:
+    """So much of a meter in so many milliseconds, in its unit, as an exact fraction."""
+    if isinstance(entry, QuotaEntry):
+        return entry.amount * length, unit_of(entry.resource).size * HOUR
+    return quantity(entry, meter, length)
+
+
 def quantity(entry: Entry, meter: Meter, length: Millis) -> tuple[int, int]:
-    """So much of a meter in so many milliseconds, in its unit, as an exact fraction (docs/rules/billing.md#meters)."""
+    """So much of a card's meter, as an exact fraction (docs/rules/billing.md#meters)."""
     slice_ = entry.slice
     match meter:
         case Meter.MEMORY:
-            return slice_.memory * length, _MIB_PER_GIB * HOUR
+            return slice_.memory * length, GIB * HOUR
         case Meter.CORES:
             return slice_.cores * length, max(slice_.card.cores, 1) * HOUR
         case Meter.DOMINANT:
@@ -220,6 +230,8 @@ def quantity(entry: Entry, meter: Meter, length: Millis) -> tuple[int, int]:
             return (length if slice_.exclusive else 0), HOUR
         case Meter.SLOTS:
             return slice_.slots * length, HOUR
+        case Meter.QUOTA:
+            return 0, HOUR
 
 
 def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Amount]:
@@ -267,13 +279,18 @@ def _numbered(found: Iterable[Piece]) -> Iterator[tuple[tuple[object, ...], Piec
     seen: dict[tuple[object, ...], int] = {}
     for piece in found:
         entry, prices = piece.entry, piece.prices
-        held, card = entry.slice, entry.slice.card
-        of_card = (card.uuid, card.model, card.memory, card.cores, card.slots, held.node, held.flavor)
-        share = (held.memory, held.cores, held.slots, held.pod_set, held.index)
         said = (entry.id, entry.kind, entry.holder, piece.kind, piece.since, piece.until, piece.sign, piece.place)
-        key = (*said, *of_card, *share, prices.place if prices is not None else "")
+        key = (*said, *_held(entry), prices.place if prices is not None else "")
         seen[key] = seen.get(key, 0) + 1
         yield (*key, seen[key]), piece
+
+
+def _held(entry: AnyEntry) -> tuple[object, ...]:
+    if isinstance(entry, QuotaEntry):
+        return entry.flavor, entry.resource, entry.amount
+    held, card = entry.slice, entry.slice.card
+    of_card = (card.uuid, card.model, card.memory, card.cores, card.slots, held.node, held.flavor)
+    return (*of_card, held.memory, held.cores, held.slots, held.pod_set, held.index)
 
 
 def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piece]:
@@ -282,7 +299,7 @@ def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piec
         return []
     return [
         piece
-        for entry in waste.entries
+        for entry in (*waste.entries, *waste.quota)
         for left in standings.credited(entry, waste.place)
         for piece in cut(ledger, left, LineKind.CREDIT, sign=-1, booked=waste.at, place=waste.place)
         if piece.status is Status.PRICED
@@ -292,10 +309,10 @@ def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piec
 def _corrected(ledger: Ledger, correction: Correction, standings: Standings) -> list[Piece]:
     """What is left of the entry taken back, and entered again as it should have been."""
     event = correction.event
-    entry = ledger.cards.found.get(event.entry)
+    entry = ledger.found(event.entry)
     if entry is None or entry.ended is None:
         return []
-    right: tuple[Entry, ...] = ()
+    right: tuple[AnyEntry, ...] = ()
     if event.since is not None and event.until is not None:
         right = (msgspec.structs.replace(entry, since=event.since, until=event.until),)
     gone, right = standings.correct(entry, correction.place, right, allow_negative=event.allow_negative)

@@ -1,6 +1,6 @@
-"""The lines of the ledger: who held what of which card from when until when, and what cut the time there.
+"""The lines of the ledger: who held what of which card or quota from when until when, and what cut the time there.
 
-Times are half-open. All quantities are integers: MiB, percent of cores (or a vendor's unit), slots, milliseconds.
+Times are half-open. All quantities are integers: MiB, percent of cores (or a vendor's unit), slots, units of quota, milliseconds.
 """
 
 from math import lcm
@@ -91,6 +91,26 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None while it goes on, and `until` is as far as the log reaches."""
 
 
+class QuotaEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One line about quota: so much of a resource, held for a time. Its id says which, whatever is learnt later."""
+
+    id: str
+    kind: LineKind
+    holder: Holder
+    flavor: str
+    resource: str
+    amount: int
+    """In units of the quota: thousandths of cpu, bytes of memory."""
+    since: Millis
+    until: Millis
+    began: Cause
+    ended: Cause | None
+    """None while it goes on, and `until` is as far as the log reaches."""
+
+
+AnyEntry = Entry | QuotaEntry
+
+
 class Waste(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that was cut short: what it had held was for nothing."""
 
@@ -100,7 +120,8 @@ class Waste(msgspec.Struct, frozen=True, kw_only=True):
     holder: Holder
     preemptor: str
     preemptor_queue: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
+    quota: tuple[QuotaEntry, ...] = ()
 
 
 def dominant(card: Card, memory: int, cores: int, slots: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The ledger, folded from the log: entries of tenants, sums of cards, quota held and lent, waste, prices, corrections."""
+"""The ledger, folded from the log: entries of cards and of quota, sums of cards, quota lent, waste, prices, corrections."""
 
 from collections.abc import Iterable
 
@@ -30,45 +30,42 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
-from projections.billing.attempts import About, Attempt, SliceKey, about, attempt_of, flavor_of, reserved, uses_by_pod
+from projections.billing.attempts import About, Attempt, SliceKey, attempt_of, flavor_of, goes_on, uses_by_pod, wasted
 from projections.billing.card_side import CardSide, Open
-from projections.billing.entry import Cause, Entry, Waste, Window
+from projections.billing.entry import AnyEntry, Cause, Entry, QuotaEntry, Waste, Window
 from projections.billing.prices import Correction, PriceBook
 from projections.billing.quota_book import QuotaBook
+from projections.billing.quota_side import QuotaSide
 from projections.billing.strays import Strays
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
-from projections.quota.charge_quota import charged_amounts
 from projections.workloads.decided_moments import DecidedEvent, DecidedMoments
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
-from projections.workloads.slices import with_fewer
 from projections.workloads.variant_families import VariantFamilies
 
 ALWAYS = Window(0, 2**62)
 _NOTHING_DECIDED = DecidedMoments()
 
 
-class Carried(msgspec.Struct, frozen=True, kw_only=True):
-    """Closed months as they were when the last of them was closed, and as the log has them now."""
-
-    before: "Ledger"
-    now: "Ledger"
-    windows: tuple[Window, ...]
-    booked: Millis
-    """In which month the difference stands."""
-    place: str
-    """Where on the log the last of them was closed."""
-
-
 class Ledger:
-    """What is entered within a window. Entries that are `wanted` by id are found wherever they lie."""
+    """What is entered within a window. Entries that are `wanted` by id are found wherever they lie.
 
-    def __init__(self, window: Window = ALWAYS, *, grain: Millis | None = None, wanted: Iterable[str] = ()) -> None:
+    `priced` are the resources of quota that any price list of the log prices; without one quota makes no entries.
+    """
+
+    def __init__(
+        self,
+        window: Window = ALWAYS,
+        *,
+        grain: Millis | None = None,
+        wanted: Iterable[str] = (),
+        priced: Iterable[str] = (),
+    ) -> None:
         self.window = window
         self.cards = CardSide(window, grain, frozenset(wanted))
-        self.quota = QuotaBook(window)
+        self.holds = QuotaSide(window, frozenset(wanted), frozenset(priced))
         self.prices = PriceBook()
         self.strays = Strays(self.cards)
         self.wastes: list[Waste] = []
@@ -91,7 +88,6 @@ class Ledger:
         self._current: dict[str, Attempt] = {}
         self._asking: dict[str, str] = {}
         """The cluster queue of each workload that has requested preemption."""
-        self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
         self._decided: dict[str, DecidedMoments] = {}
         """By workload, the last seconds in which the log decided about its quota."""
         self._gone = LongGone()
@@ -104,8 +100,22 @@ class Ledger:
 
     @property
     def entries(self) -> list[Entry]:
-        """All lines within the window, in the order in which they ended."""
+        """All lines of cards within the window, in the order in which they ended."""
         return self.cards.entries
+
+    @property
+    def quota_entries(self) -> list[QuotaEntry]:
+        """All lines of quota within the window, in the order in which they ended."""
+        return self.holds.entries
+
+    @property
+    def quota(self) -> QuotaBook:
+        """Quota held and lent, summed up."""
+        return self.holds.book
+
+    def found(self, entry: str) -> AnyEntry | None:
+        """An entry that was asked for."""
+        return self.cards.found.get(entry) or self.holds.found.get(entry)
 
     @property
     def corrections(self) -> list[Correction]:
@@ -145,7 +155,7 @@ class Ledger:
             case EvictionOrdered():
                 self._stop(event.workload, event.reason)
             case VariantSubmitted():
-                self._about[event.workload] = about(event)
+                self._about[event.workload] = About.of(event)
             case (
                 VariantDropped() | QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded()
             ):
@@ -160,12 +170,11 @@ class Ledger:
                 self._slices.forget(event.workload)
             case WorkloadFinished():
                 last = self._slices.last(event.workload)
-                self._let_quota_go(last, position)
-                current = self._current.get(last)
-                if current is not None:
+                if (current := self._current.get(last)) is not None:
                     current.finished = True
-            case PodsReclaimed():
-                self._reclaim(self._slices.last(event.workload), event, position.at)
+                self._let_quota_go(last, position)
+            case PodsReclaimed() if enabled(self._settings, "ReclaimablePods"):
+                self.holds.reclaim(self._slices.last(event.workload), event.counts, _cause("pods done", position))
             case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slice(event, position)
             case DevicesReserved():
@@ -179,7 +188,7 @@ class Ledger:
         """Enter what goes on, as far as the log reaches or to a time before that; nothing may be folded after that."""
         end = self.at if at is None else min(at, self.at)
         self.cards.finish(end)
-        self.quota.settle(end)
+        self.holds.finish(end)
 
     def _see(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
         match event:
@@ -203,7 +212,7 @@ class Ledger:
             case SettingsObserved():
                 self._settings = event
             case DeviceConfigObserved():
-                self._config = card_config(event)
+                self._config = self.holds.config = card_config(event)
             case PriceListSet():
                 self.prices.set(event, position)
             case CorrectionEntered():
@@ -230,7 +239,7 @@ class Ledger:
         self.tenants.add(event.workload.partition("/")[0])
         if event.workload in self._about and event.workload in self._current:
             return
-        self._about[event.workload] = about(event)
+        self._about[event.workload] = About.of(event)
         if event.adopted is not None:
             self._adopt(event.workload, event.adopted, position)
 
@@ -245,29 +254,24 @@ class Ledger:
         self._adopt(event.workload, event.status, position)
 
     def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
-        states = {one.type: one.status for one in adopted.conditions}
-        if (
-            not adopted.cluster_queue
-            or states.get("QuotaReserved", "True") != "True"
-            or states.get("Finished") == "True"
-        ):
-            return
-        cohort = self.quota.cohort_of(adopted.cluster_queue)
-        known = self._about[workload]
-        attempt = attempt_of(workload, known, position.sequence, adopted.cluster_queue, cohort, adopted.assignments)
-        attempt.admitted = states.get("Admitted") == "True"
-        self._begin(attempt, adopted.assignments, position.at)
+        attempt = self._attempt(workload, position, adopted.cluster_queue, adopted.assignments)
+        if goes_on(attempt, adopted):
+            self._begin(attempt, adopted.assignments, position)
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
-        cohort = self.quota.cohort_of(event.cluster_queue)
-        attempt = reserved(event, self._about.get(event.workload), position.sequence, cohort)
-        self._begin(attempt, event.assignments, position.at)
+        attempt = self._attempt(event.workload, position, event.cluster_queue, event.assignments)
+        self._begin(attempt, event.assignments, position)
 
-    def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], at: Millis) -> None:
+    def _attempt(
+        self, workload: str, position: LogPosition, queue: str, given: tuple[PodSetAssignment, ...]
+    ) -> Attempt:
+        cohort = self.quota.cohort_of(queue)
+        return attempt_of(workload, self._about.get(workload), position.sequence, queue, cohort, given)
+
+    def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], position: LogPosition) -> None:
         holder = attempt.holder
         self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
-        self._assignments[holder.workload] = (holder.cluster_queue, assignments)
-        self.quota.hold(holder.workload, holder.cluster_queue, charged_amounts(assignments), at)
+        self.holds.hold(attempt, assignments, _cause("quota reserved", position))
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
@@ -276,6 +280,7 @@ class Ledger:
         attempt.admitted = True
         for key in attempt.keys:
             self.cards.rename(key[-1], key, LineKind.USAGE, _cause("admitted", position))
+        self.holds.rename(workload, _cause("admitted", position))
 
     def _stop(self, workload: str, reason: str, preemptor: str = "") -> None:
         attempt = self._current.get(workload)
@@ -283,15 +288,8 @@ class Ledger:
             attempt.stopped, attempt.preemptor = reason, preemptor
 
     def _let_quota_go(self, workload: str, position: LogPosition) -> None:
-        self.quota.release(workload, position.at)
-        self._assignments.pop(workload, None)
+        self.holds.release(workload, position, self._asking)
         self._close_handed(workload, position)
-
-    def _reclaim(self, workload: str, event: PodsReclaimed, at: Millis) -> None:
-        known = self._assignments.get(workload)
-        if known is not None and enabled(self._settings, "ReclaimablePods"):
-            queue, assignments = known
-            self.quota.hold(workload, queue, charged_amounts(assignments, event.counts), at)
 
     def _slice(
         self,
@@ -301,23 +299,18 @@ class Ledger:
         """A slice of an elastic job comes, becomes smaller, or takes another one's place: quota at once, cards with its own."""
         match event:
             case WorkloadSliceSubmitted():
-                self._about[event.workload] = about(event)
+                self._about[event.workload] = About.of(event)
             case WorkloadSliceResized():
-                known, counts = self._assignments.get(event.workload), {one.name: one.count for one in event.pod_sets}
-                if known is not None:
-                    queue, given = known
-                    fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in given)
-                    self._assignments[event.workload] = (queue, fewer)
-                    self.quota.hold(event.workload, queue, charged_amounts(fewer), position.at)
+                counts = {one.name: one.count for one in event.pod_sets}
+                self.holds.resize(event.workload, counts, _cause("fewer pods", position))
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
-                held = event.workload in self._assignments
+                held = self.holds.holds(event.workload)
+                if (current := self._current.get(event.workload)) is not None:
+                    current.finished = True
                 self._let_quota_go(event.workload, position)
                 self._slices.replace(event.workload, event.by)
                 if held:
                     self._handed[event.by] = event.workload
-                current = self._current.get(event.workload)
-                if current is not None:
-                    current.finished = True
 
     def _close_handed(self, by: str, position: LogPosition) -> None:
         """The cards of the slice before are no longer its own: they are another's, or are free again."""
@@ -368,22 +361,16 @@ class Ledger:
             self.cards.close(key[-1], key, cause)
         self.strays.released(event.workload, event.reservation, cause)
         if self._current.get(event.workload) is attempt:
+            # By clocks that are wrong its end may be counted before its beginning: nobody holds quota without a pod for ever.
+            self._let_quota_go(event.workload, position)
             del self._current[event.workload]
         if attempt.stopped and not attempt.finished and attempt.entries:
             self._waste(attempt, position)
 
     def _waste(self, attempt: Attempt, position: LogPosition) -> None:
         inside = self.window.since <= position.at < self.window.until
-        waste = Waste(
-            at=position.at,
-            place=f"{position.partition}/{position.sequence}",
-            reason=attempt.stopped,
-            holder=attempt.holder,
-            preemptor=attempt.preemptor,
-            preemptor_queue=self._asking.get(attempt.preemptor, ""),
-            entries=tuple(attempt.entries),
-        )
         if inside or any(entry.id in self.cards.wanted for entry in attempt.entries):
+            waste = wasted(attempt, position, self._asking.get(attempt.preemptor, ""))
             (self.wastes if inside else self.foregone).append(waste)
 
     def _forget(self, workload: str, at: Millis) -> None:
@@ -394,6 +381,18 @@ class Ledger:
         for known in (self._about, self._attempts, self._current, self._asking, self._decided):
             known.pop(workload, None)
         self.strays.forget(workload)
+
+
+class Carried(msgspec.Struct, frozen=True, kw_only=True):
+    """Closed months as they were when the last of them was closed, and as the log has them now."""
+
+    before: Ledger
+    now: Ledger
+    windows: tuple[Window, ...]
+    booked: Millis
+    """In which month the difference stands."""
+    place: str
+    """Where on the log the last of them was closed."""
 
 
 def _cause(why: str, position: LogPosition) -> Cause:

@@ -10,7 +10,7 @@ import msgspec
 
 from events.billing import CorrectionEntered, Meter, Price, PriceListSet
 from events.event import Millis
-from projections.billing.entry import Entry
+from projections.billing.entry import AnyEntry, Holder, QuotaEntry
 from projections.billing.money import parse_money
 from projections.log_position import LogPosition
 
@@ -22,7 +22,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     list_price: int
     contracted: int
     sku: str
-    """Which price it is, without the one who pays: flavor or model, priority class where it has one, and meter."""
+    """Which price it is, without the one who pays: flavor or model, priority class where it has one, meter or resource."""
 
 
 class PriceList(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +31,13 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     event: PriceListSet
     starts: Millis
     place: str
-    rates: dict[tuple[str, str, str, str], tuple[Rate, ...]] = {}
-    """Rates that were looked up already, by tenant, flavor, model and priority class."""
+    rates: dict[tuple[str, str, str, str, str], tuple[Rate, ...]] = {}
+    """Rates that were looked up already, by tenant, flavor, model, priority class and resource."""
+
+    @property
+    def of_quota(self) -> bool:
+        """Whether it prices any resource of quota: what is held of others then lacks a price."""
+        return any(price.meter is Meter.QUOTA for price in self.event.prices)
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,25 +82,39 @@ class PriceBook:
         return [one.starts for one in self.lists if since < one.starts < until]
 
 
-def rates_of(prices: PriceList, entry: Entry) -> tuple[Rate, ...]:
+def rates_of(prices: PriceList, entry: AnyEntry) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
-    key = (entry.holder.tenant, entry.slice.flavor, entry.slice.card.model, entry.holder.priority_class)
-    found = prices.rates.get(key)
-    if found is None:
-        found = prices.rates[key] = tuple(
-            rate for meter in Meter for rate in (_rate(prices.event, meter, *key),) if rate is not None
-        )
+    if isinstance(entry, QuotaEntry):
+        return _rates(prices, entry.holder, entry.flavor, "", entry.resource)
+    found = _rates(prices, entry.holder, entry.slice.flavor, entry.slice.card.model, "")
     exclusive = tuple(rate for rate in found if rate.meter is Meter.EXCLUSIVE)
     if exclusive and entry.slice.exclusive:
         return exclusive
     return tuple(rate for rate in found if rate.meter is not Meter.EXCLUSIVE)
 
 
-def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: str, priority: str) -> Rate | None:
+def _rates(prices: PriceList, holder: Holder, flavor: str, model: str, resource: str) -> tuple[Rate, ...]:
+    key = (holder.tenant, flavor, model, holder.priority_class, resource)
+    found = prices.rates.get(key)
+    if found is None:
+        found = prices.rates[key] = tuple(
+            rate
+            for meter in Meter
+            if (meter is Meter.QUOTA) is bool(resource)
+            for rate in (_rate(prices.event, meter, *key),)
+            if rate is not None
+        )
+    return found
+
+
+def _rate(
+    event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: str, priority: str, resource: str
+) -> Rate | None:
     fitting = [
         price
         for price in event.prices
         if price.meter is meter
+        and price.resource == resource
         and price.flavor in {"", flavor}
         and price.model in {"", model}
         and price.tenant in {"", tenant}
@@ -107,11 +126,12 @@ def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: st
         return None
     listed = max(public or agreed, key=_particular)
     contracted = max(agreed or public, key=_particular)
+    of_what = listed.resource or meter
     return Rate(
         meter=meter,
         list_price=parse_money(listed.unit_price),
         contracted=parse_money(contracted.unit_price),
-        sku="/".join(filter(None, (listed.flavor or listed.model or "any", listed.priority_class, meter))),
+        sku="/".join(filter(None, (listed.flavor or listed.model or "any", listed.priority_class, of_what))),
     )
 
 

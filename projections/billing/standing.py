@@ -5,13 +5,13 @@ Rule: docs/rules/billing.md#corrections
 
 import msgspec
 
-from projections.billing.entry import Entry
+from projections.billing.entry import AnyEntry
 
 
 class Standing(msgspec.Struct, frozen=True):
     """What of an entry is charged by now, and what has changed that last."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AnyEntry, ...]
     credit: str = ""
     """Where on the log the whole of it was given back because its attempt was cut short."""
     corrected: str = ""
@@ -24,19 +24,19 @@ class Standings:
     def __init__(self) -> None:
         self._known: dict[str, Standing] = {}
 
-    def of(self, entry: Entry) -> Standing:
+    def of(self, entry: AnyEntry) -> Standing:
         """How an entry stands."""
         return self._known.get(entry.id) or Standing((entry,))
 
-    def credited(self, entry: Entry, place: str) -> tuple[Entry, ...]:
+    def credited(self, entry: AnyEntry, place: str) -> tuple[AnyEntry, ...]:
         """What there is to give back of it; from then on nothing is."""
         before = self.of(entry)
         self._known[entry.id] = Standing((), place, before.corrected)
         return before.entries
 
     def correct(
-        self, entry: Entry, place: str, right: tuple[Entry, ...], *, allow_negative: bool
-    ) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        self, entry: AnyEntry, place: str, right: tuple[AnyEntry, ...], *, allow_negative: bool
+    ) -> tuple[tuple[AnyEntry, ...], tuple[AnyEntry, ...]]:
         """What a correction takes back and what it enters; neither of an entry that a credit covers, unless allowed."""
         before = self.of(entry)
         if before.credit and not allow_negative:

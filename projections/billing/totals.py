@@ -17,7 +17,7 @@ from projections.billing.charge import (
     pieces,
     roundings,
 )
-from projections.billing.entry import Window
+from projections.billing.entry import QuotaEntry, Slice, Window
 from projections.billing.ledger import Ledger
 from projections.calendar import month_of
 
@@ -26,10 +26,11 @@ GROUPS: Mapping[str, Callable[[Piece], str]] = {
     "queue": lambda piece: piece.entry.holder.cluster_queue,
     "local-queue": lambda piece: piece.entry.holder.local_queue,
     "cohort": lambda piece: piece.entry.holder.cohort,
-    "flavor": lambda piece: piece.entry.slice.flavor,
-    "model": lambda piece: piece.entry.slice.card.model,
-    "node": lambda piece: piece.entry.slice.node,
-    "card": lambda piece: piece.entry.slice.card.uuid,
+    "flavor": lambda piece: _flavor(piece),
+    "model": lambda piece: _of_card(piece, lambda held: held.card.model),
+    "node": lambda piece: _of_card(piece, lambda held: held.node),
+    "card": lambda piece: _of_card(piece, lambda held: held.card.uuid),
+    "resource": lambda piece: piece.entry.resource if isinstance(piece.entry, QuotaEntry) else "",
     "workload": lambda piece: piece.entry.holder.workload,
     "uid": lambda piece: piece.entry.holder.uid,
     "job": lambda piece: piece.entry.holder.job,
@@ -79,6 +80,8 @@ class Bill(msgspec.Struct, kw_only=True):
     total: dict[str, int]
     unpriced: dict[tuple[str, str], int]
     """Card·ms without a price, by flavor and model."""
+    unpriced_quota: dict[tuple[str, str], int]
+    """Units of quota x ms without a price, by flavor and resource."""
     unknown_entries: list[str]
     """Entries that corrections name and the log does not have, or that still go on."""
     covered: list[str]
@@ -91,6 +94,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Col
     due: dict[tuple[str, Millis], int] = {}
     total: dict[str, int] = {}
     unpriced: dict[tuple[str, str], int] = {}
+    unpriced_quota: dict[tuple[str, str], int] = {}
     words = [GROUPS[name] for name in group_by]
 
     def put(amount: Amount) -> None:
@@ -119,10 +123,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Col
             currency = piece.prices.event.currency
             total[currency] = total.get(currency, 0) + cost
         elif piece.status is Status.UNPRICED:
-            sums.unpriced += 1
-            sums.unpriced_time += piece.length
-            kind = (piece.entry.slice.flavor, piece.entry.slice.card.model)
-            unpriced[kind] = unpriced.get(kind, 0) + piece.length
+            _lacks_price(piece, sums, unpriced, unpriced_quota)
     for amount in amounts(ledger, window):
         if tenants is None or amount.tenant in tenants:
             put(amount)
@@ -137,6 +138,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Col
         rows=rows,
         total=dict(sorted(total.items())),
         unpriced=dict(sorted(unpriced.items())),
+        unpriced_quota=dict(sorted(unpriced_quota.items())),
         unknown_entries=unknown_entries(ledger, window),
         covered=covered(ledger, window),
     )
@@ -175,16 +177,40 @@ def _order(group: tuple[str, ...], kind: LineKind) -> tuple[bool, tuple[str, ...
     return kind is LineKind.ROUNDING, group, list(LineKind).index(kind)
 
 
+def _lacks_price(
+    piece: Piece, sums: Totals, of_cards: dict[tuple[str, str], int], of_quota: dict[tuple[str, str], int]
+) -> None:
+    entry = piece.entry
+    sums.unpriced += 1
+    if isinstance(entry, QuotaEntry):
+        column = (entry.flavor, entry.resource)
+        of_quota[column] = of_quota.get(column, 0) + piece.length * entry.amount
+        return
+    sums.unpriced_time += piece.length
+    kind = (entry.slice.flavor, entry.slice.card.model)
+    of_cards[kind] = of_cards.get(kind, 0) + piece.length
+
+
+def _flavor(piece: Piece) -> str:
+    entry = piece.entry
+    return entry.flavor if isinstance(entry, QuotaEntry) else entry.slice.flavor
+
+
+def _of_card(piece: Piece, word: Callable[[Slice], str]) -> str:
+    return "" if isinstance(piece.entry, QuotaEntry) else word(piece.entry.slice)
+
+
 def _over(ledger: Ledger, entry: str) -> bool:
-    found = ledger.cards.found.get(entry)
+    found = ledger.found(entry)
     return found is not None and found.ended is not None
 
 
 def _measure(sums: Totals, piece: Piece) -> None:
-    """Add the quantities; a credit gives money back, and the cards were held all the same."""
-    if piece.kind in CREDITED:
+    """Add the quantities of cards; a credit gives money back, and the cards were held all the same."""
+    entry, length = piece.entry, piece.length
+    if piece.kind in CREDITED or isinstance(entry, QuotaEntry):
         return
-    slice_, length = piece.entry.slice, piece.length
+    slice_ = entry.slice
     sums.memory += slice_.memory * length
     sums.cores += slice_.cores * length
     sums.cards += length

@@ -185,7 +185,7 @@ def main() -> None:
     print(f"bill by tenant and queue, {len(found.rows):,} rows            {process_time() - began:6.1f} s")
     began = process_time()
     with TemporaryDirectory() as folder:
-        flat.write_csv(Path(folder) / "focus.csv", flat.focus_names(), focus.rows(ledger, window))
+        flat.write_csv(Path(folder) / "focus.csv", focus.names_of(ledger), focus.rows(ledger, window))
         size = (Path(folder) / "focus.csv").stat().st_size
         print(f"FOCUS 1.2 as CSV, {size / 1e6:,.0f} MB                      {process_time() - began:6.1f} s")
     print(f"memory of the process by then {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")

@@ -67,6 +67,10 @@ def bill_answer(ledger: Ledger, found: Bill, read: Read) -> dict[str, object]:
         ],
         "unpriced": [
             {"flavor": flavor, "model": model, "card_ms": length} for (flavor, model), length in found.unpriced.items()
+        ]
+        + [
+            {"flavor": flavor, "resource": resource, "unit_ms": amount}
+            for (flavor, resource), amount in found.unpriced_quota.items()
         ],
         "cards": plain_cards(ledger),
         "quota": plain_quota(ledger),

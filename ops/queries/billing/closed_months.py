@@ -15,8 +15,7 @@ from events.control import ClockScaled, Quarantined
 from events.event import Millis
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp, parse_timestamp
-from ops.queries.billing.focus import rows
-from ops.queries.billing.focus_columns import NAMES
+from ops.queries.billing.focus import names_of, rows
 from ops.queries.billing.message_times import message_times
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, ledger_of
@@ -192,6 +191,9 @@ def drawn_up(
     if found.unpriced:
         flavor, model = next(iter(found.unpriced))
         raise BillRefused(f"cards of flavor {flavor or '?'} (model {model}) have no price in {month}: enter one first")
+    if found.unpriced_quota:
+        flavor, resource = next(iter(found.unpriced_quota))
+        raise BillRefused(f"{resource} of flavor {flavor} has no price in {month}: enter one first")
     if found.unknown_entries:
         raise BillRefused(f"a correction names entry {found.unknown_entries[0]}, which the ledger has not or not yet")
     closing = MonthClosed(
@@ -225,7 +227,7 @@ def digest(ledger: Ledger, window: Window, data_set: Sink | None = None) -> tupl
     """How many rows the FOCUS data set of a period has, and the hash of it as CSV."""
     sha = _Hashing(data_set)
     writer = csv.writer(sha, lineterminator="\n")
-    writer.writerow(NAMES)
+    writer.writerow(names_of(ledger))
     writer.writerows(rows(ledger, window))
     return sha.lines - 1, sha.hash.hexdigest()
 

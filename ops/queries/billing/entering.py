@@ -51,7 +51,7 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
     """The correction with the tenant of the entry that it names. Raises `BillRefused`."""
     if event.amount:
         return _check_amount(ledger, event)
-    entry = ledger.cards.found.get(event.entry)
+    entry = ledger.found(event.entry)
     if entry is None:
         raise BillRefused(f"the ledger has no entry {event.entry}: `kuelog bill entries` lists them with their ids")
     if entry.ended is None:

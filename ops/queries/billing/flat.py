@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from events.timestamp import format_exactly
 from ops.queries.billing.focus import QUANTITY_PLACES
-from ops.queries.billing.focus_columns import COLUMNS, FOCUS_VERSION, NAMES, Kind
+from ops.queries.billing.focus_columns import BEYOND_CARDS, COLUMNS, FOCUS_VERSION, Kind
 from ops.queries.billing.problems import BillRefused
 from projections.billing.charge import HOUR
 from projections.billing.money import PLACES, decimal, quotient
@@ -54,7 +54,7 @@ def write_flat_parquet(path: Path, bill: Bill) -> None:
     _parquet(path, pa.schema(list(zip(names, kinds, strict=True))), lines(bill))
 
 
-def write_focus_parquet(path: Path, rows: Iterable[Sequence[str]]) -> None:
+def write_focus_parquet(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A FOCUS data set as Parquet, with the version in its metadata."""
     kinds: dict[Kind, pa.DataType] = {
         Kind.STRING: pa.string(),
@@ -64,17 +64,13 @@ def write_focus_parquet(path: Path, rows: Iterable[Sequence[str]]) -> None:
     }
     money = pa.decimal128(38, PLACES)
     exact = pa.decimal128(38, QUANTITY_PLACES)
+    columns = {one.name: one for one in (*COLUMNS, *BEYOND_CARDS)}
     fields = [
         (one.name, (exact if one.name.endswith("Quantity") else money) if one.kind is Kind.DECIMAL else kinds[one.kind])
-        for one in COLUMNS
+        for one in (columns[name] for name in names)
     ]
     schema = pa.schema(fields, metadata={"FocusVersion": FOCUS_VERSION, "DataGenerator": "kuelog"})
     _parquet(path, schema, rows)
-
-
-def focus_names() -> tuple[str, ...]:
-    """The columns of a FOCUS data set."""
-    return NAMES
 
 
 def _numbers(row: BillRow) -> Iterator[str]:

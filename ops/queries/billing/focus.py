@@ -9,7 +9,7 @@ import msgspec
 from events.billing import LineKind, Meter
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.queries.billing.focus_columns import NAMES
+from ops.queries.billing.focus_columns import ALL_NAMES, NAMES
 from projections.billing.charge import (
     Amount,
     Charge,
@@ -19,9 +19,10 @@ from projections.billing.charge import (
     pieces,
     roundings,
 )
-from projections.billing.entry import Window
+from projections.billing.entry import Entry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal, quotient
+from projections.billing.resource_unit import unit_of
 from projections.calendar import month_after, month_of
 
 QUANTITY_PLACES = 18
@@ -55,9 +56,14 @@ class Seller(msgspec.Struct, frozen=True):
     issuer: str = "kuelog"
 
 
+def names_of(ledger: Ledger) -> tuple[str, ...]:
+    """The columns of a data set: those of cards alone, while no price list prices more."""
+    return ALL_NAMES if any(one.of_quota for one in ledger.prices.lists) else NAMES
+
+
 def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None = None) -> Iterator[Row]:
     """All rows, in the order of the log; texts by column, empty for null. What has no price has no row."""
-    common = _common(seller or Seller())
+    common, in_columns = _common(seller or Seller()), itemgetter(*names_of(ledger))
     due: dict[tuple[str, Millis], int] = {}
     for piece in pieces(ledger, window):
         who = piece.entry.holder.tenant
@@ -72,22 +78,17 @@ def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None
             due[who, month] = due.get((who, month), 0) + charge.cost
             # The columns of a charge are the same for each, so that one charge leaves nothing to the next.
             bearing.update(_of_charge(piece, charge))
-            yield _row(bearing)
+            yield in_columns(_EMPTY | bearing)
     for amount in amounts(ledger, window):
         if not tenant or amount.tenant == tenant:
             month = month_of(amount.booked)
             due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
-            yield _row({**common, **_of_amount(amount, ledger.invoice)})
+            yield in_columns({**_EMPTY, **common, **_of_amount(amount, ledger.invoice)})
     for amount in roundings(due, ledger):
-        yield _row({**common, **_of_amount(amount, ledger.invoice)})
+        yield in_columns({**_EMPTY, **common, **_of_amount(amount, ledger.invoice)})
 
 
-_EMPTY = dict.fromkeys(NAMES, "")
-_in_columns = itemgetter(*NAMES)
-
-
-def _row(found: dict[str, str]) -> Row:
-    return _in_columns(_EMPTY | found)
+_EMPTY = dict.fromkeys(ALL_NAMES, "")
 
 
 def _common(seller: Seller) -> dict[str, str]:
@@ -120,7 +121,7 @@ def _account_of_month(tenant: str, month: Millis) -> Mapping[str, str]:
 
 
 def _of_piece(piece: Piece) -> dict[str, str]:
-    holder, slice_ = piece.entry.holder, piece.entry.slice
+    holder = piece.entry.holder
     tags = {"kuelog/queue": holder.cluster_queue, "kuelog/workload": holder.workload, "kuelog/job": holder.job}
     corrects = piece.kind in {LineKind.CORRECTION, LineKind.CREDIT}
     return {
@@ -128,34 +129,68 @@ def _of_piece(piece: Piece) -> dict[str, str]:
         # A period is given in whole seconds: outwards, so that none is empty; the exact one stands beside it.
         "ChargePeriodStart": format_timestamp(piece.since),
         "ChargePeriodEnd": format_timestamp(-(-piece.until // _SECOND) * _SECOND),
-        "ResourceId": slice_.card.uuid,
-        "ResourceName": f"{slice_.node}/{slice_.card.index}",
-        "ResourceType": "GPU" if slice_.exclusive else "GPU slice",
         "Tags": _json({key: value for key, value in tags.items() if value}),
         "x_AllocationId": f"{piece.entry.id}/{piece.since}",
         "x_Attempt": str(holder.attempt),
-        "x_CardCores": str(slice_.card.cores),
         "x_ClusterQueue": holder.cluster_queue,
         "x_CorrectsEntryId": piece.entry.id if corrects else "",
-        "x_CoresPct": str(slice_.cores),
-        "x_DeviceUuid": slice_.card.uuid,
         "x_EntryId": piece.entry.id,
-        "x_Exclusive": "true" if slice_.exclusive else "false",
-        "x_Flavor": slice_.flavor,
         "x_IntervalStartMs": str(piece.since),
         "x_IntervalEndMs": str(piece.until),
         "x_LineKind": piece.kind,
         "x_LocalQueue": holder.local_queue,
         "x_LogPlace": piece.place or f"{piece.entry.began.partition}/{piece.entry.began.sequence}",
+        **(_of_card(piece.entry) if isinstance(piece.entry, Entry) else _of_quota(piece.entry)),
+    }
+
+
+def _of_card(entry: Entry) -> dict[str, str]:
+    slice_ = entry.slice
+    return {
+        "ResourceId": slice_.card.uuid,
+        "ResourceName": f"{slice_.node}/{slice_.card.index}",
+        "ResourceType": "GPU" if slice_.exclusive else "GPU slice",
+        "x_CardCores": str(slice_.card.cores),
+        "x_CoresPct": str(slice_.cores),
+        "x_DeviceUuid": slice_.card.uuid,
+        "x_Exclusive": "true" if slice_.exclusive else "false",
+        "x_Flavor": slice_.flavor,
         "x_MemMiB": str(slice_.memory),
         "x_Model": slice_.card.model,
         "x_Node": slice_.node,
     }
 
 
+def _of_quota(entry: QuotaEntry) -> dict[str, str]:
+    return {
+        "ServiceCategory": "Compute",
+        "ServiceSubcategory": "Containers",
+        "ServiceName": "Job Queue",
+        "x_Amount": str(entry.amount),
+        "x_Flavor": entry.flavor,
+        "x_Resource": entry.resource,
+    }
+
+
+_QUOTA_DETAILS = {
+    "cpu": '{"CoreCount":1}',
+    "memory": '{"MemorySize":1}',
+    "ephemeral-storage": '{"DiskSpace":1}',
+    "storage": '{"DiskSpace":1}',
+}
+
+
+def _measured(entry: Entry | QuotaEntry, meter: Meter) -> tuple[str, str, str, str]:
+    """Unit, name and properties of what was metered, and what it was metered of."""
+    if isinstance(entry, QuotaEntry):
+        details = _QUOTA_DETAILS.get(entry.resource, '{"x_Units":1}')
+        return unit_of(entry.resource).name, entry.resource, details, f"flavor {entry.flavor}"
+    return (*_UNITS[meter], _DETAILS[meter], entry.slice.card.model)
+
+
 def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
     rate, prices = charge.rate, piece.prices
-    unit, meter = _UNITS[rate.meter]
+    unit, meter, details, of_what = _measured(piece.entry, rate.meter)
     list_cost, cost = decimal(charge.list_cost), decimal(charge.cost)
     found = {
         "BilledCost": cost,
@@ -163,7 +198,7 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
         "ContractedCost": cost,
         "ListCost": list_cost,
         "BillingCurrency": prices.event.currency if prices is not None else "",
-        "ChargeDescription": f"{meter} of {piece.entry.slice.card.model}, {piece.entry.holder.job}, {piece.kind}",
+        "ChargeDescription": f"{meter} of {of_what}, {piece.entry.holder.job}, {piece.kind}",
         "ChargeFrequency": "Usage-Based",
     }
     late = month_of(piece.since) < month_of(piece.booked)
@@ -193,7 +228,7 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
         "SkuId": rate.sku,
         "SkuMeter": meter,
         "SkuPriceId": f"{place}/{rate.sku}",
-        "SkuPriceDetails": _DETAILS[rate.meter],
+        "SkuPriceDetails": details,
     }
 
 

@@ -1,4 +1,7 @@
-"""The columns of FOCUS 1.2 that a bill fills, with their types and rules, and the rules that hold between them."""
+"""The columns of FOCUS 1.2 that a bill fills, with their types and rules, and the rules that hold between them.
+
+A data set of cards alone has the columns that it always had, so that months which were closed keep their bytes.
+"""
 
 import re
 from collections.abc import Mapping
@@ -69,9 +72,9 @@ COLUMNS: tuple[Column, ...] = (
     _column("ResourceId", _S, "0"),
     _column("ResourceName", _S, "0"),
     _column("ResourceType", _S, "0"),
-    _column("ServiceCategory", _S, "M", "AI and Machine Learning"),
+    _column("ServiceCategory", _S, "M", "AI and Machine Learning", "Compute"),
     _column("ServiceName", _S, "M"),
-    _column("ServiceSubcategory", _S, "", "Machine Learning"),
+    _column("ServiceSubcategory", _S, "", "Machine Learning", "Containers"),
     _column("SkuId", _S, "0"),
     _column("SkuMeter", _S, "0"),
     _column("SkuPriceDetails", _J, "0"),
@@ -100,7 +103,14 @@ COLUMNS: tuple[Column, ...] = (
     _column("x_Node", _S, "0"),
 )
 
+BEYOND_CARDS: tuple[Column, ...] = (
+    _column("x_Amount", _I, "0"),
+    _column("x_Resource", _S, "0"),
+)
+"""Columns that a data set has where a price list prices more than cards."""
+
 NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
+ALL_NAMES: tuple[str, ...] = tuple(sorted((*NAMES, *(column.name for column in BEYOND_CARDS))))
 MANDATORY: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.mandatory)
 
 _FORMS = {
@@ -114,7 +124,9 @@ _UNIT = re.compile(r"^[A-Z][A-Za-z-]*-(Hours|Days|Months)$")
 
 def broken_rules(row: Mapping[str, str]) -> list[str]:
     """What is wrong with a row, by the rules of the specification; an empty text is null."""
-    found = [problem for column in COLUMNS for problem in _column_rules(column, row.get(column.name, ""))]
+    found = [
+        problem for column in (*COLUMNS, *BEYOND_CARDS) for problem in _column_rules(column, row.get(column.name, ""))
+    ]
     if not _CURRENCY.match(row["BillingCurrency"]):
         found.append("BillingCurrency is no ISO 4217 code")
     found.extend(_time_rules(row))

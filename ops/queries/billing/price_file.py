@@ -12,7 +12,13 @@ from ops.queries.billing.problems import BillRefused
 from projections.billing.money import BadAmount, parse_money
 
 _TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices"})
-_NAMES = {"flavor": "flavor", "model": "model", "tenant": "tenant", "priorityClass": "priority_class"}
+_NAMES = {
+    "flavor": "flavor",
+    "model": "model",
+    "tenant": "tenant",
+    "priorityClass": "priority_class",
+    "resource": "resource",
+}
 """Words of a price by which it applies, as people write them and as they are stored."""
 _ROW = frozenset({"meter", "price", *_NAMES})
 _CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
@@ -39,9 +45,13 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
     prices = tuple(_price(path, place, row) for place, row in enumerate(rows, 1))
     seen: set[tuple[str, ...]] = set()
     for price in prices:
-        key = (price.meter, price.flavor, price.model, price.tenant, price.priority_class)
+        key = (price.meter, price.flavor, price.model, price.tenant, price.priority_class, price.resource)
         if key in seen:
-            _refuse(path, f"{price.meter} of {price.flavor or price.model or 'all cards'}", "is priced twice")
+            _refuse(
+                path,
+                f"{price.resource or price.meter} of {price.flavor or price.model or ('all flavors' if price.resource else 'all cards')}",
+                "is priced twice",
+            )
         seen.add(key)
     charges = tuple(_kind(path, text) for text in _list(path, found, "charges", _CHARGEABLE))
     return PriceListSet(
@@ -61,11 +71,7 @@ def _price(path: Path, place: int, row: Any) -> Price:
     if not isinstance(row, dict):
         _refuse(path, f"price {place}", "has to be a mapping with meter and price")
     _only(path, row, _ROW, f"price {place}")
-    meters = ", ".join(Meter)
-    try:
-        meter = Meter(str(row.get("meter", "")))
-    except ValueError:
-        _refuse(path, f"price {place}: meter {row.get('meter', '')!r}", f"has to be one of {meters}")
+    meter = _meter(path, place, row)
     text = str(row.get("price", ""))
     try:
         negative = parse_money(text) < 0
@@ -77,6 +83,22 @@ def _price(path: Path, place: int, row: Any) -> Price:
         )
     names = {stored: str(row.get(written, "")) for written, stored in _NAMES.items()}
     return Price(meter=meter, unit_price=text, **names)
+
+
+def _meter(path: Path, place: int, row: Mapping[str, Any]) -> Meter:
+    """The meter of cards that is named; a price that names a resource is of quota, and needs none."""
+    if "resource" in row:
+        wrong = sorted({"meter", "model"} & set(row))
+        if wrong or not str(row["resource"]):
+            _refuse(path, f"price {place}", "of a resource has no meter and no model: both are of cards")
+        return Meter.QUOTA
+    meters = [meter for meter in Meter if meter is not Meter.QUOTA]
+    found = str(row.get("meter", ""))
+    if found not in meters:
+        _refuse(
+            path, f"price {place}: meter {found!r}", f"has to be one of {', '.join(meters)}, or it names a resource"
+        )
+    return Meter(found)
 
 
 def _list(path: Path, found: Mapping[str, Any], name: str, otherwise: Sequence[str]) -> Sequence[str]:

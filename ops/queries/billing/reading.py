@@ -10,15 +10,17 @@ from itertools import pairwise
 
 import msgspec
 
+from events.billing import PriceListSet
 from events.catalogue import AnyEvent
 from events.commit import GENESIS, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.queries.billing.message_times import message_times
+from ops.queries.stored import opened
 from ops.queries.time_order import earliest_of, released
 from ops.queries.time_travel import span
 from projections.billing.entry import Window
-from projections.billing.ledger import Ledger
+from projections.billing.ledger import ALWAYS, Ledger
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
@@ -134,6 +136,13 @@ def seen(entries: Entries) -> tuple[Millis, Millis]:
     return span({name: found for name, found in entries.items() if name != CONTROL})
 
 
+def priced_resources(entered: Sequence[Entry]) -> frozenset[str]:
+    """The resources of quota that any price list prices."""
+    control = Control(entered)
+    lists = [one.event for entry in entered for one in opened(entry, control) if isinstance(one.event, PriceListSet)]
+    return frozenset(price.resource for event in lists for price in event.prices if price.resource)
+
+
 def ledger_of(
     entries: Entries,
     window: Window | None = None,
@@ -148,7 +157,7 @@ def ledger_of(
     `on_progress` gets every so often how many events are folded, `on_place` the place of each.
     """
     read = Read(upto={})
-    ledger = Ledger(window, grain=grain, wanted=wanted) if window is not None else Ledger(grain=grain, wanted=wanted)
+    ledger = Ledger(window or ALWAYS, grain=grain, wanted=wanted, priced=priced_resources(entries.get(CONTROL, ())))
     for count, (event, place) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place)
         if on_place is not None:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from rich.console import Console
 
 from events.event import Millis
-from events.quantity import units_per_one
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
 from ops.terminal.table import Column, FittingTable, number
@@ -14,8 +13,8 @@ from projections.billing.card_book import Part
 from projections.billing.charge import HOUR
 from projections.billing.ledger import Ledger
 from projections.billing.money import quotient, to_minor
+from projections.billing.resource_unit import unit_of
 from projections.billing.totals import Bill, Totals, sum_up
-from projections.devices.capacity.offer import COUNT, MEMORY, meaning_of
 
 _GIB = 1024
 _PERCENT = 100
@@ -71,9 +70,9 @@ def show_borrowed(ledger: Ledger, console: Console) -> None:
         return
     table = _table("Borrowed quota", ("queue", "of", "flavor", "resource"), ("time",))
     for key, amount in sorted(ledger.quota.borrowed.items()):
-        size, unit = _unit(key.resource)
+        unit = unit_of(key.resource)
         lender = key.lender or "nobody (quota was lowered)"
-        table.add(key.borrower, lender, key.flavor, key.resource, f"{_hours(amount, size)} {unit}")
+        table.add(key.borrower, lender, key.flavor, key.resource, f"{_hours(amount, unit.size)} {_SHORT[unit.name]}")
     console.print(table)
 
 
@@ -100,10 +99,23 @@ def show_prices(ledger: Ledger, console: Console) -> None:
             f"gives back after {', '.join(event.credits) or 'nothing'}",
             highlight=False,
         )
+        by_resource = any(price.resource for price in event.prices)
         by_class = any(price.priority_class for price in event.prices)
-        table = _table("", ("meter", "flavor", "model", "tenant", *(["class"] if by_class else [])), ("price an hour",))
+        table = _table(
+            "",
+            (
+                "meter",
+                "flavor",
+                "model",
+                "tenant",
+                *(["class"] if by_class else []),
+                *(["resource"] if by_resource else []),
+            ),
+            ("price an hour",),
+        )
         for price in event.prices:
             of_class = [price.priority_class] if by_class else []
+            of_class += [price.resource] if by_resource else []
             table.add(price.meter, price.flavor, price.model, price.tenant, *of_class, price.unit_price)
         console.print(table)
 
@@ -135,14 +147,13 @@ def _hours(amount: int | Fraction, size: int = 1) -> str:
     return quotient(exact.numerator, exact.denominator, 4)
 
 
-def _unit(resource: str) -> tuple[int, str]:
-    meaning = meaning_of(resource)
-    if meaning is None:
-        each = units_per_one(resource)
-        return each, "core-h" if each > 1 else "unit-h"
-    if meaning.what == MEMORY:
-        return _GIB, "GiB-h"
-    return (1, "slot-h") if meaning.what == COUNT else (_PERCENT, "GPU-h")
+_SHORT = {
+    "Core-Hours": "core-h",
+    "GiB-Hours": "GiB-h",
+    "Unit-Hours": "unit-h",
+    "Slot-Hours": "slot-h",
+    "GPU-Hours": "GPU-h",
+}
 
 
 def _decimals(bill: Bill) -> int:

@@ -6,8 +6,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from ops.queries.billing.closed_months import month_ledger, window_of
-from ops.queries.billing.focus import rows
-from ops.queries.billing.focus_columns import NAMES
+from ops.queries.billing.focus import names_of, rows
 from projections.billing.card_book import Part
 from projections.billing.ledger import Ledger
 from tests.laws.months.integrator import CONTROL, FACTS, Auditor, Line, Reading, Row, cut, status, true_times
@@ -21,13 +20,15 @@ _METERS = {
     "GPU held": "card",
     "GPU exclusive": "exclusive",
     "GPU slots": "slots",
+    "cpu": "quota",
+    "memory": "quota",
     "": "",
 }
 
 
 def billed(ledger: Ledger, month: str) -> list[Row]:
     """The FOCUS data set of a month, read as whoever is sent the file would."""
-    return [row_of(dict(zip(NAMES, row, strict=True))) for row in rows(ledger, window_of(month))]
+    return [row_of(dict(zip(names_of(ledger), row, strict=True))) for row in rows(ledger, window_of(month))]
 
 
 def row_of(told: dict[str, str]) -> Row:
@@ -55,6 +56,8 @@ def row_of(told: dict[str, str]) -> Row:
         list_cost=Fraction(told["ListCost"]),
         cost=Fraction(told["BilledCost"]),
         month=told["BillingPeriodStart"][:7],
+        resource=told.get("x_Resource", ""),
+        amount=int(told.get("x_Amount") or 0),
     )
 
 
@@ -76,6 +79,7 @@ def differences(life: Months) -> list[str]:
         reading = auditor.reading(window.since)
         found += line_differences(ledger, reading, month)
         found += card_differences(ledger, reading, month)
+        found += quota_differences(ledger, month)
     return found
 
 
@@ -95,6 +99,7 @@ def seen_in(life: Months) -> Counter[str]:
         seen["unpriced"] += sum(
             status(part, reading) == "UNPRICED" for line in reading.lines for part in cut_all(reading, line)
         )
+        seen["quota lines"] += sum(bool(line.resource) for line in reading.lines)
         seen["elsewhere"] += sum(line.kind == "elsewhere" for line in reading.lines)
     for event in (event for one in log[CONTROL] for event in json.loads(one)["events"]):
         seen["price changes"] += event["type"] == "PriceListSet.v1"
@@ -125,14 +130,38 @@ def line_differences(ledger: Ledger, reading: Reading, month: str) -> list[str]:
         )
         for one in ledger.entries
     )
+    ours += Counter(
+        (
+            *(
+                one.holder.workload,
+                one.holder.attempt,
+                one.holder.cluster_queue,
+                str(one.kind),
+                one.flavor,
+                one.resource,
+            ),
+            *(one.amount, one.since, min(one.until, window.until)),
+            one.ended is not None and one.until <= window.until,
+        )
+        for one in ledger.quota_entries
+    )
+    shown = [one for one in reading.lines if one.since < window.until and one.until > window.since]
     theirs = Counter(
+        (
+            *(one.workload, one.attempt, one.queue, one.kind, one.flavor, one.resource, one.amount),
+            *(one.since, min(one.until, window.until), one.over and one.until <= window.until),
+        )
+        for one in shown
+        if one.resource
+    )
+    theirs += Counter(
         (
             *(one.workload, one.attempt, one.queue, one.kind, one.card),
             *(one.memory, one.cores, one.slots, one.pod[1], one.since, min(one.until, window.until)),
             *(one.node, one.flavor, one.over and one.until <= window.until),
         )
-        for one in reading.lines
-        if one.since < window.until and one.until > window.since
+        for one in shown
+        if one.card
     )
     return [f"{month}: line {one} is {times:+}" for one, times in signed(ours, theirs)]
 
@@ -154,10 +183,22 @@ def card_differences(ledger: Ledger, reading: Reading, month: str) -> list[str]:
     if ours != theirs:
         found.append(f"{month}: time of cards {ours} is {theirs}")
     held: Counter[str] = Counter()
-    for line in reading.lines:
+    for line in reading.lines:  # Lines of quota have no memory of cards.
         held[line.card] += line.memory * max(min(line.until, window.until) - max(line.since, window.since), 0)
     for card in sorted({card for card, _ in theirs}):
         free = sum(theirs[card, name] for name in ("IDLE", "STRANDED", "CORDONED", "UNHEALTHY", "LOST"))
         if held[card] + free - theirs[card, "OVER"] != theirs[card, "CAPACITY"]:
             found.append(f"{month}: {card}: lines {held[card]} and the rest {free} are not its capacity")
     return found
+
+
+def quota_differences(ledger: Ledger, month: str) -> list[str]:
+    """Whether the lines of quota come to what was held, where quota is billed at all."""
+    window, book, lines = window_of(month), Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+    for one in ledger.quota_entries:
+        length = min(one.until, window.until) - max(one.since, window.since)
+        lines[one.holder.tenant, one.holder.cluster_queue, one.flavor, one.resource] += one.amount * length
+    for key, amount in ledger.quota.held.items():
+        if not key.resource.startswith("nvidia.com/"):
+            book[key.tenant, key.queue, key.flavor, key.resource] += amount
+    return [f"{month}: quota held {book} is not what its lines come to, {lines}"] if lines and book != lines else []

@@ -49,6 +49,9 @@ class Line(NamedTuple):
     until: int
     began: str
     over: bool
+    resource: str = ""
+    """Of quota: what is held of it; then there is no card."""
+    amount: int = 0
 
     @property
     def exclusive(self) -> bool:
@@ -93,6 +96,8 @@ class Row(NamedTuple):
     list_cost: Fraction
     cost: Fraction
     month: str
+    resource: str = ""
+    amount: int = 0
 
 
 def month_of(at: int) -> int:
@@ -190,6 +195,9 @@ class Attempt:
         self.stopped = ""
         self.lines: list[Line] = []
         self.placements: tuple[dict[str, Any], ...] = ()
+        self.quota: Counter[tuple[str, str]] = Counter()
+        """What it holds of each flavor and resource, until it is released."""
+        self.quota_lines: list[Line] = []
 
 
 class Stand(NamedTuple):
@@ -205,6 +213,10 @@ class Stand(NamedTuple):
 class Held(NamedTuple):
     kind: str
     amounts: tuple[int, int, int]
+
+
+def is_card(resource: str) -> bool:
+    return resource.startswith("nvidia.com/")
 
 
 GONE = Stand("GONE", "", "", (0, 0, 0), "")
@@ -257,6 +269,13 @@ class Reading:
 
     def __init__(self, log: Log, until: int) -> None:
         self.until = until
+        self._priced = {
+            price["resource"]
+            for stored in log[CONTROL]
+            for event in json.loads(stored)["events"]
+            for price in event.get("prices", ())
+            if "resource" in price
+        }
         self.lines: list[Line] = []
         self.credits: list[Credit] = []
         self.corrections: list[Correction] = []
@@ -278,6 +297,8 @@ class Reading:
         self._stands: dict[str, Stand] = {}
         self._held: Holding = {}
         self._began: dict[tuple[Any, ...], tuple[int, str]] = {}
+        self._quota: dict[str, tuple[Attempt, str, Counter[tuple[str, str]], int, str]] = {}
+        """By workload: whose quota it holds, as which kind of line, how much, since when, and where that stands."""
         self._since: dict[str, int] = {}
         for one in told(log):
             for event in one.events:
@@ -287,6 +308,8 @@ class Reading:
             self._settle(card, self.end)
             for key in self._held.get(card, {}):
                 self._close(card, key, self.end, over=False)
+        for workload in sorted(self._quota):
+            self._close_quota(workload, self.end, over=False)
 
     def _hear(self, event: dict[str, Any], place: Place) -> None:  # noqa: C901 - one case after the other
         what = event["type"]
@@ -308,8 +331,15 @@ class Reading:
                 self._queue.get(key, ""),
                 self._class.get(key, ""),
             )
-            flavors = {one["name"]: min(one["flavors"].values()) for one in event["assignments"]}
-            self._attempts[key, place.sequence] = self._current[key] = Attempt(account, flavors)
+            flavors = {
+                one["name"]: min(flavor for resource, flavor in one["flavors"].items() if is_card(resource))
+                for one in event["assignments"]
+            }
+            attempt = self._attempts[key, place.sequence] = self._current[key] = Attempt(account, flavors)
+            for one in event["assignments"]:
+                for resource, amount in one["usage"].items():
+                    if self._priced and (not is_card(resource) or resource in self._priced):
+                        attempt.quota[one["flavors"][resource], resource] += amount
         elif what == "WorkloadAdmitted.v1" and key in self._current:
             self._current[key].admitted = True
         elif what == "PreemptionOrdered.v1" and key in self._current:
@@ -318,6 +348,9 @@ class Reading:
             self._current[key].stopped = self._current[key].stopped or event["reason"]
         elif what == "WorkloadFinished.v1" and key in self._current:
             self._current[key].finished = True
+            self._current[key].quota.clear()
+        elif what == "QuotaReleased.v1" and key in self._current:
+            self._current[key].quota.clear()
         elif what == "DevicesReserved.v1":
             attempt = self._attempts[key, event["reservation"]]
             attempt.placements = tuple(event["placements"])
@@ -329,9 +362,43 @@ class Reading:
         else:
             self._see(what, event)
         self._look(place)
+        self._look_at_quota(place)
         if ended is not None and ended.stopped and not ended.finished and ended.lines:
             where = f"{place.stream}/{place.sequence}"
             self.credits.append(Credit(place.at, where, ended.stopped, tuple(ended.lines)))
+
+    def _look_at_quota(self, place: Place) -> None:
+        """Who holds how much of what quota by now; where that differs, time is cut."""
+        held = {
+            attempt.account.workload: (attempt, "usage" if attempt.admitted else "reservation", +attempt.quota)
+            for attempt in self._current.values()
+            if attempt.quota
+        }
+        where = f"{place.stream}/{place.sequence}"
+        for workload in sorted(self._quota.keys() | held.keys()):
+            before, after = self._quota.get(workload), held.get(workload)
+            if before is not None and after is not None and before[:3] == after:
+                continue
+            at = place.at if before is None else max(place.at, before[3])
+            if before is not None:
+                self._close_quota(workload, at, over=True)
+                attempt = before[0]
+                del self._quota[workload]
+                if (after is None or after[0] is not attempt) and attempt.stopped and not attempt.finished:
+                    self.credits.append(Credit(place.at, where, attempt.stopped, tuple(attempt.quota_lines)))
+            if after is not None:
+                self._quota[workload] = (*after, at, where)
+
+    def _close_quota(self, workload: str, at: int, *, over: bool) -> None:
+        attempt, kind, amounts, since, began = self._quota[workload]
+        for (flavor, resource), amount in amounts.items() if at > since else ():
+            line = Line(
+                *attempt.account,
+                *(kind, "", "", "", flavor, (0, 0, 0), 0, 0, 0, ("", 0), since, at, began, over, resource, amount),
+            )
+            self.lines.append(line)
+            if over:
+                attempt.quota_lines.append(line)
 
     def _see(self, what: str, event: dict[str, Any]) -> None:
         if what == "PodObserved.v1":
@@ -618,7 +685,8 @@ def upto(log: Log, ends: Mapping[str, int]) -> Log:
 
 def name_of(line: Line) -> tuple[object, ...]:
     """What tells a line from all others: whose it is, of which card, and where it began."""
-    return (line.workload, line.attempt, line.kind, line.card, *line.pod, line.since, line.began)
+    of_quota = (line.flavor, line.resource) if line.resource else ("", "")
+    return (line.workload, line.attempt, line.kind, line.card, *line.pod, line.since, line.began, *of_quota)
 
 
 def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked: int | None, place: str) -> list[Part]:
@@ -629,7 +697,9 @@ def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked:
         # To which part of the line it belongs is told by its times; the line itself stays as it was entered.
         named = line._replace(until=0, over=False)
         entered = since if booked is None else booked
-        found.append(Part(named, kind, since, until, sign, reading.price_at(since), entered, place))
+        prices = reading.price_at(since)
+        if not line.resource or (prices and any("resource" in one for one in reading.price_lists[prices]["prices"])):
+            found.append(Part(named, kind, since, until, sign, prices, entered, place))
         since = until
     return found
 
@@ -663,10 +733,14 @@ def rates(line: Line, event: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fra
 
 def suits(price: Mapping[str, str], line: Line) -> bool:
     wanted = {"flavor": line.flavor, "model": line.model, "tenant": line.tenant, "priority_class": line.priority}
-    return all(price.get(name, is_) == is_ for name, is_ in wanted.items())
+    return price.get("resource", "") == line.resource and all(
+        price.get(name, is_) == is_ for name, is_ in wanted.items()
+    )
 
 
 def hours(line: Line, meter: str, length: int) -> Fraction:
+    if meter == "quota":
+        return Fraction(line.amount * length, {"cpu": 1000, "memory": 2**30}[line.resource] * HOUR)
     memory, cores, slots = (
         Fraction(one, whole or 1) for one, whole in zip((line.memory, line.cores, line.slots), line.whole, strict=True)
     )
@@ -711,6 +785,8 @@ def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
             list_cost=round(listed * quantity, 10),
             cost=round(agreed * quantity, 10),
             month=month_name(part.booked),
+            resource=line.resource,
+            amount=line.amount,
         )
 
 

@@ -7,17 +7,46 @@ from events.catalogue import AnyEvent
 from events.codec import decode_commit, decode_sighting, encode
 from events.commit import Commit, InputRun
 from events.device import DevicesRegistered
-from events.quota import LocalQueueObserved, NamespaceObserved
+from events.pod_set import PodSet
+from events.quota import (
+    ClusterQueueObserved,
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    NamespaceObserved,
+    Quota,
+    ResourceGroup,
+)
 from events.subjects import CONTROL, FACTS
 from events.timestamp import parse_timestamp
 from events.workload import PriorityRef, WorkloadSubmitted
 from ops.queries.billing.closed_months import month_ledger, statement, upto, window_of
 from ops.queries.billing.problems import BillRefused
+from projections.billing.entry import QuotaEntry
 from tests.laws.random_day import DEVICES, PARTITION, TICK, Day
 
 MONTHS = ("2026-11", "2026-12", "2027-01", "2027-02")
 STEPS = 10
 TEAMS = ("team", "lab")
+
+
+BESIDE_CARDS = ResourceGroup(
+    resources=("cpu", "memory"),
+    flavors=tuple(
+        FlavorQuotas(
+            flavor=flavor, quotas=(Quota(resource="cpu", nominal=cpu), Quota(resource="memory", nominal=cpu * 2**23))
+        )
+        for flavor, cpu in (("spot", 3000), ("plain", 100_000))
+    ),
+)
+
+
+def asking(pod_set: PodSet, more: dict[str, int]) -> PodSet:
+    """The same, with requests of its container beside cards."""
+    (container,) = pod_set.shape.containers
+    return replace(
+        pod_set, shape=replace(pod_set.shape, containers=(replace(container, requests={**container.requests, **more}),))
+    )
 
 
 class Months(Day):
@@ -49,6 +78,12 @@ class Months(Day):
             if not fact.spec.priority:
                 batch = PriorityRef(name="batch", workload=True)
                 fact = replace(fact, spec=replace(fact.spec, priority_class=batch))
+            asked = {"cpu": self.chance.randrange(1, 2500), "memory": self.chance.randrange(1, 2**33)}
+            fact = replace(
+                fact, spec=replace(fact.spec, pod_sets=tuple(asking(one, asked) for one in fact.spec.pod_sets))
+            )
+        if isinstance(fact, ClusterQueueObserved):
+            fact = replace(fact, groups=(*fact.groups, BESIDE_CARDS))
         super().tell(fact, late)
 
     def write(self, stream: str, data: bytes) -> None:
@@ -70,8 +105,12 @@ class Months(Day):
         )
 
     def begin(self) -> None:
+        self.resources = self.chance.choice(((), ("cpu", "memory")))
+        """Which resources of quota this platform has prices for."""
         self.operate(self.list(self.at - 1000))
         super().begin()
+        self.tell(FlavorObserved(name="spot"))
+        self.tell(FlavorObserved(name="plain"))
         self.tell(NamespaceObserved(name="lab"))
         self.tell(LocalQueueObserved(namespace="lab", name="lq", cluster_queue="cq"))
         self.tell(LocalQueueObserved(namespace="lab", name="lq2", cluster_queue="other"))
@@ -83,7 +122,7 @@ class Months(Day):
         chance = self.chance
         some = [
             Price(meter=meter, unit_price=f"{chance.randrange(4)}.{chance.randrange(1, 10**9)}", **words)
-            for meter in chance.sample(list(Meter), 3)
+            for meter in chance.sample([meter for meter in Meter if meter is not Meter.QUOTA], 3)
             for words in (
                 {},
                 {"model": "NVIDIA-A100"},
@@ -94,6 +133,12 @@ class Months(Day):
         ]
         if chance.random() < 0.05:
             some = [Price(meter=Meter.CORES, unit_price="1.5", model="NVIDIA-A100")]
+        for resource in self.resources if chance.random() < 0.9 else ():
+            some += [
+                Price(meter=Meter.QUOTA, resource=resource, unit_price=f"0.{chance.randrange(1, 10**10):010d}", **words)
+                for words in ({}, {"flavor": "spot"}, {"flavor": "plain", "tenant": "lab"}, {"priority_class": "batch"})
+                if chance.random() < 0.6
+            ]
         kinds = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
         return PriceListSet(
             name="next",
@@ -117,7 +162,7 @@ class Months(Day):
     def correct(self, month: str) -> None:
         """A person who looks at the bill of this month or of the one before corrects what stands there."""
         ledger, _ = month_ledger(self.entries, window_of(self.chance.choice(MONTHS[: MONTHS.index(month) + 1])))
-        over = [entry for entry in ledger.entries if entry.ended is not None]
+        over = [entry for entry in (*ledger.entries, *ledger.quota_entries) if entry.ended is not None]
         if not over or self.chance.random() < 0.2:
             cents = self.chance.randrange(-500, 500) or 1
             about = self.chance.choice((None, self.at - 40 * 86_400_000))
@@ -129,10 +174,15 @@ class Months(Day):
             )
             return
         entry = self.chance.choice(over)
-        holder, slice_, began = entry.holder, entry.slice, entry.began
+        holder, began = entry.holder, entry.began
+        of_card, of_quota = ("", "", 0), ("", "")
+        if isinstance(entry, QuotaEntry):
+            of_quota = (entry.flavor, entry.resource)
+        else:
+            of_card = (entry.slice.card.uuid, entry.slice.pod_set, entry.slice.index)
         self.named[entry.id] = (
-            *(holder.workload, holder.attempt, str(entry.kind), slice_.card.uuid, slice_.pod_set, slice_.index),
-            *(entry.since, f"{began.partition}/{began.sequence}"),
+            *(holder.workload, holder.attempt, str(entry.kind), *of_card),
+            *(entry.since, f"{began.partition}/{began.sequence}", *of_quota),
         )
         since = until = None
         if self.chance.random() < 0.5:

@@ -86,6 +86,12 @@ def test_periods_are_months_days_and_moments() -> None:
     [
         ("currency: EUR", "prices has to be a list"),
         ("currency: euro\nprices: [{meter: memory, price: '1'}]", "ISO 4217"),
+        ("currency: EUR\nprices: [{resource: cpu, meter: memory, price: '1'}]", "both are of cards"),
+        (
+            "currency: EUR\nprices: [{resource: cpu, price: '1'}, {resource: cpu, price: '2'}]",
+            "cpu of all flavors is priced twice",
+        ),
+        ("currency: EUR\nprices: [{meter: quota, price: '1'}]", "or it names a resource"),
         ("currency: EUR\nprices: [{meter: heat, price: '1'}]", "has to be one of memory, cores"),
         ("currency: EUR\nprices: [{meter: memory, price: 1e3}]", "is no amount: write a plain decimal"),
         ("currency: EUR\nprices: [{meter: memory, price: -1}]", "has to be zero or more"),
