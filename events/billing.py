@@ -57,6 +57,36 @@ class Price(Value, frozen=True, kw_only=True):
     """Only for workloads whose priority comes from this class."""
     resource: str = ""
     """Of `QUOTA`: the resource, as quota names it."""
+    window: str = ""
+    """Only within this window of the price list."""
+    flavor_label: str = ""
+    """Only for flavors with this node label, written as key=value; as spot instances bear one."""
+
+
+class LocalOffset(Value, frozen=True, kw_only=True):
+    """How far the clocks of a time zone are ahead of UTC from a moment on."""
+
+    at: Millis
+    ahead: Millis
+
+
+class PriceWindow(Value, frozen=True, kw_only=True):
+    """Hours of the day, by the clocks of a time zone, in which other prices are in force (docs/rules/billing.md#windows).
+
+    What the zone's clocks show is recorded, so that no later version of the zone's rules changes what was charged.
+    """
+
+    name: str
+    zone: str
+    """The zone's IANA name."""
+    begin: Millis
+    """After midnight by the zone's clocks."""
+    end: Millis
+    """The same; on the next day where it is not later than `begin`."""
+    days: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)
+    """Days of the week on which it begins; 0 is Monday."""
+    offsets: tuple[LocalOffset, ...]
+    """In the order of their time; the first one holds before it too, the last one ever after."""
 
 
 class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):
@@ -73,6 +103,7 @@ class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):
     """What is charged at all."""
     credits: tuple[str, ...] = ("Preempted",)
     """Reasons of eviction after which all that the attempt had cost is given back."""
+    windows: tuple[PriceWindow, ...] = ()
     author: str = ""
     reason: str = ""
 

@@ -12,6 +12,7 @@ from events.quota import FlavorObserved
 from projections.billing.attempts import Attempt, SliceKey
 from projections.billing.card_book import CHARGED, Account, CardBook, Condition
 from projections.billing.entry import Cause, Entry, Holder, Slice, Window
+from projections.billing.flavor_labels import FlavorLabels
 from projections.devices.card_use import CardUse
 
 
@@ -37,6 +38,7 @@ class CardSide:
         self.entries: list[Entry] = []
         self.found: dict[str, Entry] = {}
         """The entries that were asked for, wherever they lie."""
+        self.flavor_labels = FlavorLabels()
         self._open: dict[str, dict[SliceKey, Open]] = {}
         self._nodes: dict[str, NodeObserved] = {}
         self._registered: dict[str, DevicesRegistered] = {}
@@ -101,6 +103,7 @@ class CardSide:
     def see_flavor(self, flavor: FlavorObserved, cause: Cause) -> None:
         """A flavor stands so: it says which nodes are its own."""
         self._flavors[flavor.name] = flavor
+        self.flavor_labels.set(flavor.name, flavor.node_labels, cause.at)
         for node in sorted(self._registered):
             self._reconsider(node, cause)
 

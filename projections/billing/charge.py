@@ -13,7 +13,8 @@ from events.event import Millis
 from projections.billing.entry import AnyEntry, Entry, QuotaEntry, Waste, Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.money import parse_money, times, to_minor
-from projections.billing.prices import Correction, PriceList, Rate, rates_of
+from projections.billing.price_windows import next_change, open_windows
+from projections.billing.prices import NO_TERMS, Correction, PriceList, Rate, Terms, rates_of
 from projections.billing.resource_unit import GIB, unit_of
 from projections.billing.standing import Standings
 from projections.calendar import month_after
@@ -44,6 +45,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When it is entered: in which month's bill it stands."""
     place: str = ""
     """Where on the log stands what gave or took it back."""
+    terms: Terms = NO_TERMS
 
     @property
     def length(self) -> Millis:
@@ -57,7 +59,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return Status.UNPRICED
         if self.entry.kind not in self.prices.event.charges:
             return Status.FREE
-        return Status.PRICED if rates_of(self.prices, self.entry) else Status.UNPRICED
+        return Status.PRICED if rates_of(self.prices, self.entry, self.terms) else Status.UNPRICED
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -167,12 +169,19 @@ def cut(
     booked: Millis | None = None,
     place: str = "",
 ) -> Iterator[Piece]:
-    """An entry in pieces that lie in one month and under one price list; none of quota under a list that prices cards alone."""
+    """An entry in pieces, each in one month and at one price; none of quota under a list that prices cards alone."""
     since = entry.since if window is None else max(entry.since, window.since)
     until = entry.until if window is None else min(entry.until, window.until)
     while since < until:
         end = min([until, month_after(since), *ledger.prices.cuts(since, until)])
-        prices = ledger.prices.at(since)
+        prices, terms = ledger.prices.at(since), NO_TERMS
+        if prices is not None and (prices.event.windows or prices.flavor_labels):
+            flavor = flavor_of(entry)
+            end = min(
+                [next_change(prices.event.windows, since, end), *ledger.cards.flavor_labels.cuts(flavor, since, end)]
+            )
+            labels = ledger.cards.flavor_labels.having(flavor, prices.flavor_labels, since)
+            terms = Terms(open_windows(prices.event.windows, since), labels)
         if isinstance(entry, Entry) or (prices is not None and prices.of_quota):
             yield Piece(
                 entry=entry,
@@ -183,6 +192,7 @@ def cut(
                 prices=prices,
                 booked=since if booked is None else booked,
                 place=place,
+                terms=terms,
             )
         since = end
 
@@ -193,7 +203,7 @@ def charges(piece: Piece) -> list[Charge]:
     if prices is None or piece.entry.kind not in prices.event.charges:
         return []
     found: list[Charge] = []
-    for rate in rates_of(prices, piece.entry):
+    for rate in rates_of(prices, piece.entry, piece.terms):
         numerator, denominator = quantity_of(piece.entry, rate.meter, piece.length)
         charge = Charge(
             rate=rate,
@@ -204,6 +214,11 @@ def charges(piece: Piece) -> list[Charge]:
         )
         found.append(charge)
     return found
+
+
+def flavor_of(entry: AnyEntry) -> str:
+    """The flavor of what is held."""
+    return entry.flavor if isinstance(entry, QuotaEntry) else entry.slice.flavor
 
 
 def quantity_of(entry: AnyEntry, meter: Meter, length: Millis) -> tuple[int, int]:
@@ -280,7 +295,7 @@ def _numbered(found: Iterable[Piece]) -> Iterator[tuple[tuple[object, ...], Piec
     for piece in found:
         entry, prices = piece.entry, piece.prices
         said = (entry.id, entry.kind, entry.holder, piece.kind, piece.since, piece.until, piece.sign, piece.place)
-        key = (*said, *_held(entry), prices.place if prices is not None else "")
+        key = (*said, *_held(entry), *piece.terms.labels, prices.place if prices is not None else "")
         seen[key] = seen.get(key, 0) + 1
         yield (*key, seen[key]), piece
 

@@ -31,13 +31,18 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     event: PriceListSet
     starts: Millis
     place: str
-    rates: dict[tuple[str, str, str, str, str], tuple[Rate, ...]] = {}
-    """Rates that were looked up already, by tenant, flavor, model, priority class and resource."""
+    rates: dict[tuple[object, ...], tuple[Rate, ...]] = {}
+    """Rates that were looked up already, by tenant, flavor, model, priority class, resource, open windows and labels."""
 
     @property
     def of_quota(self) -> bool:
         """Whether it prices any resource of quota: what is held of others then lacks a price."""
         return any(price.meter is Meter.QUOTA for price in self.event.prices)
+
+    @property
+    def flavor_labels(self) -> tuple[str, ...]:
+        """The labels of flavors that any of its prices names."""
+        return tuple(dict.fromkeys(price.flavor_label for price in self.event.prices if price.flavor_label))
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,33 +87,46 @@ class PriceBook:
         return [one.starts for one in self.lists if since < one.starts < until]
 
 
-def rates_of(prices: PriceList, entry: AnyEntry) -> tuple[Rate, ...]:
+class Terms(msgspec.Struct, frozen=True):
+    """What else than the entry says which price applies to a time."""
+
+    windows: tuple[str, ...] = ()
+    """Of the price list: those that are open."""
+    labels: tuple[str, ...] = ()
+    """Those of its flavor that the price list names."""
+
+
+NO_TERMS = Terms()
+
+
+def rates_of(prices: PriceList, entry: AnyEntry, terms: Terms = NO_TERMS) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
     if isinstance(entry, QuotaEntry):
-        return _rates(prices, entry.holder, entry.flavor, "", entry.resource)
-    found = _rates(prices, entry.holder, entry.slice.flavor, entry.slice.card.model, "")
+        return _rates(prices, entry.holder, entry.flavor, "", entry.resource, terms)
+    found = _rates(prices, entry.holder, entry.slice.flavor, entry.slice.card.model, "", terms)
     exclusive = tuple(rate for rate in found if rate.meter is Meter.EXCLUSIVE)
     if exclusive and entry.slice.exclusive:
         return exclusive
     return tuple(rate for rate in found if rate.meter is not Meter.EXCLUSIVE)
 
 
-def _rates(prices: PriceList, holder: Holder, flavor: str, model: str, resource: str) -> tuple[Rate, ...]:
+def _rates(prices: PriceList, holder: Holder, flavor: str, model: str, resource: str, terms: Terms) -> tuple[Rate, ...]:
     key = (holder.tenant, flavor, model, holder.priority_class, resource)
-    found = prices.rates.get(key)
+    looked_up = (*key, terms.windows, terms.labels)
+    found = prices.rates.get(looked_up)
     if found is None:
-        found = prices.rates[key] = tuple(
+        found = prices.rates[looked_up] = tuple(
             rate
             for meter in Meter
             if (meter is Meter.QUOTA) is bool(resource)
-            for rate in (_rate(prices.event, meter, *key),)
+            for rate in (_rate(prices.event, meter, terms, *key),)
             if rate is not None
         )
     return found
 
 
 def _rate(
-    event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: str, priority: str, resource: str
+    event: PriceListSet, meter: Meter, terms: Terms, tenant: str, flavor: str, model: str, priority: str, resource: str
 ) -> Rate | None:
     fitting = [
         price
@@ -119,6 +137,8 @@ def _rate(
         and price.model in {"", model}
         and price.tenant in {"", tenant}
         and price.priority_class in {"", priority}
+        and price.window in {"", *terms.windows}
+        and price.flavor_label in {"", *terms.labels}
     ]
     public = [price for price in fitting if not price.tenant]
     agreed = [price for price in fitting if price.tenant]
@@ -127,13 +147,16 @@ def _rate(
     listed = max(public or agreed, key=_particular)
     contracted = max(agreed or public, key=_particular)
     of_what = listed.resource or meter
+    when = (listed.flavor_label, listed.window)
     return Rate(
         meter=meter,
         list_price=parse_money(listed.unit_price),
         contracted=parse_money(contracted.unit_price),
-        sku="/".join(filter(None, (listed.flavor or listed.model or "any", listed.priority_class, of_what))),
+        sku="/".join(filter(None, (listed.flavor or listed.model or "any", listed.priority_class, *when, of_what))),
     )
 
 
-def _particular(price: Price) -> tuple[bool, bool, bool]:
-    return bool(price.priority_class), bool(price.flavor), bool(price.model)
+def _particular(price: Price) -> tuple[bool, ...]:
+    return tuple(
+        bool(word) for word in (price.priority_class, price.flavor, price.model, price.flavor_label, price.window)
+    )

@@ -14,6 +14,7 @@ from projections.billing.charge import (
     amounts,
     charges,
     covered,
+    flavor_of,
     pieces,
     roundings,
 )
@@ -26,7 +27,7 @@ GROUPS: Mapping[str, Callable[[Piece], str]] = {
     "queue": lambda piece: piece.entry.holder.cluster_queue,
     "local-queue": lambda piece: piece.entry.holder.local_queue,
     "cohort": lambda piece: piece.entry.holder.cohort,
-    "flavor": lambda piece: _flavor(piece),
+    "flavor": lambda piece: flavor_of(piece.entry),
     "model": lambda piece: _of_card(piece, lambda held: held.card.model),
     "node": lambda piece: _of_card(piece, lambda held: held.node),
     "card": lambda piece: _of_card(piece, lambda held: held.card.uuid),
@@ -189,11 +190,6 @@ def _lacks_price(
     sums.unpriced_time += piece.length
     kind = (entry.slice.flavor, entry.slice.card.model)
     of_cards[kind] = of_cards.get(kind, 0) + piece.length
-
-
-def _flavor(piece: Piece) -> str:
-    entry = piece.entry
-    return entry.flavor if isinstance(entry, QuotaEntry) else entry.slice.flavor
 
 
 def _of_card(piece: Piece, word: Callable[[Slice], str]) -> str:

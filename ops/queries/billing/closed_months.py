@@ -124,17 +124,26 @@ def month_ledger(
 class _Learnt:
     """Whether a message that was stored after a closing tells of a time before the month's end, or comes ahead of one that does.
 
-    While none does, the log up to the closing and the whole of it say the same of the closed months.
+    While none does, and what was known of the cluster then reached the month's end, the log up to the closing and the whole
+    of it say the same of the closed months.
     """
 
     def __init__(self, upto: Mapping[str, int], window: Window) -> None:
-        self.found = False
-        self._upto, self._until, self._beyond = upto, window.since, False
+        self._upto, self._until, self._beyond, self._told = upto, window.since, False, False
+        self._reached: Millis = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether the closed months have to be folded again."""
+        return self._told or self._reached < self._until
 
     def see(self, place: LogPosition) -> None:
         """The next message in the order in which the log counts."""
-        self._beyond = self._beyond or place.sequence > self._upto.get(place.partition, 0)
-        self.found = self.found or (self._beyond and place.at < self._until)
+        later = place.sequence > self._upto.get(place.partition, 0)
+        if not later and place.partition != CONTROL:
+            self._reached = max(self._reached, place.at)
+        self._beyond = self._beyond or later
+        self._told = self._told or (self._beyond and place.at < self._until)
 
 
 def _read_as_then(entries: Entries, then: Entries, read: Read) -> bool:

@@ -1,6 +1,6 @@
 """A price list as people write it, in YAML; numbers are taken as they are written, never as floating point."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -9,15 +9,18 @@ from events.event import Millis
 from ops.files.reading import Unreadable, text_of, yaml_as_written
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.window_rows import windows_of
 from projections.billing.money import BadAmount, parse_money
 
-_TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices"})
+_TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices", "windows"})
 _NAMES = {
     "flavor": "flavor",
     "model": "model",
     "tenant": "tenant",
     "priorityClass": "priority_class",
     "resource": "resource",
+    "window": "window",
+    "flavorLabel": "flavor_label",
 }
 """Words of a price by which it applies, as people write them and as they are stored."""
 _ROW = frozenset({"meter", "price", *_NAMES})
@@ -45,7 +48,7 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
     prices = tuple(_price(path, place, row) for place, row in enumerate(rows, 1))
     seen: set[tuple[str, ...]] = set()
     for price in prices:
-        key = (price.meter, price.flavor, price.model, price.tenant, price.priority_class, price.resource)
+        key = (price.meter, *(getattr(price, name) for name in _NAMES.values()))
         if key in seen:
             _refuse(
                 path,
@@ -53,11 +56,15 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
                 "is priced twice",
             )
         seen.add(key)
+    starts = time(str(found["from"]), first) if "from" in found else now
+    windows = windows_of(path, found.get("windows", []), starts)
+    _check_words(path, prices, {one.name for one in windows})
     charges = tuple(_kind(path, text) for text in _list(path, found, "charges", _CHARGEABLE))
     return PriceListSet(
         name=str(found.get("name") or path.stem),
         currency=currency,
-        starts=time(str(found["from"]), first) if "from" in found else now,
+        starts=starts,
+        windows=windows,
         prices=prices,
         decimals=int(decimals),
         charges=charges,
@@ -83,6 +90,14 @@ def _price(path: Path, place: int, row: Any) -> Price:
         )
     names = {stored: str(row.get(written, "")) for written, stored in _NAMES.items()}
     return Price(meter=meter, unit_price=text, **names)
+
+
+def _check_words(path: Path, prices: Sequence[Price], windows: Set[str]) -> None:
+    for place, price in enumerate(prices, 1):
+        if price.window and price.window not in windows:
+            _refuse(path, f"price {place}: window {price.window!r}", "is not among the list's windows")
+        if price.flavor_label and not price.flavor_label.partition("=")[1]:
+            _refuse(path, f"price {place}: flavorLabel {price.flavor_label!r}", "has to be written as key=value")
 
 
 def _meter(path: Path, place: int, row: Mapping[str, Any]) -> Meter:

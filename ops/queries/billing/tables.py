@@ -89,6 +89,10 @@ def show_waste(ledger: Ledger, console: Console) -> None:
     console.print(table)
 
 
+_WORDS_OF_SOME = {"class": "priority_class", "resource": "resource", "flavor label": "flavor_label", "window": "window"}
+"""Words by which few lists price: their column is there only where one does."""
+
+
 def show_prices(ledger: Ledger, console: Console) -> None:
     """All price lists."""
     for one in ledger.prices.lists:
@@ -99,24 +103,13 @@ def show_prices(ledger: Ledger, console: Console) -> None:
             f"gives back after {', '.join(event.credits) or 'nothing'}",
             highlight=False,
         )
-        by_resource = any(price.resource for price in event.prices)
-        by_class = any(price.priority_class for price in event.prices)
-        table = _table(
-            "",
-            (
-                "meter",
-                "flavor",
-                "model",
-                "tenant",
-                *(["class"] if by_class else []),
-                *(["resource"] if by_resource else []),
-            ),
-            ("price an hour",),
-        )
+        more = {
+            title: word for title, word in _WORDS_OF_SOME.items() if any(getattr(price, word) for price in event.prices)
+        }
+        table = _table("", ("meter", "flavor", "model", "tenant", *more), ("price an hour",))
         for price in event.prices:
-            of_class = [price.priority_class] if by_class else []
-            of_class += [price.resource] if by_resource else []
-            table.add(price.meter, price.flavor, price.model, price.tenant, *of_class, price.unit_price)
+            words = (str(getattr(price, word)) for word in more.values())
+            table.add(price.meter, price.flavor, price.model, price.tenant, *words, price.unit_price)
         console.print(table)
 
 

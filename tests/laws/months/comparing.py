@@ -102,6 +102,7 @@ def seen_in(life: Months) -> Counter[str]:
         seen["quota lines"] += sum(bool(line.resource) for line in reading.lines)
         seen["elsewhere"] += sum(line.kind == "elsewhere" for line in reading.lines)
     for event in (event for one in log[CONTROL] for event in json.loads(one)["events"]):
+        seen["windows of prices"] += bool(event.get("windows"))
         seen["price changes"] += event["type"] == "PriceListSet.v1"
         seen["corrections of amounts"] += bool(event.get("amount"))
         seen["corrections of entries"] += bool(event.get("entry"))

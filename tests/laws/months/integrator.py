@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 Log = Mapping[str, Sequence[bytes]]
 FACTS, CONTROL = "FACTS", "CONTROL"
@@ -430,6 +432,9 @@ class Reading:
         elif event["type"] == "CorrectionEntered.v1":
             self.corrections.append(Correction(place.at, where, event))
 
+    def labels_of(self, flavor: str) -> dict[str, str]:
+        return self._flavors.get(flavor, {})
+
     def price_at(self, at: int) -> str:
         found = bisect_right([one[0] for one in self.prices], at)
         return self.prices[found - 1][1] if found else ""
@@ -694,6 +699,8 @@ def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked:
     starts = [one[0] for one in reading.prices]
     while since < piece.until:
         until = min([piece.until, month_after(since), *(one for one in starts if one > since)])
+        windows = reading.price_lists[reading.price_at(since)].get("windows", ()) if reading.price_at(since) else ()
+        until = min([until, *(shut for one in windows for shut in turns(one) if shut > since)])
         # To which part of the line it belongs is told by its times; the line itself stays as it was entered.
         named = line._replace(until=0, over=False)
         entered = since if booked is None else booked
@@ -704,26 +711,58 @@ def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked:
     return found
 
 
+@cache
+def turned(zone: str, begin: int, end: int, days: tuple[int, ...]) -> tuple[int, ...]:
+    """When a window opens or shuts in the years of the tests: every quarter of an hour is asked."""
+    quarters = range(start_of("2026-10"), start_of("2027-06"), HOUR // 4)
+    seen = [shown_open(zone, begin, end, days, at) for at in quarters]
+    return tuple(at for at, was, now in zip(quarters[1:], seen, seen[1:], strict=False) if was != now)
+
+
+def turns(window: Mapping[str, Any]) -> tuple[int, ...]:
+    return turned(*zone_and_hours(window))
+
+
+def is_open(window: Mapping[str, Any], at: int) -> bool:
+    return shown_open(*zone_and_hours(window), at)
+
+
+def zone_and_hours(window: Mapping[str, Any]) -> tuple[str, int, int, tuple[int, ...]]:
+    return window["zone"], window["begin"], window["end"], tuple(window.get("days", range(7)))
+
+
+def shown_open(zone: str, begin: int, end: int, days: tuple[int, ...], at: int) -> bool:
+    """By the clocks of the zone as Python's own library has them, not as the log has recorded them."""
+    then = datetime.fromtimestamp(at // 1000, ZoneInfo(zone))
+    hour = ((then.hour * 60 + then.minute) * 60 + then.second) * 1000 + at % 1000
+    today, yesterday = then.weekday() in days, (then.weekday() - 1) % 7 in days
+    if begin < end:
+        return today and begin <= hour < end
+    return (today and hour >= begin) or (yesterday and hour < end)
+
+
 def status(part: Part, reading: Reading) -> str:
     if not part.prices:
         return "UNPRICED"
     event = reading.price_lists[part.prices]
     if part.line.kind not in event.get("charges", ["usage", "reservation", "unreserved"]):
         return "FREE"
-    return "PRICED" if rates(part.line, event) else "UNPRICED"
+    return "PRICED" if rates(part, event, reading) else "UNPRICED"
 
 
-def rates(line: Line, event: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fraction]]:
+def rates(part: Part, event: Mapping[str, Any], reading: Reading) -> dict[str, tuple[Fraction, Fraction]]:
     """List price and agreed price by meter."""
+    line = part.line
+    open_now = {one["name"] for one in event.get("windows", ()) if is_open(one, part.since)}
+    labels = {f"{key}={value}" for key, value in reading.labels_of(line.flavor).items()}
     found: dict[str, tuple[Fraction, Fraction]] = {}
     for price in event["prices"]:
-        own = [one for one in event["prices"] if one["meter"] == price["meter"] and suits(one, line)]
+        own = [one for one in event["prices"] if one["meter"] == price["meter"] and suits(one, line, open_now, labels)]
         if own:
             public = [one for one in own if not one.get("tenant")] or own
             agreed = [one for one in own if one.get("tenant")] or own
             pick = [
-                max(one, key=lambda p: ("priority_class" in p, "flavor" in p, "model" in p))["unit_price"]
-                for one in (public, agreed)
+                max(one, key=lambda p: tuple(word in p for word in WORDS))["unit_price"] for one in (public, agreed)
             ]
             found[price["meter"]] = (Fraction(pick[0]), Fraction(pick[1]))
     if line.exclusive and "exclusive" in found:
@@ -731,7 +770,12 @@ def rates(line: Line, event: Mapping[str, Any]) -> dict[str, tuple[Fraction, Fra
     return {meter: rate for meter, rate in found.items() if meter != "exclusive"}
 
 
-def suits(price: Mapping[str, str], line: Line) -> bool:
+WORDS = ("priority_class", "flavor", "model", "flavor_label", "window")
+
+
+def suits(price: Mapping[str, str], line: Line, open_now: set[str], labels: set[str]) -> bool:
+    if not {price[word] for word in ("window", "flavor_label") if word in price} <= open_now | labels:
+        return False
     wanted = {"flavor": line.flavor, "model": line.model, "tenant": line.tenant, "priority_class": line.priority}
     return price.get("resource", "") == line.resource and all(
         price.get(name, is_) == is_ for name, is_ in wanted.items()
@@ -762,7 +806,7 @@ def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
     late = month_of(part.since) < month_of(part.booked)
     counted = part.kind != "credit" and (part.sign > 0 or late)
     category = "Usage" if counted else "Credit" if part.kind == "credit" else "Adjustment"
-    for meter, (listed, agreed) in rates(line, reading.price_lists[part.prices]).items():
+    for meter, (listed, agreed) in rates(part, reading.price_lists[part.prices], reading).items():
         quantity = hours(line, meter, length)
         yield Row(
             tenant=line.tenant,

@@ -1,8 +1,10 @@
 """Some months on a small platform, seeded: busy seconds in each, wrong clocks, late facts, new prices, corrections, closings."""
 
+from random import Random
+
 from msgspec.structs import replace
 
-from events.billing import CorrectionEntered, LineKind, Meter, MonthClosed, Price, PriceListSet
+from events.billing import CorrectionEntered, LineKind, Meter, MonthClosed, Price, PriceListSet, PriceWindow
 from events.catalogue import AnyEvent
 from events.codec import decode_commit, decode_sighting, encode
 from events.commit import Commit, InputRun
@@ -22,6 +24,7 @@ from events.timestamp import parse_timestamp
 from events.workload import PriorityRef, WorkloadSubmitted
 from ops.queries.billing.closed_months import month_ledger, statement, upto, window_of
 from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.zone_clocks import offsets_of
 from projections.billing.entry import QuotaEntry
 from tests.laws.random_day import DEVICES, PARTITION, TICK, Day
 
@@ -39,6 +42,20 @@ BESIDE_CARDS = ResourceGroup(
         for flavor, cpu in (("spot", 3000), ("plain", 100_000))
     ),
 )
+
+
+def window_row(chance: Random, name: str, since: int) -> PriceWindow:
+    """Hours in which something happens in these months, or that lines go on over; in some zones clocks change between them."""
+    zone = chance.choice(("Europe/Berlin", "Africa/Casablanca", "Asia/Kathmandu", "America/New_York"))
+    quarter = 900_000
+    return PriceWindow(
+        name=name,
+        zone=zone,
+        begin=chance.randrange(96) * quarter,
+        end=chance.randrange(96) * quarter,
+        days=(5, 6) if name == "weekend" else (0, 1, 2, 3, 4, 5, 6),
+        offsets=offsets_of(zone, since),
+    )
 
 
 def asking(pod_set: PodSet, more: dict[str, int]) -> PodSet:
@@ -107,9 +124,10 @@ class Months(Day):
     def begin(self) -> None:
         self.resources = self.chance.choice(((), ("cpu", "memory")))
         """Which resources of quota this platform has prices for."""
+        self.windows = self.chance.choice(((), (), ("night", "weekend")))
         self.operate(self.list(self.at - 1000))
         super().begin()
-        self.tell(FlavorObserved(name="spot"))
+        self.tell(FlavorObserved(name="spot", node_labels={"tier": "spot"}))
         self.tell(FlavorObserved(name="plain"))
         self.tell(NamespaceObserved(name="lab"))
         self.tell(LocalQueueObserved(namespace="lab", name="lq", cluster_queue="cq"))
@@ -139,6 +157,13 @@ class Months(Day):
                 for words in ({}, {"flavor": "spot"}, {"flavor": "plain", "tenant": "lab"}, {"priority_class": "batch"})
                 if chance.random() < 0.6
             ]
+        windows = tuple(window_row(self.chance, name, starts) for name in self.windows)
+        for price in some[:2] if windows else ():
+            some.append(
+                replace(price, unit_price=f"0.{chance.randrange(1, 10**10):010d}", window=chance.choice(windows).name)
+            )
+        if self.windows and self.resources:
+            some.append(Price(meter=Meter.QUOTA, resource="cpu", unit_price="0.0001", flavor_label="tier=spot"))
         kinds = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
         return PriceListSet(
             name="next",
@@ -146,6 +171,7 @@ class Months(Day):
             decimals=chance.choice((0, 2, 2, 3)),
             starts=starts,
             prices=tuple(some),
+            windows=windows,
             charges=kinds if chance.random() < 0.7 else kinds[: chance.randrange(1, 3)],
             credits=chance.choice((("Preempted",), ("Preempted", "NodeFailures"), ())),
         )

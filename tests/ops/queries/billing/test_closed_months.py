@@ -183,6 +183,15 @@ def test_the_closed_months_are_folded_again_only_where_something_was_learnt_of_t
     assert ledger.carried is not None
 
 
+def test_what_goes_on_over_the_end_of_a_month_that_was_closed_on_an_earlier_sight_is_completed_in_the_next() -> None:
+    day = three_months(1)
+    until = window_of("2026-11").until
+    seen = {name: sum(at(one) < until for one in found) for name, found in day.entries.items()}
+    closed(day, "2026-11", consistent(day.entries, seen))
+    ledger, _ = month_ledger(day.entries, window_of("2026-12"))
+    assert ledger.carried is not None, "until the end of November held cards were not on the log yet"
+
+
 def test_a_correction_after_the_closing_is_in_the_month_in_which_it_was_entered() -> None:
     day = three_months(2)
     before = closed(day, "2026-11", begun(day.entries, "2026-11"))
