@@ -7,7 +7,7 @@ import msgspec
 
 from ops.production.log.capacity import StreamFill
 from services.runtime.clock_port import Clock
-from services.runtime.cluster_port import Reader, Watches, Writer
+from services.runtime.cluster_port import Connector, Reader, Watches, Writer
 from services.runtime.log_port import Bus
 from services.runtime.shelf_port import Shelf
 
@@ -30,6 +30,8 @@ class Ports(msgspec.Struct, kw_only=True):
     reader: Reader
     writer: Writer
     clock: Clock
+    connector: Connector | None = None
+    """Connects to worker clusters; None where nobody does."""
     shelf: Shelf | None = None
     """Where saved worlds are shared; they are not when there is none."""
     filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None

@@ -31,6 +31,8 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
+from services.multikueue.decide import MultiKueue
+from services.multikueue.shell import RemoteClusters
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.admission_window import AdmissionWindow
@@ -48,6 +50,8 @@ from services.watcher.shell import Watcher
 log = structlog.get_logger()
 
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
+MULTIKUEUE = "multikueue"
+"""Has workloads run on other clusters, where somebody starts it."""
 VERIFIER = "verifier"
 """Decides again what the others have decided, and says nothing on the log."""
 FOLLOWER = "visibility"
@@ -60,6 +64,7 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {
     "queue-manager": QueueManager,
     "admitter": Admitter,
     "preemptor": Preemptor,
+    MULTIKUEUE: MultiKueue,
 }
 
 
@@ -150,6 +155,10 @@ class Running:
             for name in self._serves(self.streams.trees):
                 deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
                 observers = self._observers(name, facts, spare, tasks) if "applier" in self.services else []
+                if MULTIKUEUE in self.services and self.ports.connector is not None and self.streams.trees == (name,):
+                    remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, clock)
+                    observers.append(remote.observe)
+                    tasks.create_task(remote.run())
                 if deciders or observers or again or FOLLOWER in self.services:
                     self.hosts[name] = await self._host(
                         name, deciders, observers, listed, again.get(name), AdmissionWindow()

@@ -9,7 +9,8 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
-from events.workload import ConditionStatus, Member, MemberState
+from events.workload import CheckState, ConditionStatus, Member, MemberState
+from projections.checks.dispatch import Dispatch
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
 from projections.devices.card_config import HAMI, CardConfig
@@ -20,6 +21,7 @@ from projections.workloads.pods import with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
 from services.applier.manifests import injections, job_should_run, originals, workload_status
+from services.applier.state import PlanState
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.pod_set import Injection, Original
@@ -73,6 +75,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """Our finalizer is to be removed from the object."""
     discard: bool = False
     """The object is to be deleted."""
+    dispatch: Dispatch | None = None
+    """The clusters that it was sent to, where it runs on another one."""
     checks: dict[str, int] = {}
     """By admission check, the sequence of the decision that last set its state."""
     news: tuple[News, ...] = ()
@@ -110,7 +114,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> JsonObject:
         """The status that the object should have."""
-        return workload_status(self.of, self.settings, self.config)
+        return {**workload_status(self.of, self.settings, self.config), **_clusters(self.of, self.dispatch)}
 
     @property
     def originals(self) -> tuple[Original, ...]:
@@ -166,7 +170,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.partition}/{self.sequence}"
 
 
-def plan(world: DeviceState, partition: str, keys: Iterable[str]) -> list[Application]:
+def plan(world: PlanState, partition: str, keys: Iterable[str]) -> list[Application]:
     """What the cluster does not show yet, of these workloads; admissions before anything else."""
     found = [
         _planned(world, partition, workload)
@@ -178,7 +182,7 @@ def plan(world: DeviceState, partition: str, keys: Iterable[str]) -> list[Applic
     return sorted(found, key=lambda one: (not one.run, one.workload))
 
 
-def _planned(world: DeviceState, partition: str, workload: Workload) -> Application:
+def _planned(world: PlanState, partition: str, workload: Workload) -> Application:
     try:
         return _application(world, partition, workload)
     except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
@@ -220,7 +224,7 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
     )
 
 
-def _application(world: DeviceState, partition: str, workload: Workload) -> Application:
+def _application(world: PlanState, partition: str, workload: Workload) -> Application:
     run = job_should_run(workload)
     acting = acting_for(world, workload)
     return Application(
@@ -248,12 +252,24 @@ def _application(world: DeviceState, partition: str, workload: Workload) -> Appl
         activated=workload.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
         release=workload.released or bool(workload.discarded),
         discard=bool(workload.discarded),
+        dispatch=world.dispatches.get(workload.key),
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
         news=workload.news,
         discard_job=workload.discarded == DiscardReason.DEACTIVATED,
         fresh=workload.applied == 0,
         waits=_waits(workload),
     )
+
+
+def _clusters(workload: Workload, dispatch: Dispatch | None) -> JsonObject:
+    """The clusters that its object names: where it runs once that is settled, until then where it is tried."""
+    if dispatch is None:
+        return {}
+    check = workload.checks.get(dispatch.check)
+    if dispatch.cluster and check is not None and check.state is CheckState.READY:
+        return {"clusterName": dispatch.cluster}
+    names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
+    return {"nominatedClusterNames": list(names)} if names and not workload.evicted else {}
 
 
 def _steers_job(world: DeviceState, workload: Workload) -> bool:

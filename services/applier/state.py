@@ -3,9 +3,15 @@
 from typing import Protocol
 
 from events.pod import PodAccounted
+from projections.checks.state import DispatchState
+from projections.devices.state import DeviceState
 from projections.queues.budget_condition import BudgetedQueueState
 from projections.topology.state import TopologyState
 from projections.work_queue import WorkQueue
+
+
+class PlanState(DeviceState, DispatchState, Protocol):
+    """What the objects of a workload show: what was decided about it, its cards, and the clusters that it was sent to."""
 
 
 class ApplierState(TopologyState, BudgetedQueueState, Protocol):

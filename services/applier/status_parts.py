@@ -38,6 +38,8 @@ _FIELDS = (
     "accumulatedPastExecutionTimeSeconds",
     "schedulingStats",
     "unhealthyNodes",
+    "nominatedClusterNames",
+    "clusterName",
 )
 
 

@@ -147,6 +147,11 @@ class RemoteCluster(Writer, Protocol):
 class Connector(Protocol):
     """Connects to worker clusters."""
 
+    @property
+    def namespace(self) -> str:
+        """Kuelog's own, in which their kubeconfigs are."""
+        ...
+
     def resolved(self, path: str) -> str:
         """Where the path of a kubeconfig file leads, symlinks followed. Raises `OSError`."""
         ...

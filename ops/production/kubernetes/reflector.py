@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -59,7 +59,7 @@ class Reflector:
         self.watches = Watches()
         """How all of them go on."""
 
-    async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
         """All objects, then each change, for ever; after a gap everything is listed anew."""
         why, failures = START, 0
         """In a row, without a change seen in between."""
@@ -69,9 +69,10 @@ class Reflector:
                 self.watches.lists[resource.kind, why] += 1
                 self._hear(resource)
                 yield Listed(objects, version)
-                async for sight in self._follow(resource, version):
-                    failures = 0
-                    yield sight
+                async with aclosing(self._follow(resource, version)) as sights:
+                    async for sight in sights:
+                        failures = 0
+                        yield sight
             except ObjectMissing:
                 if not self._patient:
                     raise
@@ -112,7 +113,7 @@ class Reflector:
     async def _page_of(self, path: str) -> JsonObject:
         return await self._client.request("GET", path)
 
-    async def _follow(self, resource: Resource, version: str) -> AsyncIterator[Sight]:
+    async def _follow(self, resource: Resource, version: str) -> AsyncGenerator[Sight]:
         loop, short = asyncio.get_running_loop(), 0
         while True:
             begun, seconds = loop.time(), self._seconds + round(self._seconds * random.random())

@@ -45,7 +45,7 @@ class JobController(Controller):
         """Create or delete pods, then tell the status."""
         if key == PODS and (owner := _owner(value)) is not None:
             self._own(owner["uid"], name, gone=False)
-        if key != JOBS or value["metadata"].get("deletionTimestamp") or _ended(value):
+        if key != JOBS or value["metadata"].get("deletionTimestamp") or _ended(value) or _is_of_another(value):
             return
         spec = value["spec"]
         pods = self._pods(value)
@@ -222,6 +222,11 @@ def _index(pod: Object) -> str | None:
 def _owner(pod: Object) -> Object | None:
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((one for one in owners if one.get("kind") == "Job" and one.get("controller")), None)
+
+
+def _is_of_another(job: Object) -> bool:
+    """Whether another controller runs the job, as its `managedBy` says."""
+    return job["spec"].get("managedBy") not in (None, "", "kubernetes.io/job-controller")
 
 
 def _ended(job: Object) -> bool:

@@ -1,0 +1,65 @@
+"""Clients for worker clusters, each made from a kubeconfig that was checked before."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from kubernetes.aio import client as kube
+from kubernetes.aio import config as kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+
+from events.bounded_yaml import Unreadable, yaml_of
+from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.reflector import Reflector
+from services.runtime.cluster_port import ClusterUnavailable, RemoteCluster, Resource, Sight
+
+
+class RemoteClient(KubeClient):
+    """Reads, writes and watches in a worker cluster; a watch ends with the connection, and nothing is asked after its end."""
+
+    _closed = False
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The session of the connection. Raises `ClusterUnavailable` after its end."""
+        if self._closed:
+            raise ClusterUnavailable("the connection to it has ended")
+        return super().session
+
+    async def close(self) -> None:
+        """Close the connection for good."""
+        self._closed = True
+        await super().close()
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        """All objects of a kind, then each change, until the connection breaks. Raises `ClusterUnavailable` and `ObjectMissing`."""
+        async with aclosing(Reflector(self, patient=False).watch(resource)) as sights:
+            async for sight in sights:
+                yield sight
+
+
+class KubeConnector:
+    """Connects to worker clusters over HTTP."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+
+    def resolved(self, path: str) -> str:
+        """Where a path leads, symlinks followed."""
+        return str(Path(path).resolve())
+
+    def read(self, path: str) -> str:
+        """The text of a kubeconfig file."""
+        return Path(path).read_text(encoding="utf-8")
+
+    async def connect(self, kubeconfig: str) -> RemoteCluster:
+        """A client for the cluster of a kubeconfig's current context. Raises `ClusterUnavailable`."""
+        configuration = kube.Configuration()
+        try:
+            value: Any = yaml_of(kubeconfig)
+            await kube_config.load_kube_config_from_dict(value, client_configuration=configuration)
+        except (ConfigException, Unreadable, OSError) as problem:
+            raise ClusterUnavailable(str(problem)) from problem
+        return RemoteClient(configuration, service="multikueue")

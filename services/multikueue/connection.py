@@ -1,0 +1,282 @@
+"""The connection to one worker cluster: how it is reached, what is seen there, and its condition Active.
+
+Rule: docs/rules/multikueue.md#connection
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+import structlog
+from msgspec.structs import replace
+
+from events.api.labels import MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.event import Millis
+from events.json_object import JsonObject, object_at, objects_at
+from events.multikueue import (
+    KubeConfigPlace,
+    MultiKueueClusterObserved,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
+from events.timestamp import format_timestamp
+from services.multikueue.kubeconfig import BAD, KubeConfigRefused, check_kubeconfig, check_path
+from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import (
+    Changed,
+    ClusterUnavailable,
+    Connector,
+    Listed,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    RemoteCluster,
+    Resource,
+    Sight,
+    Vanished,
+    Writer,
+)
+
+log = structlog.get_logger()
+
+CLUSTERS = Resource(
+    group="kueue.x-k8s.io", version="v1beta2", plural="multikueueclusters", kind="MultiKueueCluster", namespaced=False
+)
+SECRETS = Resource(plural="secrets", kind="Secret")
+_FIRST_PAUSE: Millis = 5_000
+_MOST_DOUBLINGS = 6
+Tell = Callable[[str, RemoteWorkloadObserved | RemoteWorkloadGone, str], Awaitable[None]]
+
+
+class ClusterConnection:
+    """One worker cluster. `remote` is there while it is connected: all copies there were seen, and each change is."""
+
+    def __init__(
+        self,
+        name: str,
+        home: Writer,
+        connector: Connector,
+        clock: Clock,
+        stored: Callable[[], Awaitable[None]],
+        tell: Tell,
+        poke: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self.remote: RemoteCluster | None = None
+        self._home, self._connector, self._clock = home, connector, clock
+        self._stored, self._tell, self._poke = stored, tell, poke
+        self._wanted: tuple[MultiKueueClusterObserved, str] | None = None
+        self._place: object = None
+        self._copies: set[str] = set()
+        """Keys of the workloads of which a copy was told last."""
+        self._follows: dict[Resource, asyncio.Task[None]] = {}
+        self._broken: asyncio.Event = asyncio.Event()
+        self._changed = asyncio.Event()
+        """Set when it is to be reached otherwise."""
+        self._attempts = 0
+
+    def want(self, found: MultiKueueClusterObserved, origin: str) -> None:
+        """How it is to be reached from now on, and whose copies are followed."""
+        place = (found.uid, found.location, found.location_type, found.profile, origin)
+        self._wanted = found, origin
+        if place != self._place:
+            self._place, self._attempts = place, 0
+            self._changed.set()
+
+    def note_folded(self, key: str, there: bool) -> None:  # noqa: FBT001 - whether a copy is there
+        """What the log says of a copy here; a list that lacks it says that it is gone."""
+        if there:
+            self._copies.add(key)
+        else:
+            self._copies.discard(key)
+
+    def follow(self, kind: Resource) -> None:
+        """See changes of jobs of a kind as well, as long as the connection lasts."""
+        if self.remote is None or self._wanted is None:
+            return
+        resource = replace(kind, labels=f"{MULTIKUEUE_ORIGIN}={self._wanted[1]}")
+        if resource not in self._follows:
+            self._follows[resource] = asyncio.get_running_loop().create_task(self._follow(self.remote, resource))
+
+    async def run(self) -> None:
+        """Connect, and connect again, until cancelled."""
+        try:
+            while True:
+                self._changed.clear()
+                pause = await self._once()
+                until = None if pause is None else self._clock.now() + pause
+                await self._clock.wait(self._changed, until)
+        finally:
+            await self._end()
+
+    async def _once(self) -> Millis | None:
+        """One connection from its beginning to its end; how long to wait for the next, None for as long as nothing changes."""
+        if self._wanted is None:
+            return None
+        found, origin = self._wanted
+        try:
+            kubeconfig = await self._load(found)
+        except KubeConfigRefused as refused:
+            await self._show(found, refused.reason, f"load client config failed: {refused}")
+            return _FIRST_PAUSE
+        except ClusterUnavailable as problem:
+            log.warning("its kubeconfig is not read yet", cluster=self.name, problem=str(problem))
+            return _FIRST_PAUSE
+        try:
+            await self._serve(found, origin, kubeconfig)
+        except (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused) as problem:
+            self._attempts += 1
+            pause = _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
+            at = format_timestamp(self._clock.now() + pause)
+            told = f"{problem}; connection attempts: {self._attempts}, next connection attempt: {at}"
+            await self._show(found, "ClientConnectionFailed", told)
+            return pause
+        finally:
+            await self._end()
+        return 0
+
+    async def _load(self, found: MultiKueueClusterObserved) -> str:
+        """Its kubeconfig, which may be used. Raises `KubeConfigRefused`."""
+        if found.profile:
+            problem = "MultiKueueClusterProfile feature gate is disabled"
+            raise KubeConfigRefused("MultiKueueClusterProfileFeatureDisabled", problem)
+        if found.location_type is KubeConfigPlace.PATH:
+            try:
+                path = self._connector.resolved(found.location)
+                check_path(path)
+                text = self._connector.read(path)
+            except OSError as problem:
+                raise KubeConfigRefused(BAD, f"{found.location}: {problem.strerror}") from problem
+        else:
+            text = await self._secret(found.location)
+        check_kubeconfig(text)
+        return text
+
+    async def _secret(self, name: str) -> str:
+        try:
+            secret = await self._home.get(SECRETS, self._connector.namespace, name)
+        except ObjectMissing as problem:
+            raise KubeConfigRefused(BAD, f'Secret "{name}" not found') from problem
+        data = object_at(secret, "data").get("kubeconfig")
+        if not isinstance(data, str):
+            raise KubeConfigRefused(BAD, f'key "kubeconfig" not found in secret "{name}"')
+        try:
+            return base64.b64decode(data, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as problem:
+            raise KubeConfigRefused(BAD, f'key "kubeconfig" of secret "{name}" is no text in base64') from problem
+
+    async def _serve(self, found: MultiKueueClusterObserved, origin: str, kubeconfig: str) -> None:
+        """Follow the copies there until that ends. Raises what a watch raises."""
+        remote = await self._connector.connect(kubeconfig)
+        self._broken.clear()
+        changed = asyncio.create_task(self._changed.wait())
+        following = asyncio.create_task(self._follow_copies(remote, found, origin))
+        broken = asyncio.create_task(self._broken.wait())
+        try:
+            await asyncio.wait({changed, following, broken}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+            if self._broken.is_set():
+                raise ClusterUnavailable("a watch of jobs there has ended")
+        finally:
+            self.remote = None
+            for task in (changed, following, broken):
+                task.cancel()
+            try:
+                await asyncio.gather(changed, following, broken, return_exceptions=True)
+                await self._end()
+            finally:
+                await remote.close()
+
+    async def _follow_copies(self, remote: RemoteCluster, found: MultiKueueClusterObserved, origin: str) -> None:
+        async with aclosing(remote.watch(copies_of(origin))) as sights:
+            async for sight in sights:
+                await self._see(sight)
+                if self.remote is None:
+                    # What there is has to be on the log before the cluster counts as connected: else what is not told yet looks lost.
+                    await self._stored()
+                    self.remote, self._attempts = remote, 0
+                    await self._show(found, "Active", "Connected", active=True)
+
+    async def _see(self, sight: Sight) -> None:
+        match sight:
+            case Listed(objects=objects):
+                there = {key_of(one) for one in objects}
+                for one in objects:
+                    await self._tell_copy(one)
+                for key in sorted(self._copies - there):
+                    await self._tell_gone(key, f"list:{sight.version}")
+            case Changed(object=value):
+                await self._tell_copy(value)
+            case Vanished(object=value):
+                await self._tell_gone(key_of(value), str(object_at(value, "metadata").get("uid")))
+
+    async def _tell_copy(self, value: JsonObject) -> None:
+        fact = remote_workload_fact(self.name, value)
+        self._copies.add(fact.workload)
+        await self._tell(fact.workload, fact, f"{self.name}:{fact.uid}:{fact.version}")
+
+    async def _tell_gone(self, key: str, mark: str) -> None:
+        self._copies.discard(key)
+        await self._tell(key, RemoteWorkloadGone(cluster=self.name, workload=key), f"{self.name}:{mark}")
+
+    async def _follow(self, remote: RemoteCluster, resource: Resource) -> None:
+        try:
+            async with aclosing(remote.watch(resource)) as sights:
+                async for sight in sights:
+                    for value in sight.objects if isinstance(sight, Listed) else [sight.object]:
+                        meta = object_at(value, "metadata")
+                        name = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
+                        if name:
+                            self._poke(f"{meta.get('namespace', '')}/{name}")
+        finally:
+            self._broken.set()
+
+    async def _end(self) -> None:
+        self.remote = None
+        for task in self._follows.values():
+            task.cancel()
+        await asyncio.gather(*self._follows.values(), return_exceptions=True)
+        self._follows.clear()
+
+    async def _show(self, found: MultiKueueClusterObserved, reason: str, message: str, *, active: bool = False) -> None:
+        """Write the condition Active of its object, if it says anything else."""
+        status = "True" if active else "False"
+        while True:
+            try:
+                value = await self._home.get(CLUSTERS, "", self.name)
+                patch = active_patch(value, found.generation, status, reason, message, self._clock.now())
+                if patch is not None:
+                    await self._home.merge(CLUSTERS, "", self.name, patch, subresource="status")
+            except (ObjectConflict, ClusterUnavailable) as problem:
+                log.info("not shown yet", cluster=self.name, problem=str(problem))
+                await self._clock.sleep(_FIRST_PAUSE // 10)
+            except ObjectMissing:
+                return
+            else:
+                return
+
+
+def active_patch(
+    value: JsonObject, generation: int, status: str, reason: str, message: str, at: Millis
+) -> JsonObject | None:
+    """The merge patch that sets the condition Active of a MultiKueueCluster; None when it says so."""
+    conditions = objects_at(value, "status", "conditions")
+    before = object_at(next((one for one in conditions if one.get("type") == "Active"), None))
+    if (before.get("status"), before.get("reason"), before.get("message")) == (status, reason, message):
+        return None
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    ours = {
+        "type": "Active",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or format_timestamp(at),
+        "observedGeneration": generation,
+    }
+    rest = [one for one in conditions if one.get("type") != "Active"]
+    version = {"resourceVersion": value["metadata"]["resourceVersion"]}
+    return {"metadata": version, "status": {"conditions": [*rest, ours]}}

@@ -1,0 +1,63 @@
+"""Copies of workloads in worker clusters, as facts."""
+
+from events.api.labels import MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
+from events.json_object import JsonObject, object_at, objects_at
+from events.multikueue import RemoteCondition, RemoteWorkloadObserved
+from events.object_version import version_number
+from events.timestamp import parse_timestamp
+from services.runtime.cluster_port import Resource
+
+WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
+_TOLD = ("QuotaReserved", "Admitted", "Evicted", "Finished")
+
+
+def copies_of(origin: str) -> Resource:
+    """The Workloads of a worker cluster that a manager has made."""
+    return Resource(
+        group=WORKLOADS.group,
+        version=WORKLOADS.version,
+        plural=WORKLOADS.plural,
+        kind=WORKLOADS.kind,
+        labels=f"{MULTIKUEUE_ORIGIN}={origin}",
+    )
+
+
+def key_of(value: JsonObject) -> str:
+    """The key of the workload that an object is a copy of."""
+    meta = object_at(value, "metadata")
+    return f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+
+
+def remote_workload_fact(cluster: str, value: JsonObject) -> RemoteWorkloadObserved:
+    """A copy as it stands; what can't be read of it is left out, for another controller has written it."""
+    meta, spec = object_at(value, "metadata"), object_at(value, "spec")
+    return RemoteWorkloadObserved(
+        cluster=cluster,
+        workload=key_of(value),
+        uid=str(meta.get("uid", "")),
+        version=version_number(meta.get("resourceVersion")),
+        queue=str(spec.get("queueName", "")),
+        priority=spec["priority"] if isinstance(spec.get("priority"), int) else 0,
+        priority_class=str(object_at(spec, "priorityClassRef").get("name", "")),
+        counts={str(one.get("name", "")): int(one.get("count") or 0) for one in objects_at(spec, "podSets")},
+        active=spec.get("active") is not False,
+        conditions={
+            kind: RemoteCondition(
+                since=parse_timestamp(str(one["lastTransitionTime"])) if one.get("lastTransitionTime") else 0,
+                reason=str(one.get("reason", "")),
+                message=str(one.get("message", "")),
+            )
+            for one in objects_at(value, "status", "conditions")
+            if (kind := str(one.get("type"))) in _TOLD and one.get("status") == "True"
+        },
+    )
+
+
+def without_finalizer(copy: JsonObject) -> JsonObject | None:
+    """The merge patch that lets a copy go; None when nothing holds it."""
+    meta = copy["metadata"]
+    borne: list[str] = list(meta.get("finalizers") or ())
+    if RESOURCE_IN_USE not in borne:
+        return None
+    left = [one for one in borne if one != RESOURCE_IN_USE]
+    return {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}

@@ -1,0 +1,305 @@
+"""Keeps other clusters as was decided: copies of workloads, the job in the cluster that was chosen, and its status here.
+
+Level by level: what is wanted of a workload stays wanted until it is seen there. What is written is told by what is seen
+afterwards; only that the job is there is told at once, for the decision waits for it.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+
+import structlog
+
+from events.codec import encode
+from events.commit import Sighting
+from events.event import Millis
+from events.json_object import JsonObject, object_at, objects_at
+from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
+from events.subjects import fact_subject
+from projections.checks.state import DispatchState
+from services.jobs.kinds import resource_of
+from services.jobs.table import KINDS
+from services.multikueue.connection import ClusterConnection
+from services.multikueue.objects import (
+    is_deferred,
+    is_of_origin,
+    parked_patch,
+    remote_job,
+    remote_workload,
+    status_patch,
+)
+from services.multikueue.plan import RemoteJob, RemotePlan, plan
+from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import (
+    ClusterUnavailable,
+    Connector,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    RemoteCluster,
+    Resource,
+    Writer,
+)
+from services.runtime.log_port import Message, Stream
+from services.runtime.outbox import Outbox, OutboxMessage
+
+log = structlog.get_logger()
+
+AUTHOR = "remote-clusters"
+RemoteFact = RemoteWorkloadObserved | RemoteWorkloadGone | RemoteJobSynced | RemoteJobRefused
+_AT_ONCE = 4
+_SOON: Millis = 500
+_DEFERRED: Millis = 2_000
+_LATER: Millis = 10_000
+_PATIENCE_S = 10.0
+"""No cluster keeps the others waiting for longer."""
+
+
+class RemoteClusters:
+    """The connections to all worker clusters, and what is written there; each workload's is written by one task at a time."""
+
+    def __init__(self, home: Writer, connector: Connector, facts: Stream, clock: Clock) -> None:
+        self._home, self._connector, self._clock = home, connector, clock
+        self.outbox = Outbox(facts, clock)
+        self._connections: dict[str, ClusterConnection] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._seen: tuple[object, ...] = ()
+        self._wanted: dict[str, RemotePlan] = {}
+        self._due: dict[str, Millis] = {}
+        self._busy: set[str] = set()
+        self._synced: dict[str, str] = {}
+        """By workload, the choice of which it was told that its job is there."""
+        self._news = asyncio.Event()
+
+    def observe(self, world: DispatchState, touched: Sequence[str]) -> None:
+        """Take up what has changed in what was decided; called after each turn of the partition."""
+        keys = {*touched, *world.remote_work.take_all(AUTHOR)}
+        seen = (world.settings.multikueue, *sorted(world.multikueue_clusters.items()))
+        if seen != self._seen:
+            self._seen = seen
+            keys |= {*world.dispatches, *world.remotes}
+            self._connect(world)
+        for key in sorted(keys):
+            if key not in world.dispatches:
+                self._synced.pop(key, None)
+            if key not in world.dispatches and key not in world.remotes:
+                self._wanted.pop(key, None)
+                continue
+            wanted = plan(world, key)
+            if wanted.idle:
+                self._wanted.pop(key, None)
+            elif self._wanted.get(key) != wanted:
+                self._wanted[key] = wanted
+                self._due.pop(key, None)
+                self._news.set()
+            for name, connection in self._connections.items():
+                connection.note_folded(key, name in world.remotes.get(key, {}))
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.outbox.run())
+                for _ in range(_AT_ONCE):
+                    tasks.create_task(self._work())
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def poke(self, key: str) -> None:
+        """The job of a workload has changed where it runs."""
+        if key in self._wanted:
+            self._due.pop(key, None)
+            self._news.set()
+
+    async def tell(self, about: str, fact: RemoteFact, mark: str, cause: str = "") -> None:
+        """Have a fact stored; every replica tells the same fact under the same mark."""
+        digest = hashlib.sha256(f"{type(fact).__name__}:{about}:{mark}".encode()).hexdigest()[:24]
+        sighting = Sighting(id=f"{AUTHOR}:{digest}", at=self._clock.now(), author=AUTHOR, cause=cause, fact=fact)
+        message = Message(fact_subject("", type(fact).__name__), encode(sighting), sighting.id)
+        await self.outbox.put([OutboxMessage(about, message)])
+
+    def _connect(self, world: DispatchState) -> None:
+        rule = world.settings.multikueue
+        wanted = world.multikueue_clusters if rule is not None else {}
+        for name in [name for name in self._connections if name not in wanted]:
+            self._tasks.pop(name).cancel()
+            del self._connections[name]
+        for name, found in wanted.items():
+            connection = self._connections.get(name)
+            if connection is None:
+                connection = ClusterConnection(
+                    name, self._home, self._connector, self._clock, self.outbox.stored, self.tell, self.poke
+                )
+                for key, copies in world.remotes.items():
+                    connection.note_folded(key, name in copies)
+                self._connections[name] = connection
+                self._tasks[name] = asyncio.get_running_loop().create_task(connection.run())
+            connection.want(found, rule.origin if rule is not None else "")
+
+    async def _work(self) -> None:
+        while True:
+            key = self._next()
+            if key is None:
+                self._news.clear()
+                await self._clock.wait(self._news, min(self._due.values(), default=None))
+                continue
+            wanted = self._wanted[key]
+            self._busy.add(key)
+            self._due.pop(key, None)
+            self._due[key] = self._clock.now() + _LATER
+            try:
+                wait = await self._try(wanted)
+            finally:
+                self._busy.discard(key)
+            if self._wanted.get(key) is wanted and key in self._due:
+                self._due[key] = min(self._due[key], self._clock.now() + wait)
+            self._news.set()
+
+    def _next(self) -> str | None:
+        now = self._clock.now()
+        for key in [key for key in self._due if key not in self._wanted]:
+            del self._due[key]
+        return next((key for key in self._wanted if key not in self._busy and self._due.get(key, 0) <= now), None)
+
+    async def _try(self, wanted: RemotePlan) -> Millis:
+        """Write all of it; how long to wait before it is looked at again."""
+        wait = _LATER
+        steps = [
+            *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
+            *(self._make(wanted, cluster) for cluster in wanted.make),
+            *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
+            *([self._park(wanted)] if wanted.park else []),
+        ]
+        for step in steps:
+            # One cluster that does not answer must not keep the others from what is wanted of them.
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    wait = min(wait, await step)
+            except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
+                log.info("not written yet", workload=wanted.workload, problem=str(problem))
+                wait = min(wait, _SOON)
+            except ObjectInvalid as problem:
+                log.error("refused", workload=wanted.workload, problem=str(problem))
+                await self._refused(wanted, str(problem))
+            except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are served
+                log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
+        return wait
+
+    def _remote(self, cluster: str) -> RemoteCluster:
+        connection = self._connections.get(cluster)
+        if connection is None or connection.remote is None:
+            raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
+        return connection.remote
+
+    async def _make(self, wanted: RemotePlan, cluster: str) -> Millis:
+        remote = self._remote(cluster)
+        local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        try:
+            await remote.create(WORKLOADS, wanted.namespace, remote_workload(local, wanted.origin))
+        except ObjectConflict:
+            log.debug("there already", workload=wanted.workload, cluster=cluster)
+        return _LATER
+
+    async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
+        """The job first, then the copy; whatever this manager has not made stays."""
+        remote = self._remote(cluster)
+        try:
+            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            return _LATER
+        if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
+            return _LATER
+        place = self._job_place(wanted, copy)
+        if place is not None:
+            await self._remove_job(remote, wanted, *place)
+        patch = without_finalizer(copy)
+        if patch is not None:
+            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
+        await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
+        return _LATER
+
+    def _job_place(self, wanted: RemotePlan, copy: JsonObject) -> tuple[Resource, str] | None:
+        """Where the job of a copy is: that of the workload here, or the owner of the copy where that is gone."""
+        if wanted.kind is not None:
+            return resource_of(wanted.kind, wanted.api_version), wanted.job
+        for owner in objects_at(copy, "metadata", "ownerReferences"):
+            api, kind = str(owner.get("apiVersion", "")), owner.get("kind")
+            found = next((one for one in KINDS if (one.group, one.kind) == (api.rpartition("/")[0], kind)), None)
+            if owner.get("controller") and found is not None:
+                return resource_of(found, api), str(owner.get("name", ""))
+        return None
+
+    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
+        try:
+            job = await remote.get(resource, wanted.namespace, name)
+        except ObjectMissing:
+            return
+        if is_of_origin(job, wanted.origin):
+            await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
+
+    async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
+        """Make the job, and show its status here; or have it stopped there."""
+        remote = self._remote(run.cluster)
+        if run.stop:
+            await self._stop(remote, wanted, run.stop)
+        kind = wanted.kind
+        if kind is None:
+            return _LATER
+        resource = resource_of(kind, wanted.api_version)
+        connection = self._connections[run.cluster]
+        connection.follow(resource)
+        local = await self._home.get(resource, wanted.namespace, wanted.job)
+        try:
+            found = await remote.get(resource, wanted.namespace, wanted.job)
+        except ObjectMissing:
+            if not run.make:
+                return await self._park(wanted)
+            found = await remote.create(resource, wanted.namespace, remote_job(kind, local, wanted.name, wanted.origin))
+        if not is_of_origin(found, wanted.origin):
+            where = f"{wanted.namespace}/{wanted.job}"
+            await self._refused(wanted, f"remote object is not owned by MultiKueue: {kind.kind} {where}")
+            return _LATER
+        if self._synced.get(wanted.workload) != run.decision:
+            synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
+            await self.tell(wanted.workload, synced, run.decision, run.decision)
+            self._synced[wanted.workload] = run.decision
+        patch = status_patch(kind, local, found, self._clock.now())
+        if patch is not None:
+            await self._show(resource, wanted, local, patch)
+        return _DEFERRED if is_deferred(kind, local, found) else _LATER
+
+    async def _park(self, wanted: RemotePlan) -> Millis:
+        """Show the job here as stopped: where it ran can't be asked, or does not know it any more."""
+        if wanted.kind is None:
+            return _LATER
+        resource = resource_of(wanted.kind, wanted.api_version)
+        local = await self._home.get(resource, wanted.namespace, wanted.job)
+        patch = parked_patch(wanted.kind, local, self._clock.now())
+        if patch is not None:
+            await self._show(resource, wanted, local, patch)
+        return _SOON
+
+    async def _show(self, resource: Resource, wanted: RemotePlan, local: JsonObject, patch: JsonObject) -> None:
+        version = {"metadata": {"resourceVersion": local["metadata"]["resourceVersion"]}}
+        await self._home.merge(resource, wanted.namespace, wanted.job, {**version, **patch}, subresource="status")
+
+    async def _stop(self, remote: RemoteCluster, wanted: RemotePlan, why: str) -> None:
+        """Have the copy deactivated there, so that its job ends gracefully."""
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        if object_at(copy, "spec").get("active") is False:
+            return
+        version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
+        patch = {"metadata": version, "spec": {"active": False}}
+        log.info("stopped where it runs", workload=wanted.workload, why=why)
+        await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
+
+    async def _refused(self, wanted: RemotePlan, problem: str) -> None:
+        if wanted.run is None:
+            return
+        refused = RemoteJobRefused(
+            workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
+        )
+        await self.tell(wanted.workload, refused, f"{wanted.run.decision}:{problem}", wanted.run.decision)

@@ -1,0 +1,151 @@
+"""Jobs that run on other clusters: the whole way through a manager and two workers, decided again after each story."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from events.multikueue import MultiKueueSettings
+from events.settings import SettingsObserved
+from ops.production.archive.history import read_everything
+from ops.production.kubernetes.remote import KubeConnector
+from ops.production.log.streams import PARTITION
+from ops.production.wiring import MULTIKUEUE, SERVICES, stopped
+from ops.queries.replay import fold_partition
+from tests.stage.played_kueue import Worker
+from tests.stage.stage import CLUSTER_QUEUES, Stage, job
+from tests.stories.test_checks import conditions, workload
+
+RULE = MultiKueueSettings(worker_lost_timeout=60_000)
+SETTINGS = SettingsObserved(multikueue=RULE, devices=False)
+KUEUE = "kueue.x-k8s.io/v1beta2"
+CHECK = {
+    "apiVersion": KUEUE,
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "elsewhere"},
+    "spec": {
+        "controllerName": "kueue.x-k8s.io/multikueue",
+        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"},
+    },
+}
+
+
+def delegated(name: str, seconds: int) -> dict[str, Any]:
+    """A job that may run elsewhere, on cards whose nodes take only who says so."""
+    found = job(name, seconds)
+    found["spec"]["template"]["spec"]["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    return {**found, "spec": {**found["spec"], "managedBy": "kueue.x-k8s.io/multikueue"}}
+
+
+def active(stage: Stage, name: str) -> tuple[str, str, str]:
+    """The condition Active of a worker cluster."""
+    value = stage.get("multikueueclusters.kueue.x-k8s.io", "", name)
+    found = next((one for one in value.get("status", {}).get("conditions", ()) if one["type"] == "Active"), {})
+    return found.get("status", ""), found.get("reason", ""), found.get("message", "")
+
+
+def check_of(stage: Stage) -> tuple[str, str]:
+    found = (workload(stage).get("status", {}).get("admissionChecks") or [{}])[0]
+    return found.get("state", ""), found.get("message", "")
+
+
+@asynccontextmanager
+async def clusters(
+    stage: Stage, folder: Path, *, settings: SettingsObserved = SETTINGS
+) -> AsyncGenerator[list[Worker]]:
+    """Two workers that are connected to the manager; in the end all that it has decided is decided again."""
+    workers = [Worker(name, folder, stage.clock) for name in ("w1", "w2")]
+    try:
+        for one in workers:
+            await one.start()
+            text = one.cluster.kubeconfig.read_bytes()
+            secret = {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": one.name, "namespace": "default"},
+            }
+            await stage.add({**secret, "data": {"kubeconfig": base64.b64encode(text).decode()}})
+            meta, source = {"name": one.name}, {"kubeConfig": {"location": one.name, "locationType": "Secret"}}
+            cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": meta}
+            await stage.add({**cluster, "spec": {"clusterSource": source}})
+        config = {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "all"}}
+        await stage.add({**config, "spec": {"clusters": [one.name for one in workers]}})
+        await stage.add(CHECK)
+        strategy = {"admissionChecks": [{"name": "elsewhere"}]}
+        await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"admissionChecksStrategy": strategy}})
+        stage.ports.connector = KubeConnector("default")
+        stage.serve(*SERVICES, MULTIKUEUE, settings=settings)
+        await stage.until(lambda: all(active(stage, one.name)[:2] == ("True", "Active") for one in workers))
+        yield workers
+        entries = await read_everything(stage.bus)
+        _, replayed = fold_partition(PARTITION, entries, verify=True)
+        assert not replayed.differences, "every decision, decided again, is the same"
+    finally:
+        for task in stage.tasks:
+            await stopped(task)
+        for one in workers:
+            await one.stop()
+
+
+async def test_a_job_runs_where_it_is_admitted_first_and_nothing_of_it_stays_there(tmp_path: Path) -> None:
+    async with asyncio.timeout(120), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
+        w1.admits = False
+        await stage.add(delegated("patient", 30))
+        await w1.cluster.until(lambda: bool(w1.copies))
+        await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w2"'))
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
+        await stage.until(lambda: stage.running("patient"))
+        assert not w1.copies and not w1.jobs, "the loser went before the job was made"
+        assert not stage.of("pods"), "no pod of it runs here"
+        (there,) = w2.jobs
+        assert there["metadata"]["labels"]["kueue.x-k8s.io/multikueue-origin"] == "multikueue"
+        assert "managedBy" not in there["spec"]
+        await stage.until(lambda: stage.complete("patient"))
+        await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
+        await w2.cluster.until(lambda: not w2.copies and not w2.jobs)
+
+
+async def test_a_job_that_is_evicted_there_comes_back_and_is_tried_again(tmp_path: Path) -> None:
+    async with asyncio.timeout(120), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
+        w2.admits = False
+        await stage.add(delegated("patient", 300))
+        await stage.until(lambda: stage.running("patient"))
+        w1.admits = False
+        w1.evict()
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") is None)
+        w2.admit()
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
+        await stage.until(lambda: stage.running("patient"))
+        assert [len(one.jobs) for one in (w1, w2)] == [0, 1]
+
+
+async def test_what_runs_in_a_cluster_that_is_lost_for_too_long_runs_in_another_and_the_rest_goes_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.timeout(150), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
+        w2.admits = False
+        await stage.add(delegated("patient", 3000))
+        await stage.until(lambda: stage.running("patient"))
+        w2.admit()
+        await w1.stop()
+        await stage.until(lambda: active(stage, "w1")[:2] == ("False", "ClientConnectionFailed"))
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
+        await stage.until(lambda: stage.running("patient"))
+        await w1.start()
+        await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
+        await w1.cluster.until(lambda: not w1.copies and not w1.jobs)
+        assert len(w2.jobs) == 1
+
+
+async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_cluster(tmp_path: Path) -> None:
+    async with asyncio.timeout(60), Stage(tmp_path) as stage, clusters(stage, tmp_path):
+        meta, source = {"name": "w3"}, {"kubeConfig": {"location": "none", "locationType": "Secret"}}
+        cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": meta}
+        await stage.add({**cluster, "spec": {"clusterSource": source}})
+        await stage.until(
+            lambda: (
+                active(stage, "w3") == ("False", "BadKubeConfig", 'load client config failed: Secret "none" not found')
+            )
+        )
