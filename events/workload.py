@@ -105,6 +105,11 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
+def job_behind(workload: str, owner: Owner | None) -> str:
+    """The job behind a workload, as `namespace/name`; the workload itself where there is none."""
+    return workload if owner is None else f"{workload.partition('/')[0]}/{owner.name}"
+
+
 class Condition(Value, frozen=True, kw_only=True):
     """One condition of a workload's status."""
 

@@ -13,7 +13,7 @@ from ops.production.cards_view import CardView, card_views, domain_capacities, f
 from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
 from ops.queries.point import is_sequence, point_at
-from ops.queries.time_travel import Moment, cards_at
+from ops.queries.time_travel import Moment, as_of, cards_at
 from ops.terminal.form import Form, print_answer
 from ops.terminal.table import Column, FittingTable, number
 from projections.devices.capacity.model_capacity import ModelCapacity
@@ -37,7 +37,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: Fo
         if output is not Form.TEXT:
             print_answer(cards_answer(moment, node=node, model=model), output)
         elif not cards:
-            console.print(f"no cards{_where(node, model)} as of {as_of(moment)}")
+            console.print(f"no cards{_where(node, model)} as of {as_of(moment.at, moment.upto)}")
         else:
             show_cards(cards, console)
             show_models(models, console)
@@ -48,7 +48,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: Fo
             show_offers(offers, console)
             for lock in locks:
                 console.print(lock, style="yellow", markup=False, highlight=False, soft_wrap=True)
-            console.print(f"as of {as_of(moment)}", style="dim")
+            console.print(f"as of {as_of(moment.at, moment.upto)}", style="dim")
         outcome.code = 0 if cards else 1
     return outcome.code
 
@@ -71,11 +71,6 @@ def read_moment(source: LogSource, at: str) -> Moment:
 def stamp(moment: Moment) -> dict[str, object]:
     """The time of an answer and the last sequence of each stream that it rests on, as plain values."""
     return {"at": format_timestamp(moment.at), "sequences": moment.upto}
-
-
-def as_of(moment: Moment) -> str:
-    """The same as text: the time, then each stream with its last sequence."""
-    return f"{format_timestamp(moment.at)}, " + ", ".join(f"{name} {last}" for name, last in moment.upto.items())
 
 
 def show_cards(cards: Sequence[CardView], console: Console) -> None:

@@ -12,7 +12,7 @@ from events.quota import FlavorObserved
 from ops.cli.devices import as_of, read_moment, stamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.files.manifests import Document, ManifestBroken, read_manifests
+from ops.files.manifests import Document, read_manifests
 from ops.production.cards_view import job_of
 from ops.terminal.form import Form, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
@@ -75,13 +75,13 @@ def pod_set(document: Document, world: DeviceState) -> PodSet:
     value = document.value
     spec: Any = value.get("spec")
     if not isinstance(spec, dict):
-        raise _broken(document, "it has no spec")
+        raise document.broken("it has no spec")
     template: Any = value if value.get("kind") == "Pod" else spec.get("template")
     if not isinstance(template, dict):
-        raise _broken(document, "it is no Pod, and has no spec.template")
+        raise document.broken("it is no Pod, and has no spec.template")
     count: Any = spec.get("parallelism", spec.get("replicas", 1)) if value.get("kind") != "Pod" else 1
     if not isinstance(count, int) or count < 1:
-        raise _broken(document, f"{count!r} is no number of pods")
+        raise document.broken(f"{count!r} is no number of pods")
     meta: Any = template.get("metadata") or {}
     try:
         read = msgspec.convert(
@@ -90,20 +90,16 @@ def pod_set(document: Document, world: DeviceState) -> PodSet:
         shape = pod_shape(read, "pod")
         topology = topology_request(template, PodIndex(), world.settings)
     except (msgspec.ValidationError, Refused, FieldBroken) as problem:
-        raise _broken(document, str(problem)) from problem
+        raise document.broken(str(problem)) from problem
     if not asks_for_cards(shape, config_of(world)):
-        raise _broken(document, "no container of it asks for a card")
+        raise document.broken("no container of it asks for a card")
     return PodSet(name="main", count=count, shape=shape, topology=topology)
-
-
-def _broken(document: Document, problem: str) -> ManifestBroken:
-    return ManifestBroken(file=document.file, line=document.line, problem=f"{document.label}: {problem}")
 
 
 def _flavors(world: World, named: str, document: Document) -> list[FlavorObserved | None]:
     if named and named not in world.flavors:
         known = ", ".join(sorted(world.flavors)) or "none"
-        raise _broken(document, f"the log knows no flavor {named}; it knows {known}")
+        raise document.broken(f"the log knows no flavor {named}; it knows {known}")
     if named:
         return [world.flavors[named]]
     return [world.flavors[name] for name in sorted(world.flavors)] or [None]

@@ -1,6 +1,5 @@
 """`kuelog explain`: why a workload waits or had to stop, and what would change that; why a queue stands as it does."""
 
-from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -18,7 +17,7 @@ from ops.queries.explaining import world_at
 from ops.queries.near_words import heading, near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import point_at
-from ops.terminal.console import terminal
+from ops.terminal.console import sayer, terminal
 from ops.terminal.form import Form, print_answer
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction, namespaces_in
@@ -73,13 +72,6 @@ def _alarms(plain: JsonObject) -> list[str]:
     return [*aside, *(f"it preempts in turns with {other}" for other in plain["loops"])]
 
 
-def _sayer(console: Console) -> Callable[..., None]:
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
-    return say
-
-
 def show(plain: JsonObject, console: Console) -> None:
     """Print a whole explanation, given as plain values, for people."""
     show_first(plain, console)
@@ -90,7 +82,7 @@ def show_rest(plain: JsonObject, console: Console) -> None:
     """Print what takes time to find: what would let it in, and what happened before."""
     if "queue" in plain:
         return
-    say = _sayer(console)
+    say = sayer(console)
     _show_remedies(plain, say)
     for stop in plain["stops"]:
         _show_stop(stop, say)
@@ -101,7 +93,7 @@ def show_first(plain: JsonObject, console: Console) -> None:
     if "queue" in plain:
         show_queue(plain, console)
         return
-    say = _sayer(console)
+    say = sayer(console)
     say(f"{plain['job']}, workload {plain['workload']}", "bold")
     queue = (
         f"queue {plain['local_queue']} → {plain['cluster_queue'] or 'no cluster queue'}, priority {plain['priority']}"

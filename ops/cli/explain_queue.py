@@ -5,14 +5,12 @@ from rich.console import Console
 from events.json_object import JsonObject
 from events.quantity import from_units
 from events.timestamp import format_timestamp
+from ops.terminal.console import sayer
 
 
 def show_queue(plain: JsonObject, console: Console) -> None:
     """Print that for people."""
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
+    say = sayer(console)
     say(f"cluster queue {plain['queue']}, cohort {plain['cohort'] or 'none'}", "bold")
     for one in plain["inactive"]:
         say(f"  it takes nothing in: {one['reason']}: {one['message']}", "red")

@@ -20,7 +20,7 @@ from ops.cli.kubectl_connection import (
     say,
     with_cluster,
 )
-from ops.cli.kubectl_nouns import CLUSTER_QUEUE, GROUP, LOCAL_QUEUE, RESOURCE_FLAVOR, VERSION, Noun
+from ops.cli.kubectl_nouns import CLUSTER_QUEUE, GROUP, LOCAL_QUEUE, RESOURCE_FLAVOR, VERSION, Noun, named_by
 from ops.cli.kubectl_where import Where
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing
@@ -222,6 +222,4 @@ for _noun, _command in (
     (LOCAL_QUEUE, create_local_queue),
     (RESOURCE_FLAVOR, create_flavor),
 ):
-    app.command(name=_noun.name)(_command)
-    for _alias in _noun.aliases:
-        app.command(name=_alias, hidden=True)(_command)
+    named_by(app, _noun, _command)

@@ -12,7 +12,7 @@ from events.json_object import JsonObject
 from ops.cli.cluster_names import named
 from ops.cli.kubectl_age import since
 from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, refuse, with_cluster
-from ops.cli.kubectl_nouns import NOUNS, Noun
+from ops.cli.kubectl_nouns import NOUNS, Noun, named_by
 from ops.cli.kubectl_where import Where
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
@@ -136,6 +136,4 @@ def _event_lines(events: list[JsonObject]) -> Iterator[str]:
 
 for _noun in NOUNS:
     _command = describe(_noun)
-    app.command(name=_noun.name)(_command)
-    for _alias in _noun.aliases:
-        app.command(name=_alias, hidden=True)(_command)
+    named_by(app, _noun, _command)

@@ -18,7 +18,7 @@ from ops.cli.kubectl_connection import (
 )
 from ops.cli.kubectl_list_pods import list_pods
 from ops.cli.kubectl_list_workloads import list_workloads
-from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR, WORKLOAD
+from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR, WORKLOAD, named_by
 from ops.cli.kubectl_rows import (
     ClusterQueueFilter,
     Fields,
@@ -142,6 +142,4 @@ for _noun, _command in (
     (RESOURCE_FLAVOR, list_flavors),
     (POD, list_pods),
 ):
-    app.command(name=_noun.name)(_command)
-    for _alias in _noun.aliases:
-        app.command(name=_alias, hidden=True)(_command)
+    named_by(app, _noun, _command)

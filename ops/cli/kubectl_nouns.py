@@ -1,6 +1,9 @@
 """The nouns of kueuectl: under which names they go, and where they are on the API."""
 
+from collections.abc import Callable
+
 import msgspec
+import typer
 
 from services.runtime.cluster_port import Resource
 
@@ -23,6 +26,13 @@ class Noun(msgspec.Struct, frozen=True, kw_only=True):
     def api_version(self) -> str:
         """As objects of the kind say it."""
         return f"{self.resource.group}/{self.resource.version}".removeprefix("/")
+
+
+def named_by(app: typer.Typer, noun: Noun, command: Callable[..., None]) -> None:
+    """Have a command answer to a noun and, unlisted, to its other names."""
+    app.command(name=noun.name)(command)
+    for alias in noun.aliases:
+        app.command(name=alias, hidden=True)(command)
 
 
 def _noun(kind: str, plural: str, *aliases: str, namespaced: bool = False) -> Noun:

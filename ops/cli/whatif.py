@@ -19,7 +19,7 @@ from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import Changes, submissions
 from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, Comparison, Estimate, Moved, compared, estimate
 from ops.queries.whatif.fork import Fork, Plan, play_all
-from ops.terminal.console import terminal
+from ops.terminal.console import sayer, terminal
 from ops.terminal.form import Form, print_answer
 from ops.terminal.table import Column, FittingTable, number
 
@@ -133,10 +133,7 @@ def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:
 
 def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
     """When a job would run."""
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
+    say = sayer(console)
     say(
         f"{one.workload}, if it were submitted at {format_timestamp(fork.point.at)} to {one.queue or 'its queue'}",
         "bold",

@@ -40,6 +40,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         name = "/".join(str(part) for part in (meta.get("namespace"), own) if part)
         return f"{self.value.get('kind', '?')} {name or '?'}"
 
+    def broken(self, problem: str) -> "ManifestBroken":
+        """The error that something is wrong with the object."""
+        return ManifestBroken(file=self.file, line=self.line, problem=f"{self.label}: {problem}")
+
     def line_of(self, field: str) -> int:
         """The line of a field, or of the nearest part of its path that is there."""
         field = plain_path(field)

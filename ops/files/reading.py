@@ -78,3 +78,8 @@ def json_of(data: bytes | str, kind: type[T], place: Path | str = "") -> T:
         raise Unreadable("can't be read: nested too deep", place=place) from problem
     except (msgspec.MsgspecError, ValueError) as problem:
         raise Unreadable(f"can't be read: {problem}", place=place) from problem
+
+
+def rows_in(path: Path, kind: type[T]) -> tuple[T, ...]:
+    """The rows of a JSON file; none where it was never written. Raises `Unreadable`."""
+    return json_of(path.read_bytes(), tuple[kind, ...], path) if path.exists() else ()

@@ -114,9 +114,7 @@ def unwanted(world: World) -> Room:
 def job_of(world: World, holder: str) -> str:
     """What people call a holder: the job of a workload."""
     workload = world.workloads.get(holder)
-    if workload is None or workload.owner is None:
-        return holder
-    return f"{workload.namespace}/{workload.owner.name}"
+    return holder if workload is None else workload.job
 
 
 def _view(world: World, registered: DevicesRegistered, card: Card) -> CardView:

@@ -74,11 +74,7 @@ def explained(
                     raise turned_down
                 names = [f"{kind}/{key}" for key in readable]
                 if kind == "job":
-                    names = [
-                        f"job/{one.namespace}/{one.owner.name if one.owner is not None else one.name}"
-                        for key in readable
-                        if (one := world.workloads[key])
-                    ]
+                    names = [f"job/{world.workloads[key].job}" for key in readable]
                 raise unknown(wanted, names)
             explanation = explain(world, found, point.at, deep=deep, patience=patience)
             if deep:

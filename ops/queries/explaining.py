@@ -61,14 +61,7 @@ def find_workload(world: World, name: str) -> Workload | None:
     kind, _, key = name.partition("/")
     if kind == "workload":
         return world.workloads.get(key)
-    space, _, job = key.partition("/")
-    found = [
-        one
-        for one in world.workloads.values()
-        if one.namespace == space
-        and not one.spec.variant_of
-        and (one.owner.name == job if one.owner is not None else one.name == job)
-    ]
+    found = [one for one in world.workloads.values() if one.job == key and not one.spec.variant_of]
     return max(found, key=lambda one: (one.created_at, one.key), default=None)
 
 

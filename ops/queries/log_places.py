@@ -10,6 +10,7 @@ from events.subjects import FACTS
 from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.shown import Showing
+from ops.queries.time_travel import ends_of
 from projections.world import World
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -90,7 +91,7 @@ def log_answer(
 ) -> JsonObject:
     """The streams with their ends, the authors, the inputs of each partition, what does not count, and what is set aside."""
     places.read_on(entries)
-    ends = {name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())}
+    ends = ends_of(entries)
     there = streams_in(entries)
     times = times or LogTimes({**dict.fromkeys(there.partitions, ()), **entries})
     return msgspec.to_builtins(

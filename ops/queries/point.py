@@ -10,7 +10,7 @@ from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
 from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
-from ops.queries.time_travel import first, moment, until
+from ops.queries.time_travel import as_of, first, moment, rests_on, until
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -32,15 +32,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def upto(self) -> dict[str, int]:
         """The last sequence of each stream."""
-        return {
-            name: (found[-1].sequence if found else 0)
-            for name, found in sorted(self.entries.items())
-            if name != CONTROL
-        }
+        return rests_on(self.entries)
 
     def describe(self) -> str:
         """The point as text: the time, and the last sequence of each stream."""
-        return f"{format_timestamp(self.at)}, " + ", ".join(f"{name} {last}" for name, last in self.upto.items())
+        return as_of(self.at, self.upto)
 
 
 def point_at(entries: Entries, text: str = "", times: LogTimes | None = None) -> Point:

@@ -6,6 +6,7 @@ from events.subjects import CONTROL
 from ops.production.log.streams import streams_in, streams_known
 from ops.queries.audit.chain import link_of
 from ops.queries.replay import fold_up
+from ops.queries.time_travel import ends_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_errors import MessageHalts
@@ -63,7 +64,7 @@ def halting(entries: Entries) -> set[tuple[str, int]]:
 def _ahead_of_inputs(entries: Entries, partition: str) -> list[int]:
     """Commits that rest on more than there is."""
     control = Control(entries.get(CONTROL, ()))
-    ends = {name: found[-1].sequence if found else 0 for name, found in entries.items()}
+    ends = ends_of(entries)
     envelopes = [
         (entry.sequence, link_of(entry).envelope) for entry in entries.get(partition, ()) if not control.skips(entry)
     ]

@@ -10,7 +10,7 @@ from events.codec import NotOurs, decode_commit, decode_sighting
 from events.commit import Commit, Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from ops.queries.time_order import NEVER, Order, earliest_of, released
+from ops.queries.time_order import NEVER, earliest_of, order_of, released
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -86,13 +86,13 @@ def shown_in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Shown]:
     Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
     """
     control = Control(entries.get(CONTROL, ()))
-    return merge(*(_of_stream(stored, control) for stored in entries.values()), key=_order)
+    return merge(*(_of_stream(stored, control) for stored in entries.values()), key=order_of)
 
 
 def _of_stream(stored: Sequence[Entry], control: Control) -> Iterator[Shown]:
     before, showing = Showing(control), Showing(control)
     earliest = earliest_of(min((one.at for one in before.shown(entry)), default=NEVER) for entry in stored)
-    return released((showing.shown(entry) for entry in stored), earliest, _order)
+    return released((showing.shown(entry) for entry in stored), earliest, order_of)
 
 
 def _read(entry: Entry) -> Sighting | Commit | None:
@@ -100,11 +100,6 @@ def _read(entry: Entry) -> Sighting | Commit | None:
         return decode_sighting(entry.data) if entry.stream == FACTS else decode_commit(entry.data)
     except NotOurs:
         return None
-
-
-def _order(one: Shown) -> Order:
-    # Facts of the same millisecond as a decision came before it: they are what it was made on.
-    return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index
 
 
 _COUNTS_STILL = "amiss, its time is brought back: "

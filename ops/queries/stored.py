@@ -8,8 +8,8 @@ import msgspec
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.event import Millis
-from events.subjects import CONTROL, FACTS
-from ops.queries.time_order import NEVER, Order, earliest_of, released
+from events.subjects import CONTROL
+from ops.queries.time_order import NEVER, earliest_of, order_of, released
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
@@ -66,13 +66,13 @@ def in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Stored]:
     Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
     """
     known = Control(entries.get(CONTROL, ()))
-    return merge(*(_sorted(found, known) for name, found in entries.items() if name != CONTROL), key=_order)
+    return merge(*(_sorted(found, known) for name, found in entries.items() if name != CONTROL), key=order_of)
 
 
 def _sorted(found: Sequence[Entry], control: Control) -> Iterator[Stored]:
     """The events of one stream in the order of their time."""
     earliest, facts = earliest_of(_time_of(entry, control) for entry in found), FoldedFacts()
-    return released((opened(entry, control, facts) for entry in found), earliest, _order)
+    return released((opened(entry, control, facts) for entry in found), earliest, order_of)
 
 
 def _time_of(entry: Entry, control: Control) -> Millis:
@@ -82,8 +82,3 @@ def _time_of(entry: Entry, control: Control) -> Millis:
         return NEVER  # Whoever opens it says what it is.
     latest = control.latest(entry.stored)
     return at if latest is None else min(at, latest)
-
-
-def _order(one: Stored) -> Order:
-    # Facts of the same millisecond as a decision came before it: they are what it was made on.
-    return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index

@@ -3,13 +3,41 @@
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import accumulate
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from events.event import Millis
+from events.subjects import FACTS
+from services.runtime.log_port import Entry
 
 T = TypeVar("T")
 Order = tuple[Millis, int, str, int, int]
 """The time first; no two events have the same."""
+
+
+class StoredEvent(Protocol):
+    """An event with its time and its place."""
+
+    @property
+    def at(self) -> Millis:
+        """When it happened."""
+        ...
+
+    @property
+    def entry(self) -> Entry:
+        """The message that it is in."""
+        ...
+
+    @property
+    def index(self) -> int:
+        """Which of the events of its message it is."""
+        ...
+
+
+def order_of(one: StoredEvent) -> Order:
+    """The place of an event among those of all streams: facts before decisions of the same millisecond, which were made on them."""
+    return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index
+
+
 STEP = 1000
 """After so many messages is looked whose turn has come."""
 NEVER: Millis = 1 << 62

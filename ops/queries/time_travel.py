@@ -6,7 +6,7 @@ import msgspec
 
 from events.event import Millis
 from events.subjects import CONTROL
-from events.timestamp import BadTimestamp, parse_timestamp
+from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
 from ops.production.log.streams import streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.replay import fold_up
@@ -49,8 +49,22 @@ def cards_at(entries: Entries, text: str = "") -> Moment:
 
     fold = fold_up(streams_in(entries).pool, kept, listener=listen)
     fold.world.advance(at)
-    upto = {name: (found[-1].sequence if found else 0) for name, found in sorted(kept.items()) if name != CONTROL}
-    return Moment(world=fold.world, at=at, began=began, upto=upto, since=since)
+    return Moment(world=fold.world, at=at, began=began, upto=rests_on(kept), since=since)
+
+
+def ends_of(entries: Entries) -> dict[str, int]:
+    """The last sequence of each stream, by name; 0 of one that is empty."""
+    return {name: (found[-1].sequence if found else 0) for name, found in sorted(entries.items())}
+
+
+def rests_on(entries: Entries) -> dict[str, int]:
+    """How far each stream goes that an answer rests on."""
+    return {name: last for name, last in ends_of(entries).items() if name != CONTROL}
+
+
+def as_of(at: Millis, upto: Mapping[str, int]) -> str:
+    """What an answer rests on, as text: the time, then each stream with its last sequence."""
+    return f"{format_timestamp(at)}, " + ", ".join(f"{name} {last}" for name, last in upto.items())
 
 
 def moment(text: str, began: Millis) -> Millis:

@@ -6,7 +6,7 @@ from events.billing import LineKind
 from events.device import PodPlacement
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
-from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted
+from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted, job_behind
 from projections.billing.entry import Entry, Holder, QuotaEntry, Waste
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
@@ -30,10 +30,9 @@ class About(msgspec.Struct, frozen=True, gc=False):
     def of(cls, event: WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted) -> "About":
         """The workload as it was submitted."""
         owner, priority = event.owner, event.spec.priority_class
-        name = owner.name if owner is not None else event.workload.partition("/")[2]
         return cls(
             uid=event.uid,
-            job=f"{event.workload.partition('/')[0]}/{name}",
+            job=job_behind(event.workload, owner),
             owner_kind=owner.kind if owner is not None else "Workload",
             priority_class=priority.name if priority is not None else "",
             queue=event.spec.queue,

@@ -11,7 +11,7 @@ from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.registration.node_lock import waited_for
 from projections.devices.state import DeviceState
-from projections.explanation.read_models import cluster_queue_name, job_name, state_of
+from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.nodes.state import NodeState
@@ -58,7 +58,7 @@ def outline(world: QueueState, workload: Workload) -> Explanation:
     state = state_of(workload)
     return Explanation(
         workload=workload.key,
-        job=job_name(workload),
+        job=workload.job,
         local_queue=workload.local_queue,
         cluster_queue=cluster_queue_name(world, workload),
         priority=workload.priority,

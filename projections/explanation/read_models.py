@@ -106,7 +106,7 @@ def workload_row(world: QueueState, workload: Workload) -> WorkloadRow:
     assignments = workload.admission.assignments if workload.admission is not None else ()
     return WorkloadRow(
         key=workload.key,
-        job=job_name(workload),
+        job=workload.job,
         queue=workload.local_queue,
         cluster_queue=cluster_queue_name(world, workload),
         priority=workload.priority,
@@ -185,8 +185,3 @@ def cluster_queue_name(world: QueueState, workload: Workload) -> str:
         return workload.admission.cluster_queue
     queue = world.cluster_queue_of(workload)
     return workload.line or (queue.name if queue is not None else "")
-
-
-def job_name(workload: Workload) -> str:
-    """The job behind a workload, as `namespace/name`; the workload itself where there is none."""
-    return f"{workload.namespace}/{workload.owner.name}" if workload.owner is not None else workload.key

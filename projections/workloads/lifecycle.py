@@ -23,6 +23,7 @@ from events.workload import (
     Owner,
     PodSetAssignment,
     WorkloadSpec,
+    job_behind,
 )
 from projections.log_position import LogPosition
 
@@ -184,6 +185,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def name(self) -> str:
         """The name of the Workload object."""
         return self.key.partition("/")[2]
+
+    @property
+    def job(self) -> str:
+        """The job behind it, as `namespace/name`; the workload itself where there is none."""
+        return job_behind(self.key, self.owner)
 
     @property
     def priority(self) -> int:

@@ -40,6 +40,7 @@ from events.workload import (
     WorkloadParked,
     WorkloadQueued,
     WorkloadSubmitted,
+    job_behind,
 )
 from projections.log_position import LogPosition
 
@@ -66,8 +67,7 @@ class Timeline:
     def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Take note of an event if it is about a workload."""
         if isinstance(event, WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted):
-            name = event.owner.name if event.owner is not None else event.workload.partition("/")[2]
-            self.jobs[event.workload] = f"{event.workload.partition('/')[0]}/{name}"
+            self.jobs[event.workload] = job_behind(event.workload, event.owner)
         described = describe(event)
         key = getattr(event, "workload", "")
         if described is not None and isinstance(key, str):

@@ -200,7 +200,7 @@ def _assignment(one: PodSetAssignment, settings: SettingsObserved) -> JsonObject
         "name": one.name,
         "count": one.count,
         "flavors": one.flavors,
-        "resourceUsage": {name: from_units(name, amount) for name, amount in one.usage.items()},
+        "resourceUsage": texts(one.usage),
         **_topology(one, settings),
     }
 

@@ -12,7 +12,7 @@ from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.vendors.table import NVIDIA
 from services.validation.card_slots import cards_of
-from services.validation.problem import Problem, Severity
+from services.validation.problem import Problem, warning
 
 WHOLE_CARD = 100
 """A card's cores in percent."""
@@ -154,7 +154,7 @@ def _without_card(asked: JsonMapping, field: str, names: GpuNames) -> list[Probl
     if not named:
         return []
     return [
-        _warning(
+        warning(
             f"{field}.{named[0]}",
             "CardCountLeftOut",
             f"{', '.join(named)} without {names.count}",
@@ -165,7 +165,7 @@ def _without_card(asked: JsonMapping, field: str, names: GpuNames) -> list[Probl
 
 
 def _whole_card(field: str, names: GpuNames) -> Problem:
-    return _warning(
+    return warning(
         field,
         "WholeCardUncharged",
         f"{names.count} without {names.memory.partition('/')[2]}",
@@ -185,7 +185,7 @@ def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int], names: 
         return []
     unused, fit, size = min(left)
     return [
-        _warning(
+        warning(
             f"{field}.{names.memory}",
             "PoorFit",
             f"{fit} such container(s) fit on a card of {size} MiB",
@@ -197,9 +197,3 @@ def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int], names: 
 
 def _fitting(size: int, memory: int, cores: int, split: int) -> int:
     return min(size // memory, WHOLE_CARD // cores if cores else split, split)
-
-
-def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
-    return Problem(
-        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
-    )

@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from events.amount import UNLIMITED
 from events.json_object import JsonMapping, array_at, object_at, objects_at
-from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.vendors.table import NVIDIA
 from services.validation.card_slots import cards_of
-from services.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes
-from services.validation.problem import Problem, Severity
+from services.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes, plain_number
+from services.validation.problem import Problem, warning
 
 
 def gpu_queue_problems(
@@ -35,7 +33,7 @@ def gpu_queue_problems(
         # If the quota above counts cards, these numbers are per card as well.
         if covered & {names.memory, names.cores} and len(found) > before:
             found.append(
-                _warning(
+                warning(
                     f"spec.resourceGroups[{i}].coveredResources",
                     "PerCardValues",
                     "gpumem and gpucores of a container are meant per card",
@@ -51,7 +49,7 @@ def _flavor(
     flavor: JsonMapping, observed: JsonMapping | None, field: str, names: GpuNames, registered: int | None
 ) -> list[Problem]:
     quotas = {
-        str(one.get("name")): (k, _number(one.get("nominalQuota")))
+        str(one.get("name")): (k, plain_number(one.get("nominalQuota")))
         for k, one in enumerate(objects_at(flavor, "resources"))
     }
     found: list[Problem] = []
@@ -71,7 +69,7 @@ def _flavor(
     looks_like_cards = memory in [cards * size for size in sizes]
     if looks_like_cards:
         found.append(
-            _warning(
+            warning(
                 f"{field}[{k}].nominalQuota",
                 "GpuCountsShares",
                 f"{cards} of {names.count} is meant as cards, but one of it is a share of a card",
@@ -84,7 +82,7 @@ def _flavor(
     if gigabytes is not None and written is not None and memory == written and registered != gigabytes * 1000:
         size = registered or gigabytes * 1024
         found.append(
-            _warning(
+            warning(
                 f"{field}[{at}].nominalQuota",
                 "MegabytesForMebibytes",
                 f"{memory} = {cards} x {gigabytes} x 1000 mixes MB and MiB",
@@ -96,7 +94,7 @@ def _flavor(
     at, cores = quotas.get(names.cores, (0, None))
     if looks_like_cards and cores is not None and cores < cards * 100:
         found.append(
-            _warning(
+            warning(
                 f"{field}[{at}].nominalQuota",
                 "CoresBelowCards",
                 f"{cores} of {names.cores} is less than {cards} cards have",
@@ -122,13 +120,3 @@ def _gigabytes(flavor: JsonMapping | None) -> int | None:
         if match is not None:
             return int(match.group(1))
     return None
-
-
-def _number(value: Any) -> int | None:
-    return whole_number(str(value))
-
-
-def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
-    return Problem(
-        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
-    )

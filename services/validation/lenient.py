@@ -12,7 +12,7 @@ from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, QUOTA_CHECK_STRATEGY
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from services.validation.conversion import to_v1beta2
 from services.validation.names import is_extended
-from services.validation.problem import ObjectWithProblems, Problem, Severity
+from services.validation.problem import ObjectWithProblems, Problem, warning
 from services.validation.shape import shape_problems
 
 
@@ -61,7 +61,7 @@ def _widened(found: list[ObjectWithProblems]) -> list[ObjectWithProblems]:
             {**queue, "spec": {**queue["spec"], "namespaceSelector": selector}}, one.problems
         )
         one.problems.append(
-            _warning(
+            warning(
                 "spec.namespaceSelector",
                 "NamespaceExcluded",
                 "the selector excludes the namespace of a LocalQueue that points here",
@@ -104,7 +104,7 @@ def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
     if spec.get("namespaceSelector") is None:
         spec["namespaceSelector"] = {}
         problems.append(
-            _warning(
+            warning(
                 "spec.namespaceSelector",
                 "AdmitsNobody",
                 "no namespaceSelector is given",
@@ -117,7 +117,7 @@ def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
     if QUOTA_CHECK_STRATEGY not in annotations:
         annotations[QUOTA_CHECK_STRATEGY] = "IgnoreUndeclared"
         problems.append(
-            _warning(
+            warning(
                 "spec.resourceGroups",
                 "UncoveredIgnored",
                 "resources that no group covers are not counted",
@@ -136,7 +136,7 @@ def _flavor(
         if name not in by_name:
             by_name[name] = {"name": name, "nominalQuota": str(UNLIMITED)}
             problems.append(
-                _warning(
+                warning(
                     f"{field}.resources",
                     "FlavorOmitsResource",
                     f"flavor {flavor.get('name')} does not mention {name}",
@@ -148,7 +148,7 @@ def _flavor(
         for limit in ("borrowingLimit", "lendingLimit"):
             if limit in quota and not in_cohort:
                 problems.append(
-                    _warning(
+                    warning(
                         f"{field}.resources[{k}].{limit}",
                         "LimitWithoutCohort",
                         f"{limit} {quota.pop(limit)} of {name} without a cohort",
@@ -165,7 +165,7 @@ def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonO
     if QUEUE_NAME in annotations and QUEUE_NAME not in labels:
         labels[QUEUE_NAME] = annotations[QUEUE_NAME]
         problems.append(
-            _warning(
+            warning(
                 f"metadata.annotations.{QUEUE_NAME}",
                 "QueueNameAnnotation",
                 "the queue is named by an annotation",
@@ -176,7 +176,7 @@ def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonO
     if PRIORITY_CLASS not in labels and annotations.get(PRIORITY_CLASS) in classes:
         labels[PRIORITY_CLASS] = annotations[PRIORITY_CLASS]
         problems.append(
-            _warning(
+            warning(
                 f"metadata.annotations.{PRIORITY_CLASS}",
                 "AnnotationForLabel",
                 f"{PRIORITY_CLASS} is given as an annotation",
@@ -204,7 +204,7 @@ def _that_runs(value: JsonObject, problems: list[Problem]) -> JsonObject:
         }
         field = f"{at}.containers[{index}].resources.limits"
         problems.extend(
-            _warning(
+            warning(
                 f"{field}[{name}]",
                 "RequestWithoutLimit",
                 f"{name} is requested without a limit",
@@ -218,7 +218,7 @@ def _that_runs(value: JsonObject, problems: list[Problem]) -> JsonObject:
     if "restartPolicy" not in pod and containers:
         changed["restartPolicy"] = "Never"
         problems.append(
-            _warning(
+            warning(
                 f"{at}.restartPolicy",
                 "NoRestartPolicy",
                 "no restartPolicy is given",
@@ -229,9 +229,3 @@ def _that_runs(value: JsonObject, problems: list[Problem]) -> JsonObject:
     if not changed:
         return value
     return {**value, "spec": {**object_at(value, "spec"), "template": {**template, "spec": {**pod, **changed}}}}
-
-
-def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
-    return Problem(
-        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
-    )

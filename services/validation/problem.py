@@ -41,6 +41,13 @@ def invalid(field: str, value: object, what: str, instead: str = "", *, origin: 
     return Problem(field=field, code="Invalid", what=what, instead=instead, origin=origin, value=str(value))
 
 
+def warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
+    """What is accepted, and may not mean what was intended."""
+    return Problem(
+        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
+    )
+
+
 def required(field: str, what: str, instead: str = "") -> Problem:
     """A value that is missing."""
     return Problem(field=field, code="Required", what=what, instead=instead)

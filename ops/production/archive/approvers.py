@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from events.billing import Approval, MonthClosed
-from ops.files.reading import json_of
+from ops.files.reading import rows_in
 from ops.files.whole_file import write_whole
 from ops.production.archive.checkpoint import signed_by
 from ops.production.archive.keys import Signer, ring_in, trusted_publics, write_private
@@ -57,7 +57,7 @@ def add(folder: Path, name: str, public: str) -> Approver:
         fingerprint(public)
     except ValueError as bad:
         raise ApproverRefused(f"{public!r} is no public key: `kuelog bill key FILE` prints it in hex") from bad
-    known = _stored(folder)
+    known = rows_in(folder / APPROVERS, Approver)
     if any(name == one.name or public == one.public for one in known):
         raise ApproverRefused(f"{name} or this key is among the approvers already: one person, one key")
     signer = Signer(folder, signed=True)
@@ -72,7 +72,7 @@ def approvers_in(folder: Path) -> tuple[Approver, ...]:
     publics = trusted_publics(ring_in(folder))
     return tuple(
         one
-        for one in _stored(folder)
+        for one in rows_in(folder / APPROVERS, Approver)
         if one.voucher in publics and signed_by(publics[one.voucher], _text(one), one.endorsement)
     )
 
@@ -109,11 +109,6 @@ def check_approvals(event: MonthClosed, approvers: tuple[Approver, ...]) -> None
         raise ApproverRefused(
             f"{len(good)} of {NEEDED} people have approved of it: `kuelog bill approve FILE --name NAME --key KEY` signs it"
         )
-
-
-def _stored(folder: Path) -> tuple[Approver, ...]:
-    path = folder / APPROVERS
-    return json_of(path.read_bytes(), tuple[Approver, ...], path) if path.exists() else ()
 
 
 def _text(one: Approver) -> bytes:

@@ -13,7 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from ops.files.reading import json_of
+from ops.files.reading import rows_in
 from ops.files.whole_file import write_whole
 from ops.production.archive.checkpoint import Checkpoint, signed_by, signed_text
 
@@ -66,8 +66,7 @@ def endorsed_text(key: RingKey) -> bytes:
 
 def ring_in(folder: Path) -> tuple[RingKey, ...]:
     """The keys of a folder; none when none was ever made. Raises `Unreadable`."""
-    path = folder / RING
-    return json_of(path.read_bytes(), tuple[RingKey, ...], path) if path.exists() else ()
+    return rows_in(folder / RING, RingKey)
 
 
 def trusted_publics(ring: Sequence[RingKey], pinned: Iterable[str] = ()) -> dict[str, str]:

@@ -20,7 +20,7 @@ from ops.queries.billing.message_times import message_times
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, ledger_of
 from ops.queries.stored import opened
-from ops.queries.time_travel import first
+from ops.queries.time_travel import ends_of, first
 from projections.billing.charge import HOUR
 from projections.billing.entry import Window
 from projections.billing.ledger import Carried, Ledger
@@ -208,7 +208,7 @@ def drawn_up(
     closing = MonthClosed(
         month=month,
         number=number,
-        upto={name: (stored[-1].sequence if stored else 0) for name, stored in sorted(entries.items())},
+        upto=ends_of(entries),
         rows=count,
         totals={currency: decimal(amount, least=2) for currency, amount in found.total.items()},
         sha256=sha256,

@@ -12,7 +12,7 @@ from events.control import ObjectRefused, ObjectRemoved
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
-from ops.files.manifests import Document, ManifestBroken, read_manifests
+from ops.files.manifests import Document, read_manifests
 from ops.files.reading import Unreadable, yaml_of
 from ops.queries.settings_change import BadChange, changed_settings
 from ops.queries.whatif.course import Happening
@@ -202,10 +202,10 @@ def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
         facts = view.see(document.value["kind"], {**document.value, "metadata": meta})
         for one in facts:
             if isinstance(one, ObjectRefused):
-                raise _broken(document, "; ".join(f"{each.field}: {each.message}" for each in one.problems))
+                raise document.broken("; ".join(f"{each.field}: {each.message}" for each in one.problems))
         submitted = [replace(one, created_at=at) for one in facts if isinstance(one, WorkloadSubmitted)]
         if not submitted:
-            raise _broken(document, "it is no job that a queue manages: give it the label kueue.x-k8s.io/queue-name")
+            raise document.broken("it is no job that a queue manages: give it the label kueue.x-k8s.io/queue-name")
         found.extend(submitted)
     return found
 
@@ -222,12 +222,8 @@ def _read(manifest: JsonObject, label: str, document: Document | None = None) ->
         return SIMPLE[kind](to_v1beta2(manifest).value)
     except Refused as problem:
         if document is not None:
-            raise _broken(document, str(problem)) from problem
+            raise document.broken(str(problem)) from problem
         raise BadChange(f"{label}: {problem}") from problem
-
-
-def _broken(document: Document, problem: str) -> ManifestBroken:
-    return ManifestBroken(file=document.file, line=document.line, problem=f"{document.label}: {problem}")
 
 
 def _into(place: Any, step: str, text: str) -> Any:
