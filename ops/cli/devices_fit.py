@@ -9,11 +9,12 @@ from rich.console import Console
 from events.api.pods import PodTemplate
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from ops.cli.devices import as_of, read_moment, stamp
+from ops.cli.devices import read_moment, stamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, read_manifests
 from ops.production.cards_view import job_of
+from ops.queries.time_travel import as_of
 from ops.terminal.form import Form, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
@@ -65,7 +66,7 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form
         if output is not Form.TEXT:
             print_answer({**stamp(moment), "objects": answers}, output)
         else:
-            console.print(f"as of {as_of(moment)}", style="dim")
+            console.print(f"as of {as_of(moment.at, moment.upto)}", style="dim")
         outcome.code = 0 if all_fit else 1
     return outcome.code
 

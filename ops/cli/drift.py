@@ -6,11 +6,11 @@ from rich.text import Text
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.cli.devices import as_of, read_moment, stamp
+from ops.cli.devices import read_moment, stamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.production.cards_view import job_of
-from ops.queries.time_travel import Moment
+from ops.queries.time_travel import Moment, as_of
 from ops.terminal.form import Form, print_answer
 from projections.devices.holdings.drift import NOTES, Drift, all_findings
 
@@ -45,7 +45,7 @@ def run_drift(source: LogSource, *, at: str, notes: bool, output: Form, console:
             _show(rows, console)
             console.print(
                 f"the log has {books['log']} MiB reserved, HAMi's annotations hold {books['annotations']} MiB, "
-                f"{books['pods']} living pod(s) hold cards; as of {as_of(moment)}",
+                f"{books['pods']} living pod(s) hold cards; as of {as_of(moment.at, moment.upto)}",
                 style="dim",
             )
         outcome.code = 1 if any(not row.note for row in rows) else 0

@@ -16,8 +16,7 @@ _FIRST = 5
 def explain_queue(world: World, name: str) -> JsonObject:
     """Why a cluster queue is inactive, its usage by flavor and resource, and the first in line; as plain values."""
     node, line = world.quota.node(name), world.lines.of(name)
-    orders = [(order, key) for key, order in line.waiting.items()]
-    orders += [place for parked in line.classes.values() for place in parked.members]
+    orders = line.tried_or_refused()
     usage = [msgspec.to_builtins(one) for one in usage_rows(world) if one.node == f"queue/{name}"]
     for one in usage:
         column = world.quota.columns.known(one["flavor"], one["resource"])

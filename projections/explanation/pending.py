@@ -221,8 +221,7 @@ def place_in_line(world: QueueState, workload: Workload) -> QueuePosition:
     if not workload.line:
         return QueuePosition()
     line = world.lines.of(workload.line)
-    orders = [(order, key) for key, order in line.waiting.items()]
-    orders += [place for parked in line.classes.values() for place in parked.members]
+    orders = line.tried_or_refused()
     if all(key != workload.key for _, key in orders):
         return QueuePosition()
     own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
@@ -235,8 +234,7 @@ def ahead_of(world: QueueState, workload: Workload) -> list[str]:
     if not workload.line:
         return []
     line = world.lines.of(workload.line)
-    orders = [(order, key) for key, order in line.waiting.items()]
-    orders += [place for parked in line.classes.values() for place in parked.members]
+    orders = line.tried_or_refused()
     own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
     return [key for _, key in sorted((one for one in orders if one < own), reverse=True)]
 

@@ -11,7 +11,7 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
 from projections.checks.required import required_checks
-from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
@@ -99,7 +99,7 @@ def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStat
 
 def _held_already(world: DeviceState, adopted: Workload, admission: Admission) -> Devices | None:
     """What runs has its cards: its pods hold them, and are charged for them. Nothing is set aside for it once more."""
-    asks = any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in adopted.spec.pod_sets)
+    asks = any_asks_for_cards(adopted.spec.pod_sets, config_of(world))
     return Devices(reservation=admission.reservation) if asks and adopted.admitted else None
 
 

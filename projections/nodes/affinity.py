@@ -5,6 +5,7 @@ Rule: docs/rules/flavors.md#node-labels
 
 from collections.abc import Iterable, Mapping
 
+from events.device import NodeObserved
 from events.pod_set import PodShape
 from events.quota import FlavorObserved
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, Requirement, Taint, Toleration
@@ -50,6 +51,11 @@ def matches_nodes(flavor: FlavorObserved, shape: PodShape, keys: frozenset[str])
         if not known or all(satisfies(labels, requirement) for requirement in known):
             return True
     return False
+
+
+def has_labels(node: NodeObserved, labels: Mapping[str, str]) -> bool:
+    """Whether a node has all of these labels."""
+    return all(node.labels.get(key) == value for key, value in labels.items())
 
 
 def meets(name: str, labels: Mapping[str, str], term: NodeTerm) -> bool:

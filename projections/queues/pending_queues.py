@@ -92,6 +92,11 @@ class PendingQueue:
         """Whether nothing is pending or parked here, and nothing else is kept for this queue."""
         return not (self.waiting or self.parked or self.held)
 
+    def tried_or_refused(self) -> list[Place]:
+        """All who wait for quota, in no order: those in line, and those beside it since they were refused."""
+        found = [(order, key) for key, order in self.waiting.items()]
+        return [*found, *(place for parked in self.classes.values() for place in parked.members)]
+
     def push(self, trail: Trail, key: str, order: OrderKey, *, kind: str = "") -> None:
         """Put a workload of a class in line, or move it; it is parked no longer."""
         self._unpark(trail, key)

@@ -14,6 +14,7 @@ import msgspec
 
 from events.device import NodeObserved
 from events.selector import Effect, Taint
+from projections.nodes.affinity import has_labels
 
 HOSTNAME = "kubernetes.io/hostname"
 """The label that makes each node a leaf of its own."""
@@ -127,7 +128,7 @@ def takes(node: NodeObserved, levels: Iterable[str], labels: Mapping[str, str]) 
     return (
         node.ready
         and not node.unschedulable
-        and all(node.labels.get(key) == value for key, value in labels.items())
+        and has_labels(node, labels)
         and all(level in node.labels for level in levels)
     )
 

@@ -24,8 +24,12 @@ def stands_still(workload: Workload) -> bool:
     """Whether it was stopped and nothing of it runs any more."""
     if not made_of_pods(workload):
         return bool(workload.pods_gone)
-    runs = any(one.state is MemberState.LIVE for one in workload.spec.members)
-    return workload.applied >= workload.stopped_by and not runs
+    return workload.applied >= workload.stopped_by and not has_live_pods(workload)
+
+
+def has_live_pods(workload: Workload) -> bool:
+    """Whether a pod that is its member runs."""
+    return any(one.state is MemberState.LIVE for one in workload.spec.members)
 
 
 class OfPodSet(Protocol):

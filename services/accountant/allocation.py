@@ -11,7 +11,7 @@ from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import given_back, numbered
-from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.set_aside.records import Scope
 from projections.topology.state import TopologyState
@@ -46,7 +46,7 @@ def _waits_for_cards(world: DeviceState, workload: Workload) -> bool:
         and not workload.evicted
         and not workload.finished
         and not has_delayed_topology(workload)
-        and any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets)
+        and any_asks_for_cards(workload.spec.pod_sets, config_of(world))
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
-from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
@@ -43,7 +43,7 @@ def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObs
     if old.admission.cluster_queue != queue.name:
         where = old.admission.cluster_queue
         return "PendingEvaluation", f"Workload slice {old.key} runs in ClusterQueue {where}", RequeueReason.GENERIC
-    asks = any(asks_for_cards(one.shape, config_of(world)) for one in old.spec.pod_sets)
+    asks = any_asks_for_cards(old.spec.pod_sets, config_of(world))
     if asks and old.devices is None and world.settings.devices and world.cards.nodes:
         return "PendingEvaluation", f"Workload slice {old.key} has no cards yet", RequeueReason.GENERIC
     return None

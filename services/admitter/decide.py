@@ -7,7 +7,7 @@ from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
-from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
@@ -137,6 +137,6 @@ def may_be_admitted(world: DeviceState, workload: Workload) -> bool:
         return False
     if not world.settings.devices or not world.cards.nodes:
         return True
-    if not any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets):
+    if not any_asks_for_cards(workload.spec.pod_sets, config_of(world)):
         return True
     return workload.devices is not None and not workload.devices.refused

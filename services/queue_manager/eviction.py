@@ -5,7 +5,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
-from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered, MemberState, QuotaReleased
+from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered, QuotaReleased
 from projections.budgets.enforcement import EXHAUSTED, stopped_by, used_up, warned_of
 from projections.budgets.rates import own_checks
 from projections.budgets.state import BudgetState
@@ -14,7 +14,7 @@ from projections.topology.node_failures import lost_place, unhealthy_nodes
 from projections.topology.state import TopologyState
 from projections.workloads.deadlines import pods_ready_until, runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
-from projections.workloads.pods import stands_still
+from projections.workloads.pods import has_live_pods, stands_still
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import has_to_stop
 from services.queue_manager.back_off import back_off
@@ -97,7 +97,7 @@ def _start(world: WorkloadState, workload: Workload, at: Millis) -> list[Decisio
 def _on_hold(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """Withdraw the quota of a workload scaled to zero once its pods are gone."""
     del world, at
-    if not workload.spec.on_hold or any(one.state is MemberState.LIVE for one in workload.spec.members):
+    if not workload.spec.on_hold or has_live_pods(workload):
         return []
     return [_withdrawn(workload, "OnHold", hold_message(workload))]
 

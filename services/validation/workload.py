@@ -60,6 +60,11 @@ def pod_sets_of(value: JsonMapping) -> list[JsonMapping]:
     return objects_at(value, "spec", "podSets")
 
 
+def counts_of(value: JsonMapping) -> dict[str, int]:
+    """How many pods of each pod set a Workload asks for."""
+    return {str(one.get("name", "main")): int(one.get("count", 1)) for one in pod_sets_of(value)}
+
+
 def annotations_of(value: JsonMapping) -> Mapping[str, str]:
     """The annotations of an object."""
     return object_at(value, "metadata", "annotations")
@@ -82,7 +87,7 @@ def is_elastic(value: JsonMapping, settings: SettingsObserved) -> bool:
 
 def reclaimable_problems(value: JsonMapping, before: Mapping[str, int]) -> list[Problem]:
     """The problems of `reclaimablePods`; counts that are as they were `before` are accepted."""
-    counts = {str(one.get("name", "main")): int(one.get("count", 1)) for one in pod_sets_of(value)}
+    counts = counts_of(value)
     found: list[Problem] = []
     for name, count in reclaimable_of(value).items():
         field = f"status.reclaimablePods[{name}]"

@@ -10,6 +10,7 @@ from services.validation.problem import Problem, immutable, invalid, required
 from services.validation.workload import (
     admission_of,
     annotations_of,
+    counts_of,
     holds_quota,
     is_elastic,
     no_admission_problems,
@@ -104,7 +105,7 @@ def _reclaimable_changes(old: JsonMapping, new: JsonMapping, *, elastic: bool) -
 
 def _shrunk_below_admission(value: JsonMapping) -> frozenset[str]:
     """Pod sets of an elastic job that are smaller now than what was admitted: their old counts mean nothing more."""
-    counts = {str(one.get("name", "main")): int(one.get("count", 1)) for one in pod_sets_of(value)}
+    counts = counts_of(value)
     assignments = (admission_of(value) or {}).get("podSetAssignments") or ()
     return frozenset(
         name

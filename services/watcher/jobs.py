@@ -163,7 +163,7 @@ def _state(
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             managed_by=_managed_by(value, kind),
             leaving=meta.deletion_timestamp is not None,
-            never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            never_preempt=never_preempts(meta),
             provisioning=own_parameters(meta),
             not_done=asked_in(value),
             elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
@@ -208,6 +208,11 @@ def copied_labels(labels: Mapping[str, str], around: Surroundings) -> dict[str, 
 def names_in(meta: ObjectMeta, annotation: str) -> tuple[str, ...]:
     """The names that an annotation lists with commas."""
     return tuple(one.strip() for one in (meta.annotations or {}).get(annotation, "").split(",") if one.strip())
+
+
+def never_preempts(meta: ObjectMeta) -> bool:
+    """Whether a label or an annotation says that it never preempts anybody."""
+    return "true" in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT))
 
 
 def own_parameters(meta: ObjectMeta) -> dict[str, str]:

@@ -7,7 +7,6 @@ import msgspec
 from events.api.labels import (
     ADMISSION_GATED_BY,
     MAX_EXEC_TIME_SECONDS,
-    NEVER_PREEMPT,
     POD_GROUP_POD_INDEX,
     POD_GROUP_TOTAL_COUNT,
     QUEUE_NAME,
@@ -29,6 +28,7 @@ from services.watcher.jobs import (
     Surroundings,
     copied_labels,
     names_in,
+    never_preempts,
     number_in,
     own_parameters,
     priority_of,
@@ -113,7 +113,7 @@ def _state(
 ) -> JobState:
     first = group.kept[0]
     meta = read(first, _Headed).metadata
-    labels, annotations = meta.labels or {}, meta.annotations or {}
+    labels = meta.labels or {}
     name = rules.group_of(first)
     members = members_of(group.kept, _role)
     begun = any(one.state is MemberState.LIVE for one in members)
@@ -135,7 +135,7 @@ def _state(
             max_execution=None if seconds is None else seconds * 1000,
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             provisioning=own_parameters(meta),
-            never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            never_preempt=never_preempts(meta),
             labels=_copied(group.kept, around),
             user=labels.get(USER, ""),
             members=members,

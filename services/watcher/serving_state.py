@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from events.api.labels import ADMISSION_GATED_BY, NEVER_PREEMPT, QUEUE_NAME, ROLE_HASH, USER
+from events.api.labels import ADMISSION_GATED_BY, QUEUE_NAME, ROLE_HASH, USER
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
@@ -16,7 +16,16 @@ from services.jobs.paths import FieldBroken, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.unsupported import asked_in
-from services.watcher.jobs import JobState, Surroundings, copied_labels, names_in, own_parameters, pod_set, priority_of
+from services.watcher.jobs import (
+    JobState,
+    Surroundings,
+    copied_labels,
+    names_in,
+    never_preempts,
+    own_parameters,
+    pod_set,
+    priority_of,
+)
 from services.watcher.object_reading import created_at, read
 from services.watcher.pod_group_owners import index_of
 from services.watcher.pod_members import group_members, members_of
@@ -54,7 +63,7 @@ def _state(
     reported: ReportedState | None,
 ) -> JobState | None:
     meta = read(parent, _Headed).metadata
-    labels, annotations = meta.labels or {}, meta.annotations or {}
+    labels = meta.labels or {}
     groups = kind is LEADER_WORKER_SET
     index, replicas = index_of(place) if groups else 0, replicas_of(parent)
     over = groups and index >= replicas and not pods
@@ -92,7 +101,7 @@ def _state(
             priority_class=reference,
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             provisioning=own_parameters(meta),
-            never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            never_preempt=never_preempts(meta),
             labels=copied_labels(labels, around),
             user=labels.get(USER, ""),
             members=members,

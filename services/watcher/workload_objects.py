@@ -5,7 +5,6 @@ from events.api.labels import (
     DECISION,
     ELASTIC_JOB,
     JOB_UID,
-    NEVER_PREEMPT,
     PRIORITY_BOOST,
     USER,
     WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
@@ -33,7 +32,7 @@ from projections.quota.effective_requests import pod_requests
 from projections.topology.stored_assignment import read_assignment
 from services.validation.unsupported import asked_in
 from services.watcher.check_states import checks_of
-from services.watcher.jobs import JobState, names_in, own_parameters
+from services.watcher.jobs import JobState, names_in, never_preempts, own_parameters
 from services.watcher.object_reading import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
@@ -81,8 +80,7 @@ def workload_state(value: JsonMapping) -> JobState:
             job_uid="" if meta.owner_references else (meta.labels or {}).get(JOB_UID, ""),
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
             leaving=meta.deletion_timestamp is not None,
-            never_preempt="true"
-            in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT)),
+            never_preempt=never_preempts(meta),
             provisioning=own_parameters(meta),
             user=(meta.labels or {}).get(USER, ""),
             not_done=asked_in({**value, "kind": "Workload"}),

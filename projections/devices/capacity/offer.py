@@ -19,6 +19,7 @@ from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.holdings.card_stakes import POD
 from projections.devices.state import DeviceState, config_of
 from projections.devices.vendors.vendor import Vendor
+from projections.nodes.affinity import has_labels
 from projections.nodes.state import NodeState
 
 COUNT, MEMORY, CORES = "count", "memory", "cores"
@@ -156,7 +157,7 @@ def _totals(world: DeviceState, labels: Mapping[str, str], vendor: Vendor, what:
 def _nodes(cards: CardHoldings, world: NodeState, labels: Mapping[str, str]) -> Iterable[str]:
     for node in cards.nodes:
         seen = world.nodes.get(node)
-        if seen is not None and all(seen.labels.get(key) == value for key, value in labels.items()):
+        if seen is not None and has_labels(seen, labels):
             yield node
 
 

@@ -15,6 +15,7 @@ from events.workload import Member, MemberState
 from projections.devices.annotations.pins import needs_pins, pins, placements_of
 from projections.devices.holdings.card_holdings import TERMINAL
 from projections.devices.state import DeviceState
+from projections.nodes.affinity import has_labels
 from projections.workloads.lifecycle import Workload
 
 
@@ -82,7 +83,7 @@ def _for_set(
 
 def _in_domain(world: DeviceState, placement: PodPlacement, home: Mapping[str, str] | None) -> bool:
     node = world.nodes.get(placement.node)
-    return bool(home) and node is not None and all(node.labels.get(key) == value for key, value in home.items())
+    return home is not None and bool(home) and node is not None and has_labels(node, home)
 
 
 class GatedPod(msgspec.Struct, frozen=True):

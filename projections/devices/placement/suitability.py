@@ -3,7 +3,6 @@
 from events.device import NodeObserved
 from events.pod_set import PodShape
 from events.quota import FlavorObserved
-from events.selector import Effect
 from projections.nodes.affinity import first_untolerated, meets
 
 
@@ -29,8 +28,7 @@ class Suitability:
             if node.labels.get(key) != value:
                 return f"label {key} is {node.labels.get(key)!r}, not {value!r}"
         if node.taints:
-            taints = tuple(taint for taint in node.taints if taint.effect is not Effect.PREFER_NO_SCHEDULE)
-            untolerated = first_untolerated(taints, self._tolerations)
+            untolerated = first_untolerated(node.taints, self._tolerations)
             if untolerated is not None:
                 return f"taint {untolerated.key} is not tolerated"
         if self._terms and not any(meets(node.name, node.labels, term) for term in self._terms):

@@ -5,13 +5,13 @@ cards for itself alone. What HAMi cannot read makes it treat the container as as
 and its validation tells the user beforehand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 import msgspec
 
 from events.card import CardRequest
-from events.pod_set import ContainerShape, PodShape
+from events.pod_set import ContainerShape, PodSet, PodShape
 from projections.devices.card_config import CHART_DEFAULTS, HAMI, CardConfig, NvidiaDefaults
 from projections.devices.fit.slices import BY_AMOUNT
 from projections.devices.requests.mutation import Amount, ContainerRequest, mutate, neuron_cards, size_of
@@ -155,6 +155,11 @@ def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequ
     init = tuple(container_requests(container, annotations, config) for container in shape.init_containers)
     others = tuple(container_requests(container, annotations, config) for container in shape.containers)
     return PodCardRequests((*init, *others), len(init))
+
+
+def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig = HAMI) -> bool:
+    """Whether pods of any of these sets need cards."""
+    return any(asks_for_cards(one.shape, config) for one in pod_sets)
 
 
 def asks_for_cards(shape: PodShape, config: CardConfig = HAMI) -> bool:
