@@ -21,7 +21,7 @@ from ops.cli.kubectl_connection import (
     say,
     with_cluster,
 )
-from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, NOUNS, WORKLOAD, Noun
+from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, NOUNS, WORKLOAD, Noun, named_by
 from ops.cli.kubectl_where import Where, listed
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing, Resource
@@ -153,19 +153,13 @@ async def _resource_of(client: KubeClient, owner: JsonObject) -> Resource:
     raise ObjectMissing(f"the server knows no {owner['kind']} in {owner['apiVersion']}")
 
 
-def _add(app: typer.Typer, noun: Noun, command: Callable[..., None]) -> None:
-    app.command(name=noun.name)(command)
-    for alias in noun.aliases:
-        app.command(name=alias, hidden=True)(command)
-
-
 for _queue in (CLUSTER_QUEUE, LOCAL_QUEUE):
-    _add(stop_app, _queue, stop_queue(_queue))
+    named_by(stop_app, _queue, stop_queue(_queue))
     _doc = f"Admit through a {_queue.name} again.\n\nExample: kuelog resume {_queue.name} team-a"
-    _add(resume_app, _queue, steer(_queue, {"stopPolicy": "None"}, "resumed", _doc))
+    named_by(resume_app, _queue, steer(_queue, {"stopPolicy": "None"}, "resumed", _doc))
 _doc = "Stop a workload and try it no more until it is resumed.\n\nExample: kuelog stop workload job-train-1a2b3"
-_add(stop_app, WORKLOAD, steer(WORKLOAD, {"active": False}, "stopped", _doc))
+named_by(stop_app, WORKLOAD, steer(WORKLOAD, {"active": False}, "stopped", _doc))
 _doc = "Put a workload back in line.\n\nExample: kuelog resume workload job-train-1a2b3"
-_add(resume_app, WORKLOAD, steer(WORKLOAD, {"active": True}, "resumed", _doc))
+named_by(resume_app, WORKLOAD, steer(WORKLOAD, {"active": True}, "resumed", _doc))
 for _noun in NOUNS:
-    _add(delete_app, _noun, delete(_noun))
+    named_by(delete_app, _noun, delete(_noun))
