@@ -104,6 +104,8 @@ class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):
     credits: tuple[str, ...] = ("Preempted",)
     """Reasons of eviction after which all that the attempt had cost is given back."""
     windows: tuple[PriceWindow, ...] = ()
+    tags: tuple[str, ...] = ()
+    """Keys of labels of workloads that are told as tags of their lines."""
     author: str = ""
     reason: str = ""
 

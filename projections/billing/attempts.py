@@ -25,6 +25,7 @@ class About(msgspec.Struct, frozen=True, gc=False):
     owner_kind: str
     priority_class: str
     queue: str
+    labels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, event: WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted) -> "About":
@@ -36,6 +37,7 @@ class About(msgspec.Struct, frozen=True, gc=False):
             owner_kind=owner.kind if owner is not None else "Workload",
             priority_class=priority.name if priority is not None else "",
             queue=event.spec.queue,
+            labels=tuple(sorted(event.spec.labels.items())),
         )
 
 
@@ -83,6 +85,7 @@ def attempt_of(
         cluster_queue=queue,
         cohort=cohort,
         attempt=number,
+        labels=known.labels,
     )
     return Attempt(holder=holder, flavors={one.name: one.flavors for one in assignments}, entries=[])
 

@@ -38,6 +38,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cohort: str = ""
     attempt: int = 0
     """Sequence of the reservation of quota; 0 for what the log has not reserved."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Of the workload as it was submitted, in the order of their keys."""
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True, gc=False):

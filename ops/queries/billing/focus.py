@@ -123,6 +123,8 @@ def _account_of_month(tenant: str, month: Millis) -> Mapping[str, str]:
 def _of_piece(piece: Piece) -> dict[str, str]:
     holder = piece.entry.holder
     tags = {"kuelog/queue": holder.cluster_queue, "kuelog/workload": holder.workload, "kuelog/job": holder.job}
+    wanted = piece.prices.event.tags if piece.prices is not None else ()
+    tags |= {key: value for key, value in holder.labels if key in wanted}
     corrects = piece.kind in {LineKind.CORRECTION, LineKind.CREDIT}
     return {
         **_account(holder.tenant, piece.booked),

@@ -12,7 +12,7 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.window_rows import windows_of
 from projections.billing.money import BadAmount, parse_money
 
-_TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices", "windows"})
+_TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices", "windows", "tags"})
 _NAMES = {
     "flavor": "flavor",
     "model": "model",
@@ -65,6 +65,7 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
         currency=currency,
         starts=starts,
         windows=windows,
+        tags=tuple(_list(path, found, "tags", ())),
         prices=prices,
         decimals=int(decimals),
         charges=charges,

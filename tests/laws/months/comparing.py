@@ -58,6 +58,7 @@ def row_of(told: dict[str, str]) -> Row:
         month=told["BillingPeriodStart"][:7],
         resource=told.get("x_Resource", ""),
         amount=int(told.get("x_Amount") or 0),
+        tags=tuple((key, value) for key, value in json.loads(tags or "{}").items() if not key.startswith("kuelog/")),
     )
 
 
@@ -102,6 +103,7 @@ def seen_in(life: Months) -> Counter[str]:
         seen["quota lines"] += sum(bool(line.resource) for line in reading.lines)
         seen["elsewhere"] += sum(line.kind == "elsewhere" for line in reading.lines)
     for event in (event for one in log[CONTROL] for event in json.loads(one)["events"]):
+        seen["lists with tags"] += bool(event.get("tags"))
         seen["windows of prices"] += bool(event.get("windows"))
         seen["price changes"] += event["type"] == "PriceListSet.v1"
         seen["corrections of amounts"] += bool(event.get("amount"))

@@ -36,6 +36,7 @@ class Line(NamedTuple):
     queue: str
     local_queue: str
     priority: str
+    labels: tuple[tuple[str, str], ...]
     kind: str
     card: str
     model: str
@@ -100,6 +101,8 @@ class Row(NamedTuple):
     month: str
     resource: str = ""
     amount: int = 0
+    tags: tuple[tuple[str, str], ...] = ()
+    """Labels of the workload that the price list names."""
 
 
 def month_of(at: int) -> int:
@@ -188,6 +191,7 @@ class Account(NamedTuple):
     queue: str
     local_queue: str
     priority: str
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class Attempt:
@@ -289,6 +293,7 @@ class Reading:
         self.at = 0
         self._queue: dict[str, str] = {}
         self._class: dict[str, str] = {}
+        self._labels: dict[str, tuple[tuple[str, str], ...]] = {}
         self._attempts: dict[tuple[str, int], Attempt] = {}
         self._current: dict[str, Attempt] = {}
         self._strayed: dict[str, Account] = {}
@@ -323,6 +328,7 @@ class Reading:
         ended: Attempt | None = None
         if what == "WorkloadSubmitted.v1":
             self._queue.setdefault(key, event["spec"]["queue"])
+            self._labels.setdefault(key, tuple(sorted(event["spec"].get("labels", {}).items())))
             self._class.setdefault(key, event["spec"].get("priority_class", {}).get("name", ""))
         elif what == "QuotaReserved.v1":
             account = Account(
@@ -332,6 +338,7 @@ class Reading:
                 event["cluster_queue"],
                 self._queue.get(key, ""),
                 self._class.get(key, ""),
+                self._labels.get(key, ()),
             )
             flavors = {
                 one["name"]: min(flavor for resource, flavor in one["flavors"].items() if is_card(resource))
@@ -831,6 +838,7 @@ def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
             month=month_name(part.booked),
             resource=line.resource,
             amount=line.amount,
+            tags=tuple(one for one in line.labels if one[0] in reading.price_lists[part.prices].get("tags", ())),
         )
 
 

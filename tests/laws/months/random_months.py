@@ -95,6 +95,8 @@ class Months(Day):
             if not fact.spec.priority:
                 batch = PriorityRef(name="batch", workload=True)
                 fact = replace(fact, spec=replace(fact.spec, priority_class=batch))
+            labels = {"cost-center": str(len(fact.workload) % 3), "team": "x"}
+            fact = replace(fact, spec=replace(fact.spec, labels=labels))
             asked = {"cpu": self.chance.randrange(1, 2500), "memory": self.chance.randrange(1, 2**33)}
             fact = replace(
                 fact, spec=replace(fact.spec, pod_sets=tuple(asking(one, asked) for one in fact.spec.pod_sets))
@@ -172,6 +174,7 @@ class Months(Day):
             starts=starts,
             prices=tuple(some),
             windows=windows,
+            tags=((), ("cost-center",), ("team", "cost-center", "none"))[len(self.entries[CONTROL]) % 3],
             charges=kinds if chance.random() < 0.7 else kinds[: chance.randrange(1, 3)],
             credits=chance.choice((("Preempted",), ("Preempted", "NodeFailures"), ())),
         )
@@ -241,7 +244,7 @@ class Months(Day):
         """How far the streams had been read, if the deciders' last messages come late; none ends before what the others rest on."""
         found = {name: len(stored) for name, stored in self.entries.items()}
         for name in (PARTITION, DEVICES):
-            least = self.closings[-1].upto[name] if self.closings else 1
+            least = self.closings[-1].upto[name] if self.closings else min(found[name], 1)
             found[name] = max(found[name] - late, least)
         changed = True
         while changed:

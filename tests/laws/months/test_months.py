@@ -40,6 +40,7 @@ def test_the_months_have_what_they_should() -> None:
             "unpriced",
             "quota lines",
             "windows of prices",
+            "lists with tags",
         ),
         *("OVER", "STRANDED", "IDLE", "CORDONED", "UNHEALTHY", "LOST", "USED"),
     }
