@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
@@ -24,6 +25,7 @@ from ops.production.archive.keys import begin_anew
 from ops.production.archive.paged_history import PastGaps, open_stored
 from ops.production.archive.witness import HEADS, HeadWitness
 from ops.production.log.streams import streams_on
+from ops.queries.audit.first_change import first_changes
 from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams
@@ -61,15 +63,18 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_verify(
-    source: Source, trust: Iterable[str], checkpoints: Iterable[str], *, output: Form, console: Console
+    source: Source, trust: Iterable[str], checkpoints: Iterable[str], against: str, *, output: Form, console: Console
 ) -> int:
-    """Audit everything; 0 when nothing is wrong, 1 when something is."""
+    """Audit everything; 0 when nothing is wrong, 1 when something is. `against`: an archive that says what was there."""
     with known_failures() as outcome:
         evidence = load_evidence(source.beside)
         statements = [load_statement(one) for one in checkpoints]
         begun = time.perf_counter()
         with found_of(source) as found, console.status("reading"):
             report = examined(found, evidence, trust, statements)
+            if against:
+                changes = tuple(first_changes(report.findings, found.entries, evidence, against))
+                report = msgspec.structs.replace(report, first=tuple(map(str, changes)))
         took = time.perf_counter() - begun
         if output is not Form.TEXT:
             print_answer(report, output)
@@ -228,6 +233,8 @@ def show(report: Report, took: float, console: Console) -> None:
     count = sum(one.messages for one in report.streams)
     if took:
         console.print(f"{count:,} messages read and held against the record in {took:.2f} s", style="dim")
+    for line in report.first:
+        console.print(f"[red]{escape(line)}[/red]", highlight=False, soft_wrap=True)
     for one in report.findings[:_SHOWN]:
         console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
     if len(report.findings) > _SHOWN:

@@ -31,6 +31,10 @@ def verify(
     checkpoint: Annotated[
         list[str] | None, typer.Option(help="A file of checkpoints that was handed out earlier; repeatable.")
     ] = None,
+    against: Annotated[
+        str,
+        typer.Option(metavar="ARCHIVE", help="An archive by whose bytes is said what was there before it was changed."),
+    ] = "",
     output: Output = Form.TEXT,
 ) -> None:
     """Find everything that was changed, is missing, was added or stands elsewhere. 0: nothing; 1: something; 2: can't say.
@@ -38,11 +42,13 @@ def verify(
     Example: kuelog audit verify --data .kuelog/demo --trust 0123456789abcdef
 
     Example: kuelog audit verify --archive s3://bucket/kuelog --checkpoint checkpoints/checkpoint-421-0a1b2c3d.json
+
+    Example: kuelog audit verify --data .kuelog/demo --against s3://bucket/kuelog
     """
     from ops.cli.audit import Source, run_verify  # noqa: PLC0415 - a command loads what it needs
 
     source = Source(data=data, nats=nats, archive=archive, witness=witness)
-    raise typer.Exit(run_verify(source, trust or (), checkpoint or (), output=output, console=_console()))
+    raise typer.Exit(run_verify(source, trust or (), checkpoint or (), against, output=output, console=_console()))
 
 
 @audit_app.command()

@@ -1,4 +1,4 @@
-"""A backup: an archive of the whole log to a common end, with the keys, the saved worlds and a list of it all.
+"""A backup: an archive of the whole log to a common end, with the keys, the approvers, the closed months, the saved worlds and a list of it all.
 
 It is an archive like any other, and can be asked as one. What makes it a backup is `backup.json`, written last: by it every
 file is known, and how much of each stream stood on the bus.
@@ -14,8 +14,10 @@ import msgspec
 from events.merkle import SIZE, Frontier
 from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable, json_of
+from ops.production.archive.approvers import APPROVERS
 from ops.production.archive.archive import LIST, archive_signed, segments_of
 from ops.production.archive.checkpoint import MOST, checkpoint_of
+from ops.production.archive.data_sets import names_in
 from ops.production.archive.errors import ArchiveDamaged, BackupRefused
 from ops.production.archive.evidence import Evidence, load_evidence
 from ops.production.archive.finding import AuditFinding
@@ -90,7 +92,16 @@ async def make_backup(
     key = (witness / KEY).read_bytes()
     folder.write_private(KEY, key)
     worlds = await _worlds(bus, there, evidence, folder)
-    kept = (LIST, HEADS, RING, KEY, *(leaves_name(name) for name in evidence.heads), *(one.file for one in worlds))
+    closing = _copy_closing(witness, folder)
+    kept = (
+        LIST,
+        HEADS,
+        RING,
+        KEY,
+        *closing,
+        *(leaves_name(name) for name in evidence.heads),
+        *(one.file for one in worlds),
+    )
     files |= {name: file_hash(folder.need(name, "it was written a moment ago")) for name in kept}
     streams: dict[str, Part] = {}
     for name in there.every:
@@ -155,6 +166,14 @@ async def _to_common_end(bus: JetStreamBus, signer: HeadWitness, evidence: Evide
             tree.add(evidence.leaves[name][i * SIZE : (i + 1) * SIZE])
         heads[name] = signer.signed(name, checkpoint_of(tree, last.data))
     return msgspec.structs.replace(evidence, heads=heads)
+
+
+def _copy_closing(witness: Path, to: Folder) -> list[str]:
+    """Who may approve of months, and what was billed for those that are closed; the names of the files."""
+    names = [*([APPROVERS] if (witness / APPROVERS).exists() else []), *names_in(witness)]
+    for name in names:
+        to.write(name, (witness / name).read_bytes())
+    return names
 
 
 def _copy_archive(archive: str, to: Folder, report: Progress) -> dict[str, str]:

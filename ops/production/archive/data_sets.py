@@ -8,9 +8,12 @@ import hashlib
 import io
 import zlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from ops.production.archive.folder import Folder
 
+CLOSED = "closed"
+"""The folder that they lie in."""
 _CHUNK = 1 << 20
 
 
@@ -36,7 +39,12 @@ class DataSetWriter:
 
 def name_of(month: str) -> str:
     """The name of a month's data set in its folder."""
-    return f"closed/{month}.csv.gz"
+    return f"{CLOSED}/{month}.csv.gz"
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names of all data sets of a folder."""
+    return sorted(f"{CLOSED}/{one.name}" for one in (folder / CLOSED).glob("*.csv.gz"))
 
 
 def kept(urls: Iterable[str], month: str, sha256: str) -> bytes | None:

@@ -46,6 +46,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     streams: tuple[Covered, ...]
     findings: tuple[AuditFinding, ...]
+    first: tuple[str, ...] = ()
+    """By stream that was changed, the first place with what was there and what is there now, where an archive says so."""
 
     @property
     def changes(self) -> tuple[AuditFinding, ...]:

@@ -11,6 +11,7 @@ from nats.js.errors import APIError
 from events.merkle import leaf_hash
 from ops.production.archive.archive import LIST, check_proofs, read_segment, segments_of
 from ops.production.archive.backup import MANIFEST, Manifest, Part, Progress, is_safe, read_manifest
+from ops.production.archive.data_sets import CLOSED
 from ops.production.archive.errors import BackupRefused
 from ops.production.archive.evidence import judge, load_evidence
 from ops.production.archive.folder import Folder
@@ -97,7 +98,7 @@ def _put_files(manifest: Manifest, source: Folder, witness: Path, archive: str) 
         if name == KEY:
             Folder(str(witness)).write_private(KEY, data)
             continue
-        if "/" not in name and name != LIST:
+        if name.startswith(f"{CLOSED}/") or ("/" not in name and name != LIST):
             Folder(str(witness)).write(name, data)
         to.write(name, data)
 

@@ -1,5 +1,6 @@
 """A backup is restored onto a new bus with every sequence, is proved and read back, and the log goes on from there."""
 
+import hashlib
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,7 +15,9 @@ from events.commit import bytes_hash
 from events.subjects import FACTS, commit_subject
 from ops.cli.main import app
 from ops.files.run_folder import held
+from ops.production.archive.approvers import APPROVERS
 from ops.production.archive.backup import MANIFEST, make_backup
+from ops.production.archive.data_sets import DataSetWriter, kept
 from ops.production.archive.errors import ArchiveDamaged, BackupRefused
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
@@ -69,6 +72,10 @@ async def backup(log: Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in (PARTITION, DEVICE_PARTITION, FACTS):
             await remove(bus, name)  # No commit of this log names what is saved, so nothing goes by itself.
         assert (await on.firsts())[PARTITION][0] > 1
+        (on.witness / APPROVERS).write_bytes(b"[]")
+        billed = DataSetWriter()
+        billed.write(b"BilledCost\n1\n")
+        billed.keep(str(on.witness), "2026-11")
         await make_backup(bus, on.witness, str(on.archive), str(folder / "backup"))
     return folder / "backup"
 
@@ -85,6 +92,10 @@ async def test_a_restored_log_is_the_log_and_goes_on(backup: Path, log: Log, tmp
     witness, archive = tmp_path / "witness", tmp_path / "archive"
     async with bus_in(tmp_path / "nats") as bus:
         await restore_backup(str(backup), bus, witness, str(archive))
+        for folder in (witness, archive):
+            assert (folder / APPROVERS).read_bytes() == b"[]", "who may approve of months"
+            billed = hashlib.sha256(b"BilledCost\n1\n").hexdigest()
+            assert kept((str(folder),), "2026-11", billed) is not None, "what was billed for a closed month"
         found = await read_everything(bus, str(archive))
         for name, entries in log.items():
             assert [(one.subject, one.message_id, one.data) for one in found[name]] == [

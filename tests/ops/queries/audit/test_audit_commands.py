@@ -126,6 +126,29 @@ def test_a_byte_that_was_flipped_on_disk_is_named_and_nothing_is_signed_or_archi
     assert code == 2 and f"{stream} has a gap: 1–{sequence} can't be read" in told
 
 
+async def test_with_an_archive_it_is_said_what_was_there_before(copy: Path, tmp_path: Path) -> None:
+    log, archive = log_of(40, devices=10), str(tmp_path / "archive")
+    assert (await asyncio.to_thread(kuelog, "audit", "archive", archive, "--data", str(copy)))[0] == 0
+    for one in (6, 8):
+        entry = log[PARTITION][one]
+        log[PARTITION][one] = msgspec.structs.replace(entry, data=entry.data.replace(b"team/w", b"team/x"))
+    other = tmp_path / "other"
+    await stored(other, log, witnessed=False)
+    shutil.copytree(copy / "witness", other / "witness", dirs_exist_ok=True)
+    flip_on_disk(other, FACTS, b'"team/w33"')
+    verify = ("audit", "verify", "--data", str(other), "--against", archive)
+    code, told = await asyncio.to_thread(kuelog, *verify)
+    assert code == 1 and "changed  LOG_0 7" in told
+    assert 'LOG_0 from 7 on, first changed: events[0].workload before "team/w6" after "team/x6"' in told
+    assert 'FACTS from 33 on, first changed: before {"id":"33:f"' in told and "after nothing" in told
+    code, told = await asyncio.to_thread(kuelog, *verify, "-o", "json")
+    assert [line.partition(",")[0] for line in json.loads(told)["first"]] == ["FACTS from 33 on", "LOG_0 from 7 on"]
+    code, told = await asyncio.to_thread(kuelog, "audit", "verify", "--data", str(copy), "--against", archive)
+    assert code == 0 and "first changed" not in told
+    code, told = await asyncio.to_thread(kuelog, *verify[:-1], str(tmp_path / "nowhere"))
+    assert code == 2 and "it is no archive" in told
+
+
 def test_an_event_of_a_newer_version_can_be_audited_though_it_cannot_be_folded(tmp_path: Path) -> None:
     log = log_of(5)
     newer = log[FACTS][4].data.replace(b"PodsGone.v1", b"PodsGone.v9")
