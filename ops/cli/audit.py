@@ -1,7 +1,6 @@
 """`kuelog audit …`: what an auditor asks of a log, of an archive, or of both."""
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,20 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from cryptography.x509 import Certificate
 from rich.console import Console
 from rich.markup import escape
 
+from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
 from ops.production.archive.archive_pages import ArchivedStreams
 from ops.production.archive.errors import FolderUnreadable
-from ops.production.archive.evidence import Evidence, Statement, load_evidence, load_statement
+from ops.production.archive.evidence import Evidence, Statement, load_evidence, load_statement, stamped_text
 from ops.production.archive.finding import AuditFinding, Report
 from ops.production.archive.folder import Folder
+from ops.production.archive.handing_out import file_of, hand_out, shown, statement_in
 from ops.production.archive.history import end_of
 from ops.production.archive.keys import begin_anew
 from ops.production.archive.paged_history import PastGaps, open_stored
+from ops.production.archive.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
 from ops.production.archive.witness import HEADS, HeadWitness
 from ops.production.log.streams import streams_on
 from ops.queries.audit.first_change import first_changes
@@ -63,18 +66,31 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_verify(
-    source: Source, trust: Iterable[str], checkpoints: Iterable[str], against: str, *, output: Form, console: Console
+    source: Source,
+    trust: Iterable[str],
+    checkpoints: Iterable[str],
+    *,
+    against: str = "",
+    roots: Sequence[Path] = (),
+    output: Form,
+    console: Console,
 ) -> int:
-    """Audit everything; 0 when nothing is wrong, 1 when something is. `against`: an archive that says what was there."""
+    """Audit everything; 0 when nothing is wrong, 1 when something is.
+
+    `against`: an archive that says what was there. `roots`: files of certificates that time stamps have to lead to.
+    """
     with known_failures() as outcome:
         evidence = load_evidence(source.beside)
-        statements = [load_statement(one) for one in checkpoints]
+        named = list(checkpoints)
+        statements = [load_statement(one) for one in named]
+        trusted = roots_in(roots)
         begun = time.perf_counter()
         with found_of(source) as found, console.status("reading"):
             report = examined(found, evidence, trust, statements)
             if against:
                 changes = tuple(first_changes(report.findings, found.entries, evidence, against))
                 report = msgspec.structs.replace(report, first=tuple(map(str, changes)))
+        report = with_stamps(report, zip(named, statements, strict=True), trusted)
         took = time.perf_counter() - begun
         if output is not Form.TEXT:
             print_answer(report, output)
@@ -84,7 +100,7 @@ def run_verify(
     return outcome.code
 
 
-def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
+def run_checkpoint(source: Source, to: str, server: str, *, console: Console) -> int:
     """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
     with known_failures() as outcome:
         folder = Path(source.beside)
@@ -104,8 +120,8 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
         for stream, head in sorted(evidence.heads.items()):
             console.print(f"{stream} {head.sequence}: {head.root} by {head.key}", highlight=False)
         if to:
-            name = _hand_out(evidence, to)
-            console.print(f"handed out as {to.rstrip('/')}/{name}", highlight=False)
+            name = _hand_out(folder, to, server)
+            console.print(f"handed out as {shown(to).rstrip('/')}/{name}", highlight=False)
         outcome.code = 0
     return outcome.code
 
@@ -187,6 +203,22 @@ def examined(
     return msgspec.structs.replace(report, findings=(*report.findings, *rest))
 
 
+def with_stamps(report: Report, statements: Iterable[tuple[str, Statement]], roots: Sequence[Certificate]) -> Report:
+    """The report with what the time stamps of checkpoints say, each held against the certificates where any are named."""
+    said: list[str] = []
+    wrong: list[AuditFinding] = []
+    for file, statement in statements:
+        for token in statement.timestamps:
+            try:
+                says = check_stamp(token, stamped_text(statement), roots) if roots else stamped(token)
+            except StampRefused as problem:
+                wrong.append(AuditFinding(stream="", sequence=0, what="checkpoint", detail=f"{file}: {problem}"))
+                continue
+            held = "" if roots else ", which was not held against a root: name its certificate with --timestamp-root"
+            said.append(f"{file} was there at {format_timestamp(says.at)}, says {says.by}{held}")
+    return msgspec.structs.replace(report, stamps=tuple(said), findings=(*report.findings, *wrong))
+
+
 def _write_proof(proof: dict[str, Any], subject: str, file: str, console: Console) -> None:
     data = msgspec.json.format(msgspec.json.encode(proof))
     if file == "-":
@@ -207,16 +239,18 @@ async def sign_all(source: Source, folder: Path) -> None:
             await witness.witness(stream)
 
 
-def _hand_out(evidence: Evidence, to: str) -> str:
-    statement = Statement(
-        keys=evidence.keys,
-        heads={stream: msgspec.structs.replace(head, peaks=()) for stream, head in evidence.heads.items()},
-    )
-    data = msgspec.json.encode(statement, order="deterministic")
-    # Named by its content: none is ever overwritten by another.
-    name = f"checkpoint-{sum(head.sequence for head in evidence.heads.values())}-{hashlib.sha256(data).hexdigest()[:8]}.json"
-    Folder(to).write(name, data)
-    return name
+def _hand_out(folder: Path, to: str, server: str) -> str:
+    """Give the checkpoints to a place, with a time stamp where a server is named; the name. Raises `NotHandedOut`, `StampRefused`."""
+    statement = statement_in(folder)
+    assert statement is not None, "they were signed a moment ago"
+
+    async def handed_out() -> str:
+        token = await stamp(server, stamped_text(statement)) if server else ""
+        name, data = file_of(msgspec.structs.replace(statement, timestamps=(token,) if token else ()))
+        await hand_out(to, name, data)
+        return name
+
+    return asyncio.run(handed_out())
 
 
 def show(report: Report, took: float, console: Console) -> None:
@@ -233,18 +267,24 @@ def show(report: Report, took: float, console: Console) -> None:
     count = sum(one.messages for one in report.streams)
     if took:
         console.print(f"{count:,} messages read and held against the record in {took:.2f} s", style="dim")
-    for line in report.first:
-        console.print(f"[red]{escape(line)}[/red]", highlight=False, soft_wrap=True)
-    for one in report.findings[:_SHOWN]:
-        console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
-    if len(report.findings) > _SHOWN:
-        console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json shows all")
+    _show_findings(report, console)
     if not report.changes:
         console.print("nothing was changed, is missing, was added or stands elsewhere")
     if any(one.messages > one.signed for one in report.streams):
         console.print(
             "what is behind the last checkpoint is held by the chain of commits only, facts by their numbers: `kuelog audit checkpoint`"
         )
+
+
+def _show_findings(report: Report, console: Console) -> None:
+    for line in report.stamps:
+        console.print(escape(line), highlight=False, soft_wrap=True)
+    for line in report.first:
+        console.print(f"[red]{escape(line)}[/red]", highlight=False, soft_wrap=True)
+    for one in report.findings[:_SHOWN]:
+        console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
+    if len(report.findings) > _SHOWN:
+        console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json shows all")
 
 
 __all__ = [

@@ -35,6 +35,12 @@ def verify(
         str,
         typer.Option(metavar="ARCHIVE", help="An archive by whose bytes is said what was there before it was changed."),
     ] = "",
+    timestamp_root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PEM", help="A file of certificates that time stamps of checkpoints have to lead to; repeatable."
+        ),
+    ] = None,
     output: Output = Form.TEXT,
 ) -> None:
     """Find everything that was changed, is missing, was added or stands elsewhere. 0: nothing; 1: something; 2: can't say.
@@ -48,7 +54,16 @@ def verify(
     from ops.cli.audit import Source, run_verify  # noqa: PLC0415 - a command loads what it needs
 
     source = Source(data=data, nats=nats, archive=archive, witness=witness)
-    raise typer.Exit(run_verify(source, trust or (), checkpoint or (), against, output=output, console=_console()))
+    code = run_verify(
+        source,
+        trust or (),
+        checkpoint or (),
+        against=against,
+        roots=timestamp_root or (),
+        output=output,
+        console=_console(),
+    )
+    raise typer.Exit(code)
 
 
 @audit_app.command()
@@ -56,7 +71,15 @@ def checkpoint(
     data: Data = None,
     nats: Bus = "",
     witness: Witness = "",
-    to: Annotated[str, typer.Option(help="Also hand it out: a folder, or any address that fsspec knows.")] = "",
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Also hand it out: a folder, any address that fsspec knows, one of HTTP that takes a POST, or nats://HOST:PORT/SUBJECT."
+        ),
+    ] = "",
+    timestamp: Annotated[
+        str, typer.Option(metavar="URL", help="A server of RFC 3161 that stamps what is handed out.")
+    ] = "",
 ) -> None:
     """Audit the log, sign every stream as it is now, and hand the checkpoints out to where this machine can't change them.
 
@@ -65,7 +88,7 @@ def checkpoint(
     from ops.cli.audit import Source, run_checkpoint  # noqa: PLC0415
 
     source = Source(data=data, nats=nats, witness=witness)
-    raise typer.Exit(run_checkpoint(source, to, console=_console()))
+    raise typer.Exit(run_checkpoint(source, to, timestamp, console=_console()))
 
 
 @audit_app.command()

@@ -21,6 +21,8 @@ from ops.production.archive.errors import (
     NotProvable,
     QueryRefused,
 )
+from ops.production.archive.handing_out import NotHandedOut
+from ops.production.archive.timestamps import StampRefused
 from ops.production.archive.witness import WitnessKeyMissing
 from ops.production.configuration.configuration_file import ConfigurationBroken
 from ops.production.kubernetes.client import KubeConfigMissing
@@ -70,6 +72,7 @@ KNOWN: tuple[type[Exception], ...] = (
     ManifestBroken,
     NatsMissing,
     NotADemosFolder,
+    NotHandedOut,
     NotProvable,
     NotOnTheLog,
     ObjectInvalid,
@@ -77,6 +80,7 @@ KNOWN: tuple[type[Exception], ...] = (
     QueryRefused,
     SeveralPartitions,
     SnapshotUnusable,
+    StampRefused,
     StoreInUse,
     Unreadable,
     UnsafeStream,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.log_options import Archive, Bus, Data, HandOut, LogSource, Timestamp
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
 
@@ -100,6 +100,8 @@ def roll(
         int, typer.Option(help="Roll streams that hold so much; a quarter of their limit when 0.")
     ] = 0,
     days: Annotated[int, typer.Option(help="Roll streams whose first message is so old; at any age when 0.")] = 0,
+    hand_out: HandOut = None,
+    timestamp: Timestamp = "",
 ) -> None:
     """Have streams that are large or old enough go on in fresh ones, archive the old, and remove what is proved and done.
 
@@ -109,6 +111,7 @@ def roll(
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415
     from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
+    from ops.production.archive.handing_out import HandingOut  # noqa: PLC0415
     from ops.production.log.generations import generations  # noqa: PLC0415
     from ops.production.log.streams import streams_on
     from ops.production.process.clock import ScaledClock  # noqa: PLC0415
@@ -116,7 +119,7 @@ def roll(
 
     source = LogSource(data=data, nats=nats, archive=archive)
 
-    async def look() -> str:
+    async def look() -> list[str]:
         folder, stored = _beside(source, witness)
         async with bus_here(source) as bus:
             rolled = (await streams_on(bus)).rolled
@@ -133,13 +136,15 @@ def roll(
                 console.print(f"{name}: {', then '.join(parts)}", highlight=False)
             for why in archivist.kept.values():
                 console.print(f"  {why}", style="dim", highlight=False)
-            return archivist.problem
+            handing_out = HandingOut(folder, hand_out or (), timestamp)
+            await handing_out.look(ScaledClock().now())
+            return [*([archivist.problem] if archivist.problem else []), *handing_out.worth_knowing]
 
     with known_failures() as outcome:
-        problem = asyncio.run(look())
-        if problem:
+        problems = asyncio.run(look())
+        for problem in problems:
             complain(problem)
-        outcome.code = 1 if problem else 0
+        outcome.code = 1 if problems else 0
     raise typer.Exit(outcome.code)
 
 

@@ -20,6 +20,25 @@ Archive = Annotated[
     ),
 ]
 
+HandOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PLACE",
+        envvar="KUELOG_HAND_OUT",
+        show_envvar=False,
+        help="Where checkpoints are handed out by themselves: a folder, an address that fsspec knows, one of HTTP that takes a POST, or nats://HOST:PORT/SUBJECT; repeatable.",
+    ),
+]
+Timestamp = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        envvar="KUELOG_TIMESTAMP",
+        show_envvar=False,
+        help="A server of RFC 3161 that stamps what is handed out.",
+    ),
+]
+
 
 class LogSource(msgspec.Struct, frozen=True, kw_only=True):
     """A folder, a running bus, an archive, or an archive and the folder or bus that goes on behind it."""

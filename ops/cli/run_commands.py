@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.object_names import scenarios, services
+from ops.cli.log_options import HandOut, Timestamp
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output
@@ -85,6 +86,8 @@ def up(
     roll_days: Annotated[
         int, typer.Option(min=0, help="Roll streams whose first message is so old; at any age when 0.")
     ] = 0,
+    hand_out: HandOut = None,
+    timestamp: Timestamp = "",
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
@@ -95,6 +98,8 @@ def up(
     from ops.production.archive.archivist import Limits  # noqa: PLC0415
 
     _refuse_nodes(kubeconfig, nodes, none=no_nodes)
+    if hand_out and not kubeconfig:
+        raise typer.BadParameter("--hand-out is for a real cluster; here `kuelog audit checkpoint --to` hands them out")
     rolled = Limits(bytes=roll_bytes, days=roll_days)
     served = Endpoint(port=metrics, address=metrics_address, token=metrics_token)
     if kubeconfig:
@@ -109,6 +114,8 @@ def up(
             pages=pages,
             config=config,
             rolled=rolled,
+            hand_out=hand_out or (),
+            timestamp=timestamp,
             console=console,
         )
     else:
@@ -154,6 +161,8 @@ def run(
     kubeconfig: Annotated[str, typer.Option(help="The cluster; inside a pod the service account by default.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
+    hand_out: HandOut = None,
+    timestamp: Timestamp = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
@@ -204,6 +213,8 @@ def run(
             kubeconfig=kubeconfig,
             context=context,
             witness=witness,
+            hand_out=hand_out or (),
+            timestamp=timestamp,
             scale=scale,
             crash=crash,
             metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),

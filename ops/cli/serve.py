@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ops.cli.console_beside import console_beside
 from ops.cli.failures import known_failures
 from ops.files.run_folder import held, keep_from_demos
 from ops.production.archive.archivist import Limits, archivist_of
+from ops.production.archive.handing_out import HandingOut
 from ops.production.configuration.configuration_file import configuration_of, read_configuration
 from ops.production.health import health_served
 from ops.production.kubernetes.absent import AbsentCluster
@@ -45,6 +47,8 @@ def run_service(
     kubeconfig: str,
     context: str,
     witness: str,
+    hand_out: Sequence[str] = (),
+    timestamp: str = "",
     scale: float,
     crash: str,
     metrics: Endpoint = NOWHERE,
@@ -55,11 +59,14 @@ def run_service(
     """One service, until Ctrl-C or SIGTERM."""
     if service not in (*SERVICES, VERIFIER):
         return complain(f"there is no service {service}; there are {', '.join((*SERVICES, VERIFIER))}")
+    if hand_out and not witness:
+        return complain("--hand-out hands out what a witness has signed: name its folder with --witness")
+    handing_out = HandingOut(Path(witness), hand_out, timestamp) if hand_out else None
     with known_failures() as outcome:
         settings = settings_of(config, console)
         collect_seldom()
         serving = _serve_one(
-            service, nats, kubeconfig, context, witness, scale, crash, metrics, health, settings, console
+            service, nats, kubeconfig, context, witness, handing_out, scale, crash, metrics, health, settings, console
         )
         run(serving)
         outcome.code = 0
@@ -76,13 +83,16 @@ def run_up_on_cluster(
     pages: int = 0,
     config: Path | None = None,
     rolled: Limits,
+    hand_out: Sequence[str] = (),
+    timestamp: str = "",
     console: Console,
 ) -> int:
     """All services beside a real cluster, until Ctrl-C or SIGTERM."""
     with known_failures() as outcome:
         settings = settings_of(config, console)
         collect_seldom()
-        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, pages, settings, rolled, console))
+        handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
+        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, pages, settings, rolled, handing_out, console))
         outcome.code = 0
     return outcome.code
 
@@ -103,6 +113,7 @@ async def _serve_one(
     kubeconfig: str,
     context: str,
     witness: str,
+    handing_out: HandingOut | None,
     scale: float,
     crash: str,
     metrics: Endpoint,
@@ -133,7 +144,8 @@ async def _serve_one(
             connections=bus.connections,
             unreadable=bus.unreadable,
         )
-        running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
+        folder = Path(witness) if witness else None
+        running = Running(ports, (service,), settings=settings, witness=folder, handing_out=handing_out)
         await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
         console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
@@ -149,6 +161,7 @@ async def _up_on_cluster(
     pages: int,
     settings: SettingsObserved,
     rolled: Limits,
+    handing_out: HandingOut | None,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -178,7 +191,8 @@ async def _up_on_cluster(
             unreadable=bus.unreadable,
         )
         archivist = archivist_of(bus, data.resolve(), limits=rolled)
-        running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)
+        witness = data.resolve() / "witness"
+        running = Running(ports, settings=settings, witness=witness, archivist=archivist, handing_out=handing_out)
         await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(console_beside(nats, pages, console))
         if server is not None:

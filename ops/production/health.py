@@ -58,9 +58,10 @@ class Health:
         return found
 
     async def worth_knowing(self) -> list[str]:
-        """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do."""
+        """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do, who was not handed checkpoints."""
         found = [one.describe() for one in await self._running.filled() if one.percent >= WARN_PERCENT and not one.full]
-        archivist = self._running.archivist
+        archivist, handing_out = self._running.archivist, self._running.handing_out
+        found.extend(handing_out.worth_knowing if handing_out is not None else ())
         return [*found, *([archivist.problem] if archivist is not None and archivist.problem else [])]
 
     async def _away(self) -> list[str]:

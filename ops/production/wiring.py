@@ -14,6 +14,7 @@ from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
+from ops.production.archive.handing_out import HandingOut
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
 from ops.production.log.capacity import StreamFill
 from ops.production.log.control import read_control, record_rate
@@ -90,6 +91,7 @@ class Running:
         replica: str = "",
         tracer: Tracer | None = None,
         archivist: Archiving | None = None,
+        handing_out: HandingOut | None = None,
         snapshots_every: int = EVERY,
         partitions: Sequence[str] = (),
     ) -> None:
@@ -113,7 +115,7 @@ class Running:
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
         self._served = tuple(partitions)
         """The partitions that are folded here; all of them when empty."""
-        self.archivist = archivist
+        self.archivist, self.handing_out = archivist, handing_out
         self._witness = HeadWitness(witness) if witness is not None else None
         folder = witness / "snapshots" if witness is not None else None
         self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
@@ -172,6 +174,8 @@ class Running:
                 tasks.create_task(self._begin_anew(host))
             if self._witness is not None:
                 tasks.create_task(self._keep_witness())
+                if self.handing_out is not None:
+                    tasks.create_task(self.handing_out.run(clock))
                 if self.archivist is not None:
                     tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
             tasks.create_task(self._follow_control(control))

@@ -20,6 +20,13 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     keys: tuple[RingKey, ...]
     heads: dict[str, Checkpoint]
+    timestamps: tuple[str, ...] = ()
+    """Time stamps of RFC 3161 over all of it but these, in base64."""
+
+
+def stamped_text(statement: Statement) -> bytes:
+    """What time stamps of a statement are about."""
+    return msgspec.json.encode(msgspec.structs.replace(statement, timestamps=()), order="deterministic")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

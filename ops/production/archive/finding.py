@@ -49,6 +49,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     first: tuple[str, ...] = ()
     """By stream that was changed, the first place with what was there and what is there now, where an archive says so."""
 
+    stamps: tuple[str, ...] = ()
+    """What the time stamps of checkpoints say that were handed out."""
+
     @property
     def changes(self) -> tuple[AuditFinding, ...]:
         """What keeps the log from being signed and archived as it stands."""

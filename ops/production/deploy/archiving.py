@@ -19,7 +19,11 @@ def archivist(values: ChartValues) -> list[JsonObject]:
     limits = ["--max-bytes", values.text("archivist.maxBytes"), "--days", values.text("archivist.days")]
     places = ["--witness", f"{_PLACE}/witness", "--archive", values.text("archivist.archive")]
     container = container_of(values, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
-    container["env"] = bus_address(values, ARCHIVIST)
+    container["env"] = [
+        *bus_address(values, ARCHIVIST),
+        {"name": "KUELOG_HAND_OUT", "value": values.text("archivist.handOut")},
+        {"name": "KUELOG_TIMESTAMP", "value": values.text("archivist.timestamp")},
+    ]
     container["volumeMounts"].append({"name": ARCHIVE, "mountPath": _PLACE})
     volume: JsonObject = {"name": ARCHIVE, "persistentVolumeClaim": {"claimName": _NAME}}
     pod = {**pod_of(values, ARCHIVIST, container, [volume]), "restartPolicy": "Never"}

@@ -53,6 +53,8 @@ CHOICES: JsonObject = {
         "archive": "/var/lib/kuelog/archive",
         "maxBytes": "0",
         "days": "0",
+        "handOut": "",
+        "timestamp": "",
         "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
     },
     "certManager": False,

@@ -213,6 +213,7 @@ KUELOG = (
     _ours("kuelog_outbox_messages", ("service",), "Facts that a service has not stored yet"),
     _ours("kuelog_outbox_lag_seconds", ("service",), "How long the oldest of them has waited; 0 where there is none"),
     _ours("kuelog_clock_skew_seconds", (), "How far the clock of the machine is ahead of the bus's; negative behind it"),
+    _ours("kuelog_checkpoint_handed_out_timestamp_seconds", ("place",), "When checkpoints were last handed out to a place, in seconds since 1970; 0 before the first time"),
     _ours("kuelog_witness_timestamp_seconds", (), "When the witness of the process last took note of all streams, in seconds since 1970; 0 before the first time"),
     _ours("kuelog_replay_verified_total", ("partition",), "Commits that the verifier has decided again since it began", _C),
     _ours("kuelog_replay_differences", ("partition", "what"), "Commits among them that came out otherwise: decision, or state where they name another one than the log leads to"),

@@ -114,6 +114,9 @@ CASES: dict[str, tuple[Series, Series]] = {
         {BYTES: at(51), LIMIT: at(100), DAYS: at(0.5)},
         {BYTES: at(20), LIMIT: at(100), DAYS: at(0.5)},
     ),
+    "KuelogCheckpointNotHandedOut": level(
+        'kuelog_checkpoint_handed_out_timestamp_seconds{place="p"}', END * 60 - 15000, END * 60 - 100
+    ),
     "KuelogWitnessOld": level("kuelog_witness_timestamp_seconds", END * 60 - 1000, END * 60 - 100),
     "KuelogReplayDiffers": level('kuelog_replay_differences{partition="LOG_0",what="decision"}', 1, 0),
     "KuelogReplayBehind": level(
