@@ -206,6 +206,29 @@ def closed(data: Data = None, nats: Bus = "", archive: Archive = "", output: Out
 
 
 @bill_app.command()
+def report(
+    month: Annotated[str, typer.Argument(help="The month, e.g. 2026-11, closed or not.")],
+    out: Annotated[Path, typer.Option(help="The file: .html, .pdf or .json; report-MONTH.html by default.")] = Path(),
+    data: Data = None,
+    nats: Bus = "",
+    archive: Archive = "",
+    witness: Witness = "",
+) -> None:
+    """Write a month for whoever signs it: what ran, who decided, proofs, exceptions, budgets, corrections.
+
+    The whole log is audited first. Exit code 1: something has to be explained, and the report says what.
+
+    Example: kuelog bill report 2026-11 --out november.pdf
+    """
+    from ops.cli.audit import Source  # noqa: PLC0415
+    from ops.cli.bill_report import run_report  # noqa: PLC0415
+
+    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    file = out if out != Path() else Path(f"report-{month}.html")
+    raise typer.Exit(run_report(source, month, file, console=console))
+
+
+@bill_app.command()
 def key(file: Annotated[Path, typer.Argument(help="Where the private key is put; it must not be there yet.")]) -> None:
     """Make a key to approve with, and print its public half.
 

@@ -8,7 +8,13 @@ import typer
 from ops.cli.lazy_commands import LazyGroup
 from ops.files.whole_output import buffer_output
 
-LEFT_OUT = {"ops.sandbox": "sandbox", "jsonschema_rs": "sandbox", "duckdb": "archive"}
+LEFT_OUT = {
+    "ops.sandbox": "sandbox",
+    "jsonschema_rs": "sandbox",
+    "duckdb": "archive",
+    "fpdf": "report",
+    "jinja2": "report",
+}
 """What the image and a plain installation leave out, and the extra that brings it."""
 
 app = typer.Typer(
