@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ops.cli.object_names import scenarios, services
 from ops.cli.log_options import HandOut, Timestamp
+from ops.cli.object_names import scenarios, services
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output

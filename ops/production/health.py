@@ -61,7 +61,7 @@ class Health:
         """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do, who was not handed checkpoints."""
         found = [one.describe() for one in await self._running.filled() if one.percent >= WARN_PERCENT and not one.full]
         archivist, handing_out = self._running.archivist, self._running.handing_out
-        found.extend(handing_out.worth_knowing if handing_out is not None else ())
+        found.extend(handing_out.worth_knowing)
         return [*found, *([archivist.problem] if archivist is not None and archivist.problem else [])]
 
     async def _away(self) -> list[str]:

@@ -115,7 +115,7 @@ class Running:
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
         self._served = tuple(partitions)
         """The partitions that are folded here; all of them when empty."""
-        self.archivist, self.handing_out = archivist, handing_out
+        self.archivist, self.handing_out = archivist, handing_out or HandingOut(Path(), ())
         self._witness = HeadWitness(witness) if witness is not None else None
         folder = witness / "snapshots" if witness is not None else None
         self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
@@ -174,8 +174,7 @@ class Running:
                 tasks.create_task(self._begin_anew(host))
             if self._witness is not None:
                 tasks.create_task(self._keep_witness())
-                if self.handing_out is not None:
-                    tasks.create_task(self.handing_out.run(clock))
+                tasks.create_task(self.handing_out.run(clock))
                 if self.archivist is not None:
                     tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
             tasks.create_task(self._follow_control(control))

@@ -54,8 +54,8 @@ class HandingOut:
         return [f"checkpoints are not handed out to {place}: {why}" for place, why in sorted(self.problems.items())]
 
     async def run(self, clock: Clock) -> None:
-        """Hand out until cancelled."""
-        while True:
+        """Hand out until cancelled; without a place there is nothing to do."""
+        while self._places:
             await clock.sleep(AGAIN_MS)
             await self.look(clock.now())
 

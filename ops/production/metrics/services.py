@@ -46,7 +46,7 @@ class ServiceMetrics(Collector):
         yield gauge("kuelog_clock_skew_seconds", [] if skew is None else [((), in_seconds(skew))])
         noted = self._running.witnessed_at
         yield gauge("kuelog_witness_timestamp_seconds", [] if noted is None else [((), in_seconds(noted))])
-        handed = self._running.handing_out.handed if self._running.handing_out is not None else {}
+        handed = self._running.handing_out.handed
         rows: Rows = [((place,), in_seconds(at)) for place, at in sorted(handed.items())]
         yield gauge("kuelog_checkpoint_handed_out_timestamp_seconds", rows)
 
