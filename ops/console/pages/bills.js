@@ -36,6 +36,9 @@ function choice(group, period) {
   return h("div", {}, form, h("p", {}, "By ", GROUPS.map((one) => [h("a", { href: moved({ group: one }), "aria-current": one === group ? "true" : undefined }, one), " "]).flat()));
 }
 
+/** A word as the name of a column. @param {string} word */
+const titled = (word) => word[0].toUpperCase() + word.slice(1);
+
 /** @param {any} data */
 function parts(data) {
   const names = data.lines.length ? Object.keys(data.lines[0]).filter((name) => !MEASURES.includes(name)) : [];
@@ -44,10 +47,10 @@ function parts(data) {
     h("p", { class: "lead" }, data.until ? `${moment(data.since)} to ${moment(data.until)}: ${total || "nothing has a price yet"}` : "Nothing has happened yet: the log is empty. The services write it: `kuelog up` on this machine, `kuelog deploy` in a cluster."),
     ...data.unpriced.map((/** @type {any} */ one) => h("p", { class: "problem" }, `No price for cards of flavor ${one.flavor || "?"} (model ${one.model}): ${hours(one.card_ms)} card-hours have no cost. Enter a price list with \`kuelog price set -f FILE\`.`)),
     h("section", {}, h("h2", {}, "Lines"),
-      table("What was held, and what it costs", [...names, "Kind", "GiB-hours", "Card-hours", "Of them alone on a card", "Cost"],
+      table("What was held, and what it costs", [...names.map(titled), "Kind", "GiB-hours", "Card-hours", "Of them alone on a card", "Cost"],
         data.lines.map((/** @type {any} */ line) => [...names.map((name) => line[name]), line.kind, hours(line.memory_mib_ms / 1024), hours(line.card_ms), hours(line.exclusive_ms), line.cost === null ? "no price" : `${line.cost} ${line.currency ?? ""}`]), "Nobody held a card in this period. A line appears here when a workload gets cards.")),
     h("section", {}, h("h2", {}, "Where the time of the cards went"),
-      data.cards === null ? h("p", { class: "empty" }, OF_CLUSTER) : table("Card-hours by flavor and model", ["Flavor", "Model", "Cards", ...PARTS],
+      data.cards === null ? h("p", { class: "empty" }, OF_CLUSTER) : table("Card-hours by flavor and model", ["Flavor", "Model", "Cards", ...PARTS.map(titled)],
         data.cards.map((/** @type {any} */ row) => [row.flavor, row.model, row.cards, ...PARTS.map((name) => hours(row[name]?.cards ?? 0))]), "No card is known. Cards appear when the plugin of their vendor registers them on a node.")),
   ];
 }

@@ -42,6 +42,8 @@ and `kuelog_preemptions_wasted_total` begin where counting was saved by a versio
 room that was kept for it is kept no longer, before it gets any. It counts at that moment, under the queue and the rule for which
 `kueue_preempted_workloads_total` counted it. Of who still waits nothing is known yet.
 
+For how long cards were idle is told by `kuelog bill`, and when who waits is expected to start by `kuelog top`; neither is a metric yet.
+
 Histograms have Kueue's buckets, so that `histogram_quantile` over clusters of both is right. Those of waits and of execution have as
 exemplar of each bucket the workload that was counted there last (`workload_uid`), and its trace where [traces](traces.md) are exported
 (`trace_id`), for whoever fetches OpenMetrics. Prometheus stores exemplars with `--enable-feature=exemplar-storage`.
