@@ -42,7 +42,7 @@ from projections.queues.pending_queues import Scan
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
-from projections.topology.pods_of_workloads import note_pod
+from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Workload
 from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World

@@ -12,7 +12,7 @@ from events.codec import decode_sighting
 from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
-from ops.cli.serve import settings_of
+from ops.cli.serving.serve import settings_of
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.memory import MemoryStream

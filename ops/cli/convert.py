@@ -16,9 +16,9 @@ from ops.lint.finding import LintFinding, finding
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
 from ops.terminal.form import Form, print_answer
-from services.validation.conversion import ALPHAS, GROUP, to_v1beta2
+from services.validation.conversion.convert import ALPHAS, GROUP, to_v1beta2
+from services.validation.fields.shape import shape_problems
 from services.validation.problem import Problem, Severity
-from services.validation.shape import shape_problems
 
 _INCONVERTIBLE = 1
 

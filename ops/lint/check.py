@@ -17,19 +17,19 @@ from ops.lint.job_rules import job_problems
 from ops.lint.pruning import without_field
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from services.jobs.topology_rules import topology_problems
-from services.validation.conversion import STORED, to_v1beta2
+from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck
 from services.validation.every_kind import validate
+from services.validation.fields.shape import shape_problems
+from services.validation.fields.unknown_fields import unknown_fields
 from services.validation.lenient import normalise
 from services.validation.problem import Problem, Severity, required
-from services.validation.shape import shape_problems
-from services.validation.unknown_fields import unknown_fields
 from services.validation.unsupported import problems_in
-from services.watcher.cluster_objects import SIMPLE
-from services.watcher.device_config import hami_config, is_hami_config
-from services.watcher.object_reading import read
-from services.watcher.pod_shapes import pod_shape
-from services.watcher.problems import Refused
+from services.watcher.fields.object_reading import read
+from services.watcher.fields.pod_shapes import pod_shape
+from services.watcher.fields.problems import Refused
+from services.watcher.settings.cluster_objects import SIMPLE
+from services.watcher.settings.device_config import hami_config, is_hami_config
 
 EXCUSED = frozenset(
     {

@@ -3,7 +3,7 @@
 import msgspec
 
 from ops.files.manifests import Document, ManifestBroken
-from services.validation.conversion import written_field
+from services.validation.conversion.convert import written_field
 from services.validation.problem import Problem, Severity
 
 

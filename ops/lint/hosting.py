@@ -12,12 +12,12 @@ from projections.devices.card_use import NodeCards
 from projections.devices.fit.pod_fit import asking, fit_asking, reason_text
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.quota.effective_requests import pod_requests
-from services.validation.card_slots import cards_of
+from services.validation.cards.card_slots import cards_of
 from services.validation.crosscheck import Objects
 from services.validation.problem import Problem
-from services.watcher.object_reading import read
-from services.watcher.pod_shapes import pod_shape
-from services.watcher.problems import Refused
+from services.watcher.fields.object_reading import read
+from services.watcher.fields.pod_shapes import pod_shape
+from services.watcher.fields.problems import Refused
 
 _DISCOVERED = "nvidia.com/gpu."
 """How the labels begin that NVIDIA's discovery puts on nodes with cards."""

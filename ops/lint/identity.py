@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from events.json_object import JsonMapping, object_at
 from ops.files.manifests import Document
-from services.validation.conversion import ALPHAS, GROUP, STORED
-from services.validation.names import why_no_subdomain
+from services.validation.conversion.convert import ALPHAS, GROUP, STORED
+from services.validation.fields.names import why_no_subdomain
 from services.validation.problem import Problem, Severity, invalid
 
 _LABEL_AT_MOST = 63

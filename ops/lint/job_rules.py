@@ -3,7 +3,7 @@
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, parse_quantity
 from ops.lint.identity import why_no_label
-from services.validation.names import is_extended
+from services.validation.fields.names import is_extended
 from services.validation.problem import Problem, duplicate, invalid, not_supported, required
 
 _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")

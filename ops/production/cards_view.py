@@ -15,7 +15,7 @@ from projections.devices.holdings.drift import out_of_service
 from projections.devices.registration.card_health import due
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import config_of
-from projections.topology.largest import DomainCards, domain_cards
+from projections.topology.placement.largest import DomainCards, domain_cards
 from projections.world import World
 
 _SHORT = {

@@ -17,9 +17,9 @@ from services.jobs.kinds import kinds_of
 from services.jobs.pods import group_of, is_gated, is_over
 from services.jobs.table import POD
 from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
-from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.settings.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
 from services.watcher.view import View
-from services.watcher.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
 
 DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
 ASKED = (

@@ -28,10 +28,10 @@ from ops.production.verification import RunningVerification
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.applier.low_priority_writes import LowPriorityWrites
-from services.applier.provisioning_shell import ProvisioningWriter
-from services.applier.queue_status_shell import QueueStatusWriter
+from services.applier.provisioning.provisioning_shell import ProvisioningWriter
+from services.applier.queue_status.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.multikueue.decide import MultiKueue
 from services.multikueue.shell import RemoteClusters
 from services.preemptor.decide import Preemptor

@@ -35,7 +35,7 @@ from projections.log_position import LogPosition
 from projections.preemption.loops import loops_of
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
-from projections.topology.making_room import make_room_in_domains
+from projections.topology.placement.making_room import make_room_in_domains
 from projections.workloads.lifecycle import Workload
 from projections.workloads.variants import as_shown, has_variants
 from projections.world import World

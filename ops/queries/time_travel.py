@@ -12,7 +12,7 @@ from ops.queries.log_times import LogTimes
 from ops.queries.replay import fold_up
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.watcher.quantities import duration
+from services.watcher.fields.quantities import duration
 
 Entries = Mapping[str, Sequence[Entry]]
 

@@ -7,9 +7,9 @@ import msgspec
 from events.device import NodeObserved
 from events.quota import FlavorObserved
 from ops.production.cards_view import card_views
-from projections.topology.flavor_nodes import bears
-from projections.topology.room import PODS, LeafRoom
-from projections.topology.tree import TopologyTree
+from projections.topology.domains.flavor_nodes import bears
+from projections.topology.domains.room import PODS, LeafRoom
+from projections.topology.domains.tree import TopologyTree
 from projections.world import World
 
 

@@ -9,7 +9,7 @@ from events.amount import UNLIMITED
 from events.event import Millis
 from projections.devices.capacity.fragmentation import Advice
 from projections.set_aside.left_alone import LeftAlone
-from projections.topology.nearest import NearestDomains
+from projections.topology.placement.nearest import NearestDomains
 
 
 def in_numbers(amount: int) -> int:

@@ -31,9 +31,9 @@ from projections.devices.placement.pod_cards import assign, forget_assignments, 
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused
-from projections.topology.flavor_nodes import placing_flavors
-from projections.topology.node_failures import review_places
-from projections.topology.pods_of_workloads import note_pod
+from projections.topology.domains.flavor_nodes import placing_flavors
+from projections.topology.placement.node_failures import review_places
+from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Devices
 from projections.workloads.slices import holder_of
 from projections.world import World

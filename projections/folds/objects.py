@@ -44,9 +44,9 @@ from projections.queues.retry import (
     review_cluster_queue,
     review_local_queue,
 )
-from projections.topology.flavor_nodes import placing_flavors
-from projections.topology.node_failures import review_owner, review_places
-from projections.topology.pods_of_workloads import forget_pod
+from projections.topology.domains.flavor_nodes import placing_flavors
+from projections.topology.placement.node_failures import review_owner, review_places
+from projections.topology.pods.pods_of_workloads import forget_pod
 from projections.trail import Trail
 from projections.workloads.terminating import terminating
 from projections.world import World

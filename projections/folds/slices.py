@@ -29,7 +29,7 @@ from projections.folds.workloads import change, evolve_workloads, leave, reclass
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import recharge
-from projections.topology.pods_of_workloads import note_pod
+from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import FINISHED, Workload, true_condition, with_condition, with_news
 from projections.workloads.slices import REPLACED, holder_of, slices_of, with_fewer
 

@@ -16,9 +16,9 @@ from events.device import NodeObserved
 from events.quota import FlavorObserved
 from events.topology import TopologyAssignment, TopologyObserved, TopologyPlacement
 from events.workload import PodSetAssignment
-from projections.topology.request import FlavorRoom
-from projections.topology.room import LeafAmounts, LeafRoom, LeafUsage, capacity_of, held_by, take
-from projections.topology.tree import HOSTNAME, TopologyTree, leaf_key, same_place, tree_of
+from projections.topology.domains.room import LeafAmounts, LeafRoom, LeafUsage, capacity_of, held_by, take
+from projections.topology.domains.tree import HOSTNAME, TopologyTree, leaf_key, same_place, tree_of
+from projections.topology.requests.topology_request import FlavorRoom
 from projections.trail import Trail
 
 

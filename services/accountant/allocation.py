@@ -14,8 +14,8 @@ from projections.devices.placement.slice_cards import given_back, numbered
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.set_aside.records import Scope
+from projections.topology.placement.workload_cards import cards_where_placed
 from projections.topology.state import TopologyState
-from projections.topology.workload_cards import cards_where_placed
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import has_delayed_topology
 from services.accountant.guarding import REVIEWER, one

@@ -10,7 +10,7 @@ from events.catalogue import Decision
 from events.setting_aside import SetAside
 from projections.devices.placement.pod_cards import next_assignments
 from projections.set_aside.records import Scope, is_aside
-from projections.topology.placed_pods import pod_homes
+from projections.topology.pods.placed_pods import pod_homes
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
 from services.accountant.release import REVIEWER

@@ -19,7 +19,7 @@ from projections.preemption.card_victims import cards_coming_back, with_card_vic
 from projections.preemption.state import PreemptionState
 from projections.queues.state import QueueState
 from projections.quota.columns import Column
-from projections.topology.card_places import in_order
+from projections.topology.placement.card_places import in_order
 from services.admitter.entry import Entry, preemption_context_of
 from services.admitter.topology import COMING_BACK
 

@@ -27,7 +27,7 @@ from projections.preemption.state import PreemptionState
 from projections.preemption.victims import find_victims
 from projections.queues.order import queue_timestamp
 from projections.quota.columns import Column
-from projections.topology.workload_placement import first_failure
+from projections.topology.placement.workload_placement import first_failure
 from projections.workloads.slices import replaced_in
 from projections.workloads.state import WorkloadState
 from services.admitter.awaiting_victims import still_waiting

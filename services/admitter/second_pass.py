@@ -15,14 +15,14 @@ from events.workload import PodSetAssignment
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.workload_gangs import gangs_of, gets_cards
 from projections.preemption.state import PreemptionState
-from projections.topology.card_places import in_order
-from projections.topology.pod_set_request import placement_of, request_of
-from projections.topology.replacement import NodeLoss
-from projections.topology.request import PlacementRequest, PodSetPlacement
+from projections.topology.placement.card_places import in_order
+from projections.topology.placement.replacement import NodeLoss
+from projections.topology.placement.workload_cards import places_instead
+from projections.topology.placement.workload_placement import PlacesWithCards, first_failure
+from projections.topology.requests.pod_set_request import placement_of, request_of
+from projections.topology.requests.topology_request import PlacementRequest, PodSetPlacement
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
-from projections.topology.workload_cards import places_instead
-from projections.topology.workload_placement import PlacesWithCards, first_failure
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
 from services.admitter.topology import TopologyDemand, domains

@@ -19,14 +19,19 @@ from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.classic import discharge
-from projections.topology.gates import topology_gates
-from projections.topology.nearest import NearestDomains, nearest_domains
-from projections.topology.pod_set_request import placement_of, request_of
-from projections.topology.request import PlacementRequest, PodSetPlacement
+from projections.topology.placement.nearest import NearestDomains, nearest_domains
+from projections.topology.placement.workload_cards import ledger_of, stay_where_placed
+from projections.topology.placement.workload_placement import (
+    PlacesWithCards,
+    first_failure,
+    place_pod_sets,
+    place_with_cards,
+)
+from projections.topology.requests.gates import topology_gates
+from projections.topology.requests.pod_set_request import placement_of, request_of
+from projections.topology.requests.topology_request import PlacementRequest, PodSetPlacement
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
-from projections.topology.workload_cards import ledger_of, stay_where_placed
-from projections.topology.workload_placement import PlacesWithCards, first_failure, place_pod_sets, place_with_cards
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
 from services.admitter.entry import Entry

@@ -24,7 +24,7 @@ from projections.devices.annotations.pins import needs_pins, pins, placements_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.feature_gates import enabled
 from projections.quota.effective_requests import pod_set_requests
-from projections.topology.stored_assignment import stored
+from projections.topology.domains.stored_assignment import stored
 from projections.workloads.lifecycle import Requeue, Workload, first_slice_name
 from services.jobs.pod_set import Injection, Original
 from services.jobs.updates import Update

@@ -17,17 +17,17 @@ from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.partitions.homes import leads
 from services.applier.backlog import Backlog
-from services.applier.budget_events import BudgetEvents
-from services.applier.cluster_events import refusal_event
-from services.applier.event_recorder import EventRecorder
-from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.events.budget_events import BudgetEvents
+from services.applier.events.cluster_events import refusal_event
+from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application, plan
-from services.applier.pod_gates import PodGates
-from services.applier.pod_keeper import PodKeeper
+from services.applier.pods.finalizer_removal import PodKeeper
+from services.applier.pods.pod_gates import PodGates
+from services.applier.pods.stranded_pods import StrandedPods
 from services.applier.state import ApplierState
-from services.applier.stranded_pods import StrandedPods
-from services.applier.workload_keeper import WorkloadKeeper
-from services.applier.write_limit import MOST
+from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.writes.low_priority_writes import LowPriorityWrites
+from services.applier.writes.write_limit import MOST
 from services.applier.writing import ApplicationWriter, Ended
 from services.jobs.updates import UpdateConflict
 from services.runtime.clock_port import Clock

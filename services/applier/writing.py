@@ -7,11 +7,11 @@ import structlog
 from events.json_object import JsonObject, object_at
 from events.object_version import version_number
 from events.workload import Owner
-from services.applier.cluster_events import workload_event
 from services.applier.discarding import delete_job
-from services.applier.event_recorder import EventRecorder
+from services.applier.events.cluster_events import workload_event
+from services.applier.events.event_recorder import EventRecorder
+from services.applier.events.workload_events import created, finished, started, stopped, updated, workload_events
 from services.applier.known_jobs import KnownJobs
-from services.applier.known_objects import WORKLOADS, KnownObjects
 from services.applier.manifests import finalizers_left
 from services.applier.patches import (
     JobWrite,
@@ -25,13 +25,13 @@ from services.applier.patches import (
     with_checks,
 )
 from services.applier.plan import Application
-from services.applier.pods import start_or_end_pods
-from services.applier.status_parts import Part, decided_part, left_behind, print_of, seen_parts
+from services.applier.pods.start_or_end import start_or_end_pods
 from services.applier.templates import Templates, as_written
-from services.applier.workload_events import created, finished, started, stopped, updated, workload_events
-from services.applier.workload_keeper import WorkloadKeeper
-from services.applier.workload_manifest import workload_object
-from services.applier.write_limit import WriteLimit
+from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.workloads.known_objects import WORKLOADS, KnownObjects
+from services.applier.workloads.status_parts import Part, decided_part, left_behind, print_of, seen_parts
+from services.applier.workloads.workload_manifest import workload_object
+from services.applier.writes.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended
 from services.jobs.paths import FieldBroken
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer

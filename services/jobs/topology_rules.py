@@ -29,9 +29,9 @@ from services.jobs.pod_sets import pods_of
 from services.jobs.serving import pods_of_parent
 from services.jobs.table import DEPLOYMENT, POD
 from services.jobs.topology_request import MOST_LAYERS, Layer, as_bool, as_int32, layer_count_text, layers_in
-from services.validation.names import label_key_problems
+from services.validation.fields.names import label_key_problems
+from services.validation.kinds.workload import is_elastic
 from services.validation.problem import Problem, forbidden, invalid, required
-from services.validation.workload import is_elastic
 
 _ONE_OF = (PODSET_REQUIRED_TOPOLOGY, PODSET_PREFERRED_TOPOLOGY, PODSET_UNCONSTRAINED_TOPOLOGY)
 _LEVEL = "the label of a level, such as topology.kubernetes.io/zone"

@@ -10,7 +10,7 @@ from projections.budgets.enforcement import EXHAUSTED, stopped_by, used_up, warn
 from projections.budgets.rates import own_checks
 from projections.budgets.state import BudgetState
 from projections.configuration import Configuration
-from projections.topology.node_failures import lost_place, unhealthy_nodes
+from projections.topology.placement.node_failures import lost_place, unhealthy_nodes
 from projections.topology.state import TopologyState
 from projections.workloads.deadlines import pods_ready_until, runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload

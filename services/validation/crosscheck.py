@@ -10,10 +10,10 @@ from events.json_object import JsonMapping, JsonObject, array_at, object_at, obj
 from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
 from projections.nodes.affinity import selects
-from services.validation.card_slots import slot_problems
-from services.validation.gpu_jobs import card_sizes, gpu_container_problems
-from services.validation.gpu_rules import gpu_queue_problems
-from services.validation.hami_webhook import hami_problems
+from services.validation.cards.card_slots import slot_problems
+from services.validation.cards.gpu_jobs import card_sizes, gpu_container_problems
+from services.validation.cards.gpu_rules import gpu_queue_problems
+from services.validation.cards.hami_webhook import hami_problems
 from services.validation.problem import Problem, Severity
 
 

@@ -2,12 +2,12 @@
 
 from events.json_object import JsonMapping, is_object, object_at
 from events.settings import SettingsObserved
-from services.validation import cluster_queue, cohort, flavor, provisioning, workload, workload_update
-from services.validation.flavor import topology_update_problems
-from services.validation.pod_sets import container_problems, pod_set_problems
+from services.validation.fields.pod_sets import container_problems, pod_set_problems
+from services.validation.fields.shape import shape_problems
+from services.validation.kinds import cluster_queue, cohort, flavor, provisioning, workload, workload_update
+from services.validation.kinds.flavor import topology_update_problems
+from services.validation.kinds.schema_rules import schema_rule_problems
 from services.validation.problem import Problem, immutable
-from services.validation.schema_rules import schema_rule_problems
-from services.validation.shape import shape_problems
 
 
 def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:

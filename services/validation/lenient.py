@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from events.amount import UNLIMITED
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, QUOTA_CHECK_STRATEGY
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
-from services.validation.conversion import to_v1beta2
-from services.validation.names import is_extended
+from services.validation.conversion.convert import to_v1beta2
+from services.validation.fields.names import is_extended
+from services.validation.fields.shape import shape_problems
 from services.validation.problem import ObjectWithProblems, Problem, warning
-from services.validation.shape import shape_problems
 
 
 def normalise(values: Sequence[JsonObject]) -> list[ObjectWithProblems]:

@@ -24,9 +24,9 @@ from services.runtime.partition_errors import FoldFailed, MessageHalts
 from services.runtime.partition_halts import MESSAGE, Halts
 from services.runtime.stored_message import Opened, open_message
 from services.watcher.object_keys import known, place_of
-from services.watcher.reported_state import says_so
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
+from services.watcher.workloads.reported_state import says_so
 
 AUTHOR = "watcher"
 _REMEMBERED = 10_000

@@ -21,7 +21,7 @@ from services.runtime.log_port import Stream
 from services.runtime.partition_errors import MessageHalts
 from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ReportedByAll
-from services.watcher.reported_state import ReportedState
+from services.watcher.workloads.reported_state import ReportedState
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from events.json_object import JsonMapping
 from events.object_version import ObjectVersion, version_number
 from projections.object_versions import NODE_USAGE, Known
 from services.runtime.cluster_port import Listed
-from services.watcher.problems import is_named
+from services.watcher.fields.problems import is_named
 
 DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"})
 """Kinds whose objects say what others mean."""

@@ -26,13 +26,13 @@ from services.runtime.partition_halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
 from services.runtime.tracing import NoTracer, Tracer
 from services.watcher.fact_messages import FactWriter
-from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.fields.problems import is_named
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
-from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
+from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.settings.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
 from services.watcher.view import View
-from services.watcher.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
 
 log = structlog.get_logger()
 

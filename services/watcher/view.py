@@ -32,21 +32,21 @@ from projections.nodes.affinity import selects
 from services.jobs.kinds import kinds_of
 from services.jobs.pods import leader_worker_group
 from services.jobs.table import LEADER_WORKER_SET
-from services.validation.conversion import to_v1beta2
-from services.watcher.cluster_objects import SIMPLE
-from services.watcher.default_class import with_default_class
-from services.watcher.device_config import hami_config
-from services.watcher.job_ownership import JobOwnership
-from services.watcher.jobs import JobState, job_state
-from services.watcher.node_usage import NodeUsage
-from services.watcher.nodes import node_facts, pod_fact
+from services.validation.conversion.convert import to_v1beta2
+from services.watcher.fields.problems import Refused, refusal, refuse_invalid, understood, well_formed
+from services.watcher.jobs.default_class import with_default_class
+from services.watcher.jobs.job_ownership import JobOwnership
+from services.watcher.jobs.jobs import JobState, job_state
+from services.watcher.nodes.node_usage import NodeUsage
+from services.watcher.nodes.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
-from services.watcher.pod_watch import PodWatch
-from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
-from services.watcher.provisioning import provisioning_request
-from services.watcher.reported_state import ReportedState, changes, note
+from services.watcher.pods.pod_watch import PodWatch
 from services.watcher.seen_versions import place_in
-from services.watcher.workload_object_diff import (
+from services.watcher.settings.cluster_objects import SIMPLE
+from services.watcher.settings.device_config import hami_config
+from services.watcher.settings.provisioning import provisioning_request
+from services.watcher.workloads.reported_state import ReportedState, changes, note
+from services.watcher.workloads.workload_object_diff import (
     as_found,
     companion_facts,
     decided_elsewhere,
@@ -54,7 +54,7 @@ from services.watcher.workload_object_diff import (
     stands_for,
     terminating,
 )
-from services.watcher.workload_objects import belongs_to_job, workload_state
+from services.watcher.workloads.workload_objects import belongs_to_job, workload_state
 
 
 class View:

@@ -31,7 +31,7 @@ from events.settings import SettingsObserved
 from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from services.watcher.problems import is_named
+from services.watcher.fields.problems import is_named
 from services.watcher.seen_versions import place_in
 from services.watcher.view import View
 from tests.services.watcher.manifests import MANIFESTS, broken

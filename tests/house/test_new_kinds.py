@@ -42,7 +42,7 @@ ConfigurationFact: TypeAlias = (
             "    storage_classes: dict[str, StorageClassObserved]\n    versions",
         ),
     ),
-    "services/watcher/cluster_objects.py": (
+    "services/watcher/settings/cluster_objects.py": (
         ("    RuntimeClassObserved,\n", "    RuntimeClassObserved,\n    StorageClassObserved,\n"),
         (
             "OBSERVED = (\n",
@@ -75,10 +75,10 @@ from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
-from services.applier.cluster_events import refusal_event
-from services.watcher.cluster_objects import SIMPLE
+from services.applier.events.cluster_events import refusal_event
+from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.object_keys import place_of
-from services.watcher.watched_kinds import CLUSTER_KINDS
+from services.watcher.settings.watched_kinds import CLUSTER_KINDS
 
 fact = SIMPLE["StorageClass"]({"metadata": {"name": "fast"}, "provisioner": "example.com/disks"})
 assert fact == StorageClassObserved(name="fast", provisioner="example.com/disks")

@@ -14,12 +14,12 @@ import msgspec
 
 from events.device import NodeObserved
 from events.topology import TopologyRequest
-from projections.topology.card_places import CardLedger
-from projections.topology.gates import TopologyGates
-from projections.topology.request import FlavorRoom, PlacementRequest
-from projections.topology.room import LeafRoom, capacity_of
-from projections.topology.tree import HOSTNAME, tree_of
-from projections.topology.workload_placement import PlacesWithCards, first_failure, place_with_cards
+from projections.topology.domains.room import LeafRoom, capacity_of
+from projections.topology.domains.tree import HOSTNAME, tree_of
+from projections.topology.placement.card_places import CardLedger
+from projections.topology.placement.workload_placement import PlacesWithCards, first_failure, place_with_cards
+from projections.topology.requests.gates import TopologyGates
+from projections.topology.requests.topology_request import FlavorRoom, PlacementRequest
 from tests.laws.gang_misses import cluster, fleet_of, gangs_of, pods
 from tests.laws.search import Cluster, Pod, placeable
 from tests.projections.devices.makers import Fleet

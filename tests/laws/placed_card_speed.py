@@ -14,11 +14,11 @@ from ops.production.process.gc_tuning import collect_seldom
 from projections.devices.placement.gang import Gang
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.topology.gates import TopologyGates
-from projections.topology.request import PlacementRequest
-from projections.topology.tree import HOSTNAME
-from projections.topology.workload_cards import ledger_of
-from projections.topology.workload_placement import PlacesWithCards, first_failure, place_with_cards
+from projections.topology.domains.tree import HOSTNAME
+from projections.topology.placement.workload_cards import ledger_of
+from projections.topology.placement.workload_placement import PlacesWithCards, first_failure, place_with_cards
+from projections.topology.requests.gates import TopologyGates
+from projections.topology.requests.topology_request import PlacementRequest
 from projections.world import World
 from tests.projections.devices.makers import MODEL, container, gang
 

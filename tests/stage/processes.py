@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from ops.cli.serve import run_service
+from ops.cli.serving.serve import run_service
 from ops.production.process.telemetry import configure_logging
 
 _PATIENCE_S = 60.0

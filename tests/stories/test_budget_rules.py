@@ -29,7 +29,7 @@ from projections.budgets.enforcement import EXHAUSTED
 from projections.budgets.rates import CONTROLLER, rates
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from services.watcher.budget_text import approvals, budget, budget_limits, prices, with_policy
+from services.watcher.fields.budget_text import approvals, budget, budget_limits, prices, with_policy
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
 FRIDAY = parse_timestamp("2026-01-30T12:00:00Z")

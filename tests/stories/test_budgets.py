@@ -18,10 +18,10 @@ from projections.budgets.rates import CONTROLLER
 from projections.calendar import begin, end
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from services.watcher.budget_text import budget
-from services.watcher.check_states import admission_check
-from services.watcher.cluster_objects import cluster_queue, namespace
-from services.watcher.problems import Refused
+from services.watcher.fields.budget_text import budget
+from services.watcher.fields.check_states import admission_check
+from services.watcher.fields.problems import Refused
+from services.watcher.settings.cluster_objects import cluster_queue, namespace
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
 HOUR = 3_600_000

@@ -9,7 +9,7 @@ import pytest
 from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
-from services.applier.known_objects import WORKLOADS
+from services.applier.workloads.known_objects import WORKLOADS
 from services.jobs.paths import look
 from tests.stage.cluster import Cluster, Embedded
 from tests.stage.definitions import definitions_of

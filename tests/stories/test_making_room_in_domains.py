@@ -10,12 +10,12 @@ from events.workload import WorkloadSubmitted
 from projections.devices.capacity.fragmentation import Way
 from projections.devices.placement.workload_gangs import gang_of
 from projections.state_hash import state_hash
-from projections.topology.gates import topology_gates
-from projections.topology.largest import domain_cards, largest_jobs
-from projections.topology.making_room import make_room_in_domains
-from projections.topology.pod_set_request import pods_asking
-from projections.topology.tree import HOSTNAME
-from projections.topology.workload_cards import ledger_of
+from projections.topology.domains.tree import HOSTNAME
+from projections.topology.placement.largest import domain_cards, largest_jobs
+from projections.topology.placement.making_room import make_room_in_domains
+from projections.topology.placement.workload_cards import ledger_of
+from projections.topology.requests.gates import topology_gates
+from projections.topology.requests.pod_set_request import pods_asking
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story
 

@@ -16,7 +16,7 @@ from services.jobs.paths import get
 from services.jobs.pods import is_gated
 from services.jobs.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
 from services.runtime.cluster_port import ObjectMissing, Resource
-from services.watcher.jobs import workload_name
+from services.watcher.jobs.jobs import workload_name
 from tests.stage.stage import Stage
 from tests.stories.job_samples import definition
 from tests.stories.test_pod_groups import BIG, HALF, SMALL, WORKLOADS, condition, replays

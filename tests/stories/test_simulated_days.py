@@ -11,7 +11,7 @@ from events.catalogue import Decision
 from events.codec import decode_commit, encode
 from events.event import Millis
 from events.subjects import FACTS
-from ops.cli.replay_rows import changes_of
+from ops.cli.questions.replay_rows import changes_of
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import large_day, played, small_day

@@ -9,7 +9,7 @@ from events.json_object import JsonObject
 from ops.sandbox.embedded_cluster.nodes import plain_node
 from projections.devices.holdings.drift import all_findings
 from projections.snapshot import tables_of, world_of
-from projections.topology.placed_pods import placed_pod_sets
+from projections.topology.pods.placed_pods import placed_pod_sets
 from tests.stage.stage import PODS, Stage
 from tests.stories.test_own_cards import INDEX, alive, running, settled
 

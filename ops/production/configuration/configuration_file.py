@@ -33,8 +33,8 @@ from ops.files.reading import Unreadable, yaml_file, yaml_of
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from services.validation.unsupported import problems_in
-from services.watcher.pod_shapes import selector
-from services.watcher.problems import Refused
+from services.watcher.fields.pod_shapes import selector
+from services.watcher.fields.problems import Refused
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 T = TypeVar("T")

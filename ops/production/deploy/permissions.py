@@ -18,13 +18,13 @@ from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.managed_namespaces import NAMESPACES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
-from services.applier.event_recorder import EVENTS
+from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.table import POD
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
-from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
+from services.watcher.settings.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
 
 REVIEWS = Resource(
     group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False

@@ -4,8 +4,8 @@ import msgspec
 
 from events.json_object import JsonObject
 from ops.production.webhook.review import cannot_be_read, decoded
-from services.validation.conversion import GROUP, STORED, to_v1beta2
-from services.validation.to_beta1 import to_beta1
+from services.validation.conversion.convert import GROUP, STORED, to_v1beta2
+from services.validation.conversion.to_beta1 import to_beta1
 
 OLDER = f"{GROUP}/v1beta1"
 

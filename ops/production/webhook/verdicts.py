@@ -11,11 +11,11 @@ from services.jobs.elastic_rules import elastic_problems
 from services.jobs.kinds import kinds_of
 from services.jobs.serving_rules import serving_problems
 from services.jobs.topology_rules import new_topology_problems
-from services.validation.conversion import GROUP, to_v1beta2, written_field
+from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
 from services.validation.problem import Problem, immutable
-from services.watcher.cluster_objects import SIMPLE
-from services.watcher.problems import Refused
+from services.watcher.fields.problems import Refused
+from services.watcher.settings.cluster_objects import SIMPLE
 
 DEFAULT_QUEUE = "default"
 _MAKERS_OF_JOBS = frozenset({"CronJob"})

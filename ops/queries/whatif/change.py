@@ -21,9 +21,9 @@ from ops.queries.whatif.manifest import manifest_of
 from ops.queries.whatif.priority import Priorities, is_priority
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.world import World
-from services.validation.conversion import to_v1beta2
-from services.watcher.cluster_objects import SIMPLE
-from services.watcher.problems import Refused
+from services.validation.conversion.convert import to_v1beta2
+from services.watcher.fields.problems import Refused
+from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.view import View
 
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]+)\]")

@@ -7,8 +7,8 @@ from ops.sandbox.embedded_cluster.built_in_fields import fields_of, type_of
 from ops.sandbox.embedded_cluster.failures import bad_request
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.store import Object
-from services.validation.conversion import STORED
-from services.validation.unknown_fields import unknown_fields as kueue_fields
+from services.validation.conversion.convert import STORED
+from services.validation.fields.unknown_fields import unknown_fields as kueue_fields
 
 _META = "V1ObjectMeta"
 _WAYS = ("", "Strict", "Warn", "Ignore")

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ops.sandbox.embedded_cluster.merge_rules import MergeRule
-from services.watcher.watched_kinds import CLUSTER_KINDS, KUEUE
+from services.watcher.settings.watched_kinds import CLUSTER_KINDS, KUEUE
 
 
 class Column(msgspec.Struct, frozen=True):

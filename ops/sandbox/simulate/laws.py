@@ -23,8 +23,8 @@ from services.applier.plan import sequence_in
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
+from services.watcher.settings.watched_kinds import CLUSTER_KINDS
 from services.watcher.view import View
-from services.watcher.watched_kinds import CLUSTER_KINDS
 
 Entries = dict[str, list[Entry]]
 _JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"

@@ -13,8 +13,8 @@ from events.device import DevicesReserved, PodPlacement
 from events.topology import TopologyAssignment, TopologyPlacement, TopologyRequest
 from events.workload import PodSetAssignment
 from projections.log_position import LogPosition
-from projections.topology.node_failures import host_of
-from projections.topology.tree import HOSTNAME
+from projections.topology.domains.tree import HOSTNAME
+from projections.topology.placement.node_failures import host_of
 from projections.workloads.lifecycle import chain_of
 from projections.world import World
 

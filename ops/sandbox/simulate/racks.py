@@ -23,7 +23,7 @@ from ops.sandbox.embedded_cluster.nodes import gpu_node, plain_node
 from ops.sandbox.simulate.fault_plan import rolls
 from ops.sandbox.simulate.platform import CARD_MIB, LAYOUTS, Platform, kueue_object, preemption_of, priority_class
 from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of
-from projections.topology.tree import HOSTNAME
+from projections.topology.domains.tree import HOSTNAME
 
 _CPU = 3
 """Of a host without cards."""

@@ -33,11 +33,11 @@ from projections.world import World
 from services.admitter.decide import one_cycle
 from services.preemptor.decide import Preemptor
 from services.runtime.partition_host import Decider
-from services.watcher.node_usage import NodeUsage
-from services.watcher.nodes import node_facts
+from services.watcher.nodes.node_usage import NodeUsage
+from services.watcher.nodes.nodes import node_facts
 from services.watcher.object_keys import place_of
 from services.watcher.view import View
-from services.watcher.workload_objects import workload_state
+from services.watcher.workloads.workload_objects import workload_state
 
 Case = dict[str, Any]
 

@@ -15,7 +15,7 @@ from projections.queues.order import order_in_line
 from services.admitter.entry import Head
 from services.admitter.heads import heads
 from services.admitter.nomination import nominate
-from services.watcher.workload_objects import workload_state
+from services.watcher.workloads.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
 

@@ -17,10 +17,10 @@ from projections.workloads.deadlines import next_deadline
 from projections.workloads.lifecycle import Workload
 from services.admitter.decide import admission_of
 from services.applier.manifests import finalizers_left, workload_status
-from services.applier.workload_manifest import workload_object
+from services.applier.workloads.workload_manifest import workload_object
 from services.queue_manager.reconcile import reconcile
-from services.watcher.cluster_objects import duration
-from services.watcher.workload_objects import workload_state
+from services.watcher.settings.cluster_objects import duration
+from services.watcher.workloads.workload_objects import workload_state
 from tests.conformance.difference import first_difference
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.shown import MERGE_PATCH, plain

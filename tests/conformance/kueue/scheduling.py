@@ -11,7 +11,7 @@ from projections.workloads.lifecycle import FINISHED, Workload
 from projections.workloads.slices import REPLACED
 from services.applier.manifests import workload_status
 from services.queue_manager.reconcile import reconcile
-from services.watcher.workload_objects import workload_state
+from services.watcher.workloads.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
 from tests.conformance.kueue.shown import all_shown, events_told, under_all_gates

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from projections.workloads.lifecycle import News, Workload
+from services.applier.events.workload_events import workload_events
 from services.applier.manifests import workload_status
-from services.applier.workload_events import workload_events
 from tests.conformance.difference import first_difference
 from tests.conformance.kueue.case_world import CaseWorld
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from events.api.topology import ApiTopologyAssignment
 from events.topology import TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import PodSetAssignment
-from projections.topology.gates import topology_gates
-from projections.topology.pod_set_request import request_of
-from projections.topology.replacement import NodeLoss
-from projections.topology.request import PlacementRequest, PodSetPlacement
-from projections.topology.stored_assignment import read_assignment
-from projections.topology.workload_placement import replace_node
+from projections.topology.domains.stored_assignment import read_assignment
+from projections.topology.placement.replacement import NodeLoss
+from projections.topology.placement.workload_placement import replace_node
+from projections.topology.requests.gates import topology_gates
+from projections.topology.requests.pod_set_request import request_of
+from projections.topology.requests.topology_request import PlacementRequest, PodSetPlacement
 from services.admitter.topology import places
 from tests.conformance.kueue.case_world import CaseWorld
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from events.settings import SettingsObserved
-from services.validation import cluster_queue, cohort, flavor, workload, workload_update
+from services.validation.kinds import cluster_queue, cohort, flavor, workload, workload_update
 from services.validation.problem import Problem
 
 Case = dict[str, Any]

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from events.quota import LocalQueueObserved
 from events.workload import WorkloadChanged
-from ops.cli.explain import show
-from ops.cli.explain_queue import show_queue
+from ops.cli.questions.explain import show
+from ops.cli.questions.explain_queue import show_queue
 from ops.queries.explaining import explain
 from ops.queries.queue_explained import explain_queue
 from projections.explanation.words import Tier
@@ -19,7 +19,7 @@ from services.accountant import allocation
 from services.admitter import cycle
 from services.admitter import decide as admitter
 from services.admitter.nomination import nominate
-from services.applier.queue_status import Statuses, status_patch
+from services.applier.queue_status.status_patches import Statuses, status_patch
 from tests.stories.small_world import Story, job, platform, queue
 
 

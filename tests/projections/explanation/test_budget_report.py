@@ -6,7 +6,7 @@ from events.quota import CheckRule
 from projections.budgets.budget_usage import HOUR
 from projections.explanation.budget_report import BudgetReport, budget_reports
 from projections.state_hash import state_hash
-from services.watcher.budget_text import budget, budget_limits, prices
+from services.watcher.fields.budget_text import budget, budget_limits, prices
 from tests.stories.small_world import GPU, Story, job, queue
 from tests.stories.test_budget_rules import CHECK, FEBRUARY, WHOLE, after, begun, of_user, with_budget
 

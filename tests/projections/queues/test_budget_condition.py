@@ -8,7 +8,7 @@ from projections.budgets.budget_usage import HOUR
 from projections.queues.active_condition import ActiveCondition
 from projections.queues.budget_condition import cluster_queue_within_budget, local_queue_within_budget
 from projections.queues.status import QueueStatus
-from services.applier.queue_status import Place, Statuses, status_patch
+from services.applier.queue_status.status_patches import Place, Statuses, status_patch
 from tests.stories.small_world import GPU, Story, job
 from tests.stories.test_budget_rules import FEBRUARY, WHOLE, after, begun, with_budget
 

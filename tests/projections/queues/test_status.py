@@ -20,7 +20,7 @@ from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
 from projections.queues.status import FlavorUse, PastUse, ResourceUse
-from services.applier.queue_status import Place, Statuses, status_patch
+from services.applier.queue_status.status_patches import Place, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
 FAIR = SettingsObserved(fair_sharing=True)

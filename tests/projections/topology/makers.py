@@ -6,11 +6,11 @@ from typing import Any
 from events.device import NodeObserved
 from events.selector import Effect, NodeTerm, Operator, PreferredNodeTerm, Requirement, Taint, Toleration
 from events.topology import SliceConstraint, TopologyAssignment, TopologyDomain, TopologyRequest
-from projections.topology.gates import TopologyGates
-from projections.topology.request import FlavorRoom, PlacementRequest, PodSetPlacement
-from projections.topology.room import LeafRoom, LeafUsage, capacity_of
-from projections.topology.tree import HOSTNAME, TopologyTree, tree_of
-from projections.topology.workload_placement import place_pod_sets
+from projections.topology.domains.room import LeafRoom, LeafUsage, capacity_of
+from projections.topology.domains.tree import HOSTNAME, TopologyTree, tree_of
+from projections.topology.placement.workload_placement import place_pod_sets
+from projections.topology.requests.gates import TopologyGates
+from projections.topology.requests.topology_request import FlavorRoom, PlacementRequest, PodSetPlacement
 
 FLAVOR = "tas"
 

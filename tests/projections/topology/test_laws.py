@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from projections.topology.request import PodSetPlacement
+from projections.topology.requests.topology_request import PodSetPlacement
 from tests.projections.topology.by_definition import (
     Asked,
     Centre,

@@ -6,7 +6,7 @@ from events.device import NodeObserved
 from events.quota import FlavorObserved
 from events.topology import TopologyAssignment, TopologyDomain, TopologyObserved, TopologyPlacement
 from events.workload import PodSetAssignment
-from projections.topology.tree import HOSTNAME
+from projections.topology.domains.tree import HOSTNAME
 from projections.topology.usage import DomainTables, HeldDomains, TopologyUsage
 from projections.trail import Trail
 

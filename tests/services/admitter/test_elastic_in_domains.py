@@ -11,7 +11,7 @@ from events.device import DevicesReserved, PodCardsAssigned, PodObserved
 from events.settings import SettingsObserved
 from events.topology import PodTopology, TopologyRequest
 from events.workload import WorkloadChanged, WorkloadSubmitted
-from projections.topology.tree import HOSTNAME
+from projections.topology.domains.tree import HOSTNAME
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story
 

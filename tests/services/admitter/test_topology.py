@@ -1,5 +1,5 @@
 from events.json_object import JsonObject
-from projections.topology.pod_set_request import request_of
+from projections.topology.requests.pod_set_request import request_of
 from tests.conformance.kueue.case_world import CaseWorld
 
 EAST = [{"key": "zone", "operator": "In", "values": ["east"]}]

@@ -12,7 +12,7 @@ from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
 from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
 from projections.devices.annotations.allocated_cards import USE_UUID
-from projections.topology.tree import HOSTNAME
+from projections.topology.domains.tree import HOSTNAME
 from tests.stories.small_world import Story, job, platform
 
 RACKED = (

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from events.budget import Budget, BudgetLimits, BudgetPeriod
 from events.quota import ClusterQueueObserved, LocalQueueObserved, NamespaceObserved
 from projections.budgets.budget_usage import HOUR
-from services.applier.budget_events import BudgetEvents
-from services.applier.cluster_events import ClusterEvent, event_of
+from services.applier.events.budget_events import BudgetEvents
+from services.applier.events.cluster_events import ClusterEvent, event_of
 from tests.stories.small_world import GPU, Story, job
 from tests.stories.test_budget_rules import FEBRUARY, WHOLE, after, begun, of_user, with_budget
 

@@ -10,10 +10,10 @@ from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from projections.workloads.lifecycle import Workload
-from services.applier.event_recorder import EventRecorder
-from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application
-from services.applier.workload_keeper import WorkloadKeeper
+from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import ApplicationWriter
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 

@@ -6,7 +6,7 @@ from events.application import DecisionApplied
 from events.quota import CheckRule
 from events.workload import CheckState, WorkloadSwitched
 from projections.workloads.lifecycle import News
-from services.applier.cluster_events import event_of, workload_event
+from services.applier.events.cluster_events import event_of, workload_event
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, check, submitted
 

@@ -15,8 +15,8 @@ from ops.production.crds.definitions import manifests
 from ops.production.log.memory import MemoryStream
 from ops.production.process.clock import ScaledClock
 from services.applier import plan
-from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from tests.services.applier.in_process import InProcess
 from tests.stories.small_world import Story, job, platform
 

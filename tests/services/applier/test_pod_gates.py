@@ -16,12 +16,12 @@ from events.topology import TopologyAssignment, TopologyDomain, TopologyPlacemen
 from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted
 from ops.production.process.clock import ScaledClock
 from projections.devices.annotations.allocated_cards import USE_UUID
-from projections.topology.tree import HOSTNAME
-from services.applier.low_priority_writes import LowPriorityWrites
-from services.applier.pod_gates import PodGates
-from services.applier.pods import PODS
+from projections.topology.domains.tree import HOSTNAME
+from services.applier.pods.pod_gates import PodGates
+from services.applier.pods.start_or_end import PODS
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.cluster_port import Resource
-from services.watcher.nodes import pod_fact
+from services.watcher.nodes.nodes import pod_fact
 from tests.services.applier.in_process import InProcess
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, true
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from events.provisioning import MergePolicy, PodSetCount, ProvisioningOrdered
-from services.applier.provisioning import (
+from services.applier.provisioning.provisioning_requests import (
     ProvisionedPodSet,
     Request,
     pod_sets_of,

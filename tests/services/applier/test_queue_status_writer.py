@@ -7,8 +7,8 @@ from events.quota import CohortObserved
 from events.settings import SettingsObserved
 from ops.sandbox.simulate.process_clock import ProcessClock
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
-from services.applier.low_priority_writes import LowPriorityWrites
-from services.applier.queue_status_shell import QueueStatusWriter
+from services.applier.queue_status.queue_status_shell import QueueStatusWriter
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.cluster_port import Resource
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 

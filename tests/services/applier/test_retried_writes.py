@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from ops.production.process.clock import ScaledClock
-from services.applier.retried_writes import RetriedWrites
+from services.applier.writes.retried_writes import RetriedWrites
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing
 
 

@@ -9,11 +9,11 @@ from events.workload import Owner, WorkloadSpec
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.patches import merge_patch
 from projections.workloads.lifecycle import Workload
-from services.applier.cluster_events import ClusterEvent
-from services.applier.event_recorder import EventRecorder
-from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.events.cluster_events import ClusterEvent
+from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application
-from services.applier.workload_keeper import WorkloadKeeper
+from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import ApplicationWriter
 from services.jobs.table import JOB
 from services.runtime.cluster_port import ObjectInvalid, Resource

@@ -3,7 +3,7 @@
 import pytest
 
 from events.json_object import JsonObject
-from services.applier.stranded_pods import ended, still_waits
+from services.applier.pods.stranded_pods import ended, still_waits
 from services.jobs.paths import put
 
 POD: JsonObject = {

@@ -13,11 +13,11 @@ from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
-from services.applier.event_recorder import EventRecorder
-from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application
-from services.applier.status_parts import ADMISSION
-from services.applier.workload_keeper import WorkloadKeeper
+from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.workloads.status_parts import ADMISSION
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import WORKLOADS, ApplicationWriter
 from services.runtime.cluster_port import ObjectConflict
 from tests.services.applier.in_process import InProcess

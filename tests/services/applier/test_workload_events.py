@@ -9,10 +9,10 @@ from events.workload import Condition, ConditionStatus, Member, MemberState, Own
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
-from services.applier.cluster_events import ClusterEvent
-from services.applier.event_recorder import EventRecorder
-from services.applier.low_priority_writes import LowPriorityWrites
-from services.applier.workload_events import created, finished, started, stopped, workload_events
+from services.applier.events.cluster_events import ClusterEvent
+from services.applier.events.event_recorder import EventRecorder
+from services.applier.events.workload_events import created, finished, started, stopped, workload_events
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.cluster_port import Resource
 
 TRUE, FALSE = ConditionStatus.TRUE, ConditionStatus.FALSE

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.production.log.memory import MemoryStream
-from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
-from services.applier.write_limit import LEAST, MOST, QUICK, WriteLimit
+from services.applier.writes.low_priority_writes import LowPriorityWrites
+from services.applier.writes.write_limit import LEAST, MOST, QUICK, WriteLimit
 from tests.services.runtime.test_killed_hosts import StillClock
 from tests.services.runtime.test_partition_host import without_cards
 from tests.stories.small_world import Story, job

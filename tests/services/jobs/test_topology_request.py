@@ -5,7 +5,7 @@ import pytest
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.topology import SliceConstraint, TopologyRequest
-from services.applier.workload_manifest import topology_request_object
+from services.applier.workloads.workload_manifest import topology_request_object
 from services.jobs.defaulting import waiting
 from services.jobs.kinds import kinds_of
 from services.jobs.paths import FieldBroken, get

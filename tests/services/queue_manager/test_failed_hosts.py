@@ -14,7 +14,7 @@ from events.pod_set import PodSet
 from events.selector import Effect, Taint, Toleration
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import EvictionOrdered, PodSetAssignment
-from projections.topology.node_failures import stranded_pods
+from projections.topology.placement.node_failures import stranded_pods
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SHAPE, SPEC, Room, settings, submitted
 
 HOST = "kubernetes.io/hostname"

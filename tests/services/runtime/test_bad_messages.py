@@ -19,7 +19,7 @@ from events.commit import Commit, InputRun, Sighting
 from events.quota import ClusterQueueObserved
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from events.workload import WorkloadParked, WorkloadQueued
-from ops.cli.log_care import run_quarantine
+from ops.cli.log.care import run_quarantine
 from ops.production.archive.history import read_everything
 from ops.production.health import Health
 from ops.production.log.jetstream import JetStreamBus, connect

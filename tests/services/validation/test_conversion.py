@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.json_object import JsonObject
-from services.validation.conversion import STORED, to_v1beta2, written_field
-from services.validation.from_beta1 import topology_slices
+from services.validation.conversion.convert import STORED, to_v1beta2, written_field
+from services.validation.conversion.from_beta1 import topology_slices
 from services.validation.problem import Problem
 
 

@@ -5,7 +5,7 @@ import pytest
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from services.validation.every_kind import validate, validate_update
-from services.validation.names import why_no_label_value, why_no_subdomain, why_not_qualified
+from services.validation.fields.names import why_no_label_value, why_no_subdomain, why_not_qualified
 from services.validation.problem import Problem, Severity
 
 SETTINGS = SettingsObserved()

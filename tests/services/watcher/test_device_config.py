@@ -10,7 +10,7 @@ from events.device import DevicesRegistered
 from events.device_config import DeviceConfigObserved, DeviceTemplate, NodeConfigsObserved, NodeDeviceConfig
 from ops.production.log.memory import MemoryStream
 from projections.devices.card_config import HAMI, card_config
-from services.watcher.device_config import hami_config
+from services.watcher.settings.device_config import hami_config
 from services.watcher.view import View
 from tests.services.watcher.scripted_cluster import Objects, OneOfSeveral, rest
 

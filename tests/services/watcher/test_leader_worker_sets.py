@@ -11,7 +11,7 @@ from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, Workl
 from services.jobs.defaulting import PLAIN, waiting
 from services.jobs.kinds import Kinds, kinds_of
 from services.jobs.paths import put
-from services.watcher.jobs import workload_name
+from services.watcher.jobs.jobs import workload_name
 from services.watcher.view import View
 
 LWS = "leaderworkerset.sigs.k8s.io/"

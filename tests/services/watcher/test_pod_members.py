@@ -7,7 +7,7 @@ from events.catalogue import Fact
 from events.json_object import JsonObject
 from events.pod import PodAccounted
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
-from services.watcher.pod_members import group_members, members_of
+from services.watcher.pods.pod_members import group_members, members_of
 from services.watcher.view import View
 
 ROLE = "kueue.x-k8s.io/role-hash"

@@ -2,7 +2,7 @@ from msgspec import convert
 
 from events.api.pods import PodTemplate
 from events.selector import NodeTerm, Operator, PreferredNodeTerm, Requirement
-from services.watcher.pod_shapes import pod_shape
+from services.watcher.fields.pod_shapes import pod_shape
 
 
 def test_terms_that_nodes_should_meet_are_read_with_their_weights() -> None:

@@ -17,9 +17,9 @@ from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World
 from services.watcher.log_reading import FellBehind
+from services.watcher.settings.watched_kinds import CLUSTER_KINDS
 from services.watcher.shell import Watcher
 from services.watcher.view import View
-from services.watcher.watched_kinds import CLUSTER_KINDS
 from tests.services.watcher.scripted_cluster import Objects, OneOfSeveral, rest
 
 

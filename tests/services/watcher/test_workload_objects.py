@@ -5,7 +5,7 @@ import pytest
 from events.json_object import JsonObject
 from events.topology import SliceConstraint, TopologyRequest
 from projections.flavors.suitability import asks_for_topology
-from services.watcher.workload_objects import workload_state
+from services.watcher.workloads.workload_objects import workload_state
 
 RACK, HOST = "example.com/rack", "kubernetes.io/hostname"
 

@@ -93,7 +93,7 @@ def in_image(image: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_all_that_a_cluster_runs_is_in_the_image(image: Path) -> None:
-    modules = "ops.cli.serve, ops.cli.webhook_commands, ops.cli.visibility, ops.cli.console, ops.cli.life_commands, ops.cli.audit"
+    modules = "ops.cli.serving.serve, ops.cli.serving.webhook_commands, ops.cli.serving.visibility, ops.cli.serving.console, ops.cli.log.life, ops.cli.audit.auditing"
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"{WITHOUT_EXTRAS}import {modules}; print(ops.__file__)"],
         cwd=image,

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from events.subjects import FACTS
-from ops.cli.serve import reached
+from ops.cli.serving.serve import reached
 from ops.production.health import Health
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.lazy_bus import LazyBus

@@ -9,7 +9,7 @@ from events.codec import encode
 from events.commit import GENESIS, Commit, bytes_hash
 from events.control import LogPartitioned
 from events.subjects import CONTROL, FACTS, commit_subject
-from ops.cli.replay import Question, replayed
+from ops.cli.questions.replay import Question, replayed
 from ops.production.archive.history import read_everything
 from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus

@@ -48,8 +48,8 @@ from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.metrics.verifications import VerificationMetrics
 from ops.production.verification import RunningVerification
-from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
+from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.appends import Appends
 from services.runtime.cluster_port import Watches
 from services.runtime.control_log import Control

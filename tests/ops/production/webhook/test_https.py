@@ -16,7 +16,7 @@ from cryptography import x509
 from events.event import Millis
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.cli.webhook_commands import keep_shown
+from ops.cli.serving.webhook_commands import keep_shown
 from ops.production.crds.definitions import manifests
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.client import KubeClient, connect

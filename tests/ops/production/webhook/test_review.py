@@ -20,8 +20,8 @@ from ops.production.webhook.verdicts import problems_of, stored
 from ops.sandbox.embedded_cluster.patches import json_patch
 from services.jobs.paths import put
 from services.runtime.cluster_port import ObjectMissing, Resource
-from services.validation.from_beta1 import topology_slices
-from services.validation.to_beta1 import slice_domains
+from services.validation.conversion.from_beta1 import topology_slices
+from services.validation.conversion.to_beta1 import slice_domains
 
 SETTINGS = SettingsObserved()
 

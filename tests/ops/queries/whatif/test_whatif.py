@@ -19,7 +19,7 @@ from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.watcher.cluster_objects import SIMPLE
+from services.watcher.settings.cluster_objects import SIMPLE
 
 JOB = """
 apiVersion: batch/v1

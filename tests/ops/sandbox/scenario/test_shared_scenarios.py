@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ops.cli.demo import run_demo
+from ops.cli.serving.demo import run_demo
 from tests.places import SCENARIOS
 
 LACKS = {

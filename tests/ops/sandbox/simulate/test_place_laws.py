@@ -17,7 +17,7 @@ from events.workload import PodSetAssignment
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.topology.tree import HOSTNAME
+from projections.topology.domains.tree import HOSTNAME
 from tests.services.admitter.test_topology_with_cards import host, racked
 from tests.stories.small_world import job
 

@@ -17,7 +17,7 @@ from projections.devices.placement.ranking import rank
 from projections.devices.requests.card_requests import read_request
 from projections.devices.requests.mutation import ContainerRequest, mutate
 from projections.devices.vendors.table import BY_WORD
-from services.watcher.device_config import hami_config
+from services.watcher.settings.device_config import hami_config
 from tests.projections.devices.makers import Fleet, gang
 
 

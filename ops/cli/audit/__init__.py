@@ -1,0 +1,1 @@
+"""`kuelog audit`: its subcommands."""

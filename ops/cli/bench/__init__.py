@@ -1,0 +1,1 @@
+"""`kuelog bench`: its subcommands."""

@@ -1,0 +1,1 @@
+"""`kuelog bill`, `price` and `budget`: time and money."""

@@ -1,0 +1,1 @@
+"""`kuelog devices` and `kuelog drift`: cards."""

@@ -1,0 +1,1 @@
+"""`kubectl kuelog`: the commands of kueuectl, and what they share."""

@@ -1,0 +1,1 @@
+"""Commands that ask the log: explain, history, replay, top, whatif, log show."""

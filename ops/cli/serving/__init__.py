@@ -1,0 +1,1 @@
+"""Commands that run until they are stopped: up, run, console, visibility, webhook; and demo."""

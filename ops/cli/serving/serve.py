@@ -1,0 +1,238 @@
+"""`kuelog up` and `kuelog run`: services that run until SIGINT or SIGTERM."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from events.settings import SettingsObserved
+from ops.cli.failures import known_failures
+from ops.cli.serving.console_beside import console_beside
+from ops.files.run_folder import held, keep_from_demos
+from ops.production.archive.archivist import Limits, archivist_of
+from ops.production.archive.handing_out import HandingOut
+from ops.production.configuration.configuration_file import configuration_of, read_configuration
+from ops.production.health import health_served
+from ops.production.kubernetes.absent import AbsentCluster
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.log.jetstream import JetStreamBus, without_password
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.lazy_bus import LazyBus
+from ops.production.log.server import NatsServer
+from ops.production.log.server_keeper import kept
+from ops.production.metrics.endpoint import served
+from ops.production.process.clock import ScaledClock
+from ops.production.process.crash_points import CrashPoints
+from ops.production.process.event_loop import run
+from ops.production.process.gc_tuning import collect_seldom
+from ops.production.wiring import SERVICES, VERIFIER, Ports, Running, stopped
+from ops.terminal.endings import complain
+from services.runtime.cluster_port import Reader, Watches, Writer
+from services.runtime.log_errors import LogUnavailable
+
+NOWHERE = Endpoint()
+ON_CLUSTER = ("watcher", "applier")
+"""The services that speak with Kubernetes; the others get no client for it."""
+
+
+def run_service(
+    service: str,
+    *,
+    nats: str,
+    kubeconfig: str,
+    context: str,
+    witness: str,
+    hand_out: Sequence[str] = (),
+    timestamp: str = "",
+    scale: float,
+    crash: str,
+    metrics: Endpoint = NOWHERE,
+    health: Endpoint = NOWHERE,
+    config: Path | None = None,
+    console: Console,
+) -> int:
+    """One service, until Ctrl-C or SIGTERM."""
+    if service not in (*SERVICES, VERIFIER):
+        return complain(f"there is no service {service}; there are {', '.join((*SERVICES, VERIFIER))}")
+    if hand_out and not witness:
+        return complain("--hand-out hands out what a witness has signed: name its folder with --witness")
+    handing_out = HandingOut(Path(witness), hand_out, timestamp) if hand_out else None
+    with known_failures() as outcome:
+        settings = settings_of(config, console)
+        collect_seldom()
+        serving = _serve_one(
+            service, nats, kubeconfig, context, witness, handing_out, scale, crash, metrics, health, settings, console
+        )
+        run(serving)
+        outcome.code = 0
+    return outcome.code
+
+
+def run_up_on_cluster(
+    data: Path,
+    *,
+    kubeconfig: str,
+    context: str,
+    nats: str,
+    metrics: Endpoint = NOWHERE,
+    pages: int = 0,
+    config: Path | None = None,
+    rolled: Limits,
+    hand_out: Sequence[str] = (),
+    timestamp: str = "",
+    console: Console,
+) -> int:
+    """All services beside a real cluster, until Ctrl-C or SIGTERM."""
+    with known_failures() as outcome:
+        settings = settings_of(config, console)
+        collect_seldom()
+        handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
+        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, pages, settings, rolled, handing_out, console))
+        outcome.code = 0
+    return outcome.code
+
+
+def settings_of(config: Path | None, console: Console) -> SettingsObserved:
+    """The settings of a file, with a word about what in it has no meaning; the defaults without one."""
+    if config is None:
+        return configuration_of({}, "the defaults").settings
+    found = read_configuration(config)
+    if found.ignored:
+        console.print(f"{config}: of no meaning to kuelog: {', '.join(found.ignored)}", style="dim", highlight=False)
+    return found.settings
+
+
+async def _serve_one(
+    service: str,
+    nats: str,
+    kubeconfig: str,
+    context: str,
+    witness: str,
+    handing_out: HandingOut | None,
+    scale: float,
+    crash: str,
+    metrics: Endpoint,
+    health: Endpoint,
+    settings: SettingsObserved,
+    console: Console,
+) -> None:
+    mortal = CrashPoints(crash)
+    async with AsyncExitStack() as stack:
+        bus = LazyBus(nats)
+        stack.push_async_callback(bus.close)
+        reader: Reader = AbsentCluster()
+        writer: Writer = AbsentCluster()
+        watches = Watches()
+        if service in ON_CLUSTER:
+            client = await connect_kube(kubeconfig, context, service=service)
+            stack.push_async_callback(client.close)
+            reader = reflector = Reflector(client)
+            writer, watches = client, reflector.watches
+        ports = Ports(
+            bus=mortal.bus(bus),
+            reader=reader,
+            writer=mortal.writer(writer),
+            watches=watches,
+            clock=ScaledClock(scale),
+            shelf=bus.shelf,
+            filled=bus.filled,
+            connections=bus.connections,
+            unreadable=bus.unreadable,
+        )
+        folder = Path(witness) if witness else None
+        running = Running(ports, (service,), settings=settings, witness=folder, handing_out=handing_out)
+        await stack.enter_async_context(served(running, metrics))
+        await stack.enter_async_context(health_served(running, health))
+        console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
+        await until_stopped(running)
+
+
+async def _up_on_cluster(
+    data: Path,
+    kubeconfig: str,
+    context: str,
+    nats: str,
+    metrics: Endpoint,
+    pages: int,
+    settings: SettingsObserved,
+    rolled: Limits,
+    handing_out: HandingOut | None,
+    console: Console,
+) -> None:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(held(data.resolve()))
+        keep_from_demos(data.resolve())
+        server = None
+        if not nats:
+            server = NatsServer(data.resolve() / "nats")
+            stack.push_async_callback(server.stop)
+            await server.start()
+            nats = server.url
+        bus = await reached(nats, console)
+        stack.push_async_callback(bus.close)
+        client = await connect_kube(kubeconfig, context, service="up")
+        stack.push_async_callback(client.close)
+        console.print(f"cluster {client.host}, bus {without_password(nats)} (Ctrl-C stops)")
+        reader = Reflector(client)
+        ports = Ports(
+            bus=bus,
+            reader=reader,
+            writer=client,
+            watches=reader.watches,
+            clock=ScaledClock(),
+            shelf=bus.shelf,
+            filled=bus.filled,
+            connections=bus.connections,
+            unreadable=bus.unreadable,
+        )
+        archivist = archivist_of(bus, data.resolve(), limits=rolled)
+        witness = data.resolve() / "witness"
+        running = Running(ports, settings=settings, witness=witness, archivist=archivist, handing_out=handing_out)
+        await stack.enter_async_context(served(running, metrics))
+        await stack.enter_async_context(console_beside(nats, pages, console))
+        if server is not None:
+            await stack.enter_async_context(kept(server, running.disk_full))
+        await until_stopped(running)
+    console.print("stopped")
+
+
+async def reached(nats: str, console: Console) -> JetStreamBus:
+    """The bus, as soon as it answers; once a minute it is logged that it is waited for."""
+    last_notice: float | None = None
+    while True:
+        try:
+            return await connect_bus(nats, patience=_PATIENCE_S)
+        except LogUnavailable as problem:
+            now = asyncio.get_running_loop().time()
+            if last_notice is None or now - last_notice >= _SAY_S:
+                console.print(f"waiting for the bus: {problem}", highlight=False)
+                last_notice = now
+            await asyncio.sleep(_AGAIN_S)
+
+
+async def until_stopped(running: Running) -> None:
+    """Serve until a signal comes, or a service fails."""
+    task = asyncio.create_task(running.run())
+    stop = asyncio.create_task(stop_signal().wait())
+    await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        stop.cancel()
+        task.result()
+    await stopped(task)
+
+
+def stop_signal() -> asyncio.Event:
+    """An event that is set at SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, stop.set)
+    return stop
+
+
+_PATIENCE_S, _AGAIN_S, _SAY_S = 3.0, 1.0, 60.0

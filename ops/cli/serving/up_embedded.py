@@ -1,0 +1,74 @@
+"""`kuelog up` with a cluster of its own."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from events.settings import SettingsObserved
+from ops.cli.failures import known_failures
+from ops.cli.serving.console_beside import console_beside
+from ops.cli.serving.serve import settings_of, stop_signal
+from ops.production.archive.archivist import Limits
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.metrics.endpoint import served
+from ops.production.process.event_loop import run
+from ops.production.process.gc_tuning import collect_seldom
+from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.sandbox.scenario.node_pools import NodePool, begin_with_nodes, nodes_and_cards, read_pools
+from ops.sandbox.scenario.platform import platform
+
+
+def run_up_embedded(
+    data: Path,
+    *,
+    scale: float,
+    port: int,
+    metrics: Endpoint,
+    pages: int,
+    config: Path | None,
+    rolled: Limits,
+    nodes: Path | None,
+    no_nodes: bool,
+    console: Console,
+) -> int:
+    """A bus, a cluster and all services, until Ctrl-C or SIGTERM."""
+    with known_failures(SANDBOX_FAILURES) as outcome:
+        settings = settings_of(config, console)
+        pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
+        collect_seldom()
+        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, console))
+        outcome.code = 0
+    return outcome.code
+
+
+async def _up_embedded(
+    data: Path,
+    scale: float,
+    port: int,
+    metrics: Endpoint,
+    pages: int,
+    settings: SettingsObserved,
+    rolled: Limits,
+    pools: Sequence[NodePool] | None,
+    console: Console,
+) -> None:
+    async with (
+        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
+        served(on.running, metrics),
+        console_beside(on.server.url, pages, console, scale=scale),
+    ):
+        begin_with_nodes(on.cluster, pools)
+        console.print(nodes_and_cards(on.cluster), highlight=False)
+        console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
+        console.print(
+            f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
+        )
+        loading = asyncio.create_task(on.cluster.load_built_in())
+        stop = stop_signal()
+        done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        loading.cancel()
+        if on.task in done:
+            on.task.result()
+    console.print("stopped")

@@ -1,0 +1,104 @@
+"""Serving the visibility API: to whoever is on this machine, or to the API server's front proxy alone."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from ops.cli.serving.serve import until_stopped
+from ops.cli.serving.webhook_commands import Source, from_files, from_secret, keep_shown
+from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.listeners.access_review import AccessReviews
+from ops.production.listeners.certificate import Certificate
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.jetstream import without_password
+from ops.production.metrics.endpoint import served
+from ops.production.process.clock import ScaledClock
+from ops.production.visibility.access import AccessByReview
+from ops.production.visibility.api import Visibility
+from ops.production.visibility.api_service import Aggregated
+from ops.production.visibility.server import (
+    Followed,
+    VisibilityUnserved,
+    follower,
+    keep_proxy,
+    proxy_in,
+    serving,
+    shown_from,
+)
+from ops.production.webhook.trust import Trust
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """How it is to be served."""
+
+    nats: str
+    host: str
+    port: int
+    kubeconfig: str
+    context: str
+    service: str
+    """Namespace and name."""
+    files: tuple[Path, Path] | None
+    """Certificate and key."""
+    client_ca: Path | None
+    names: tuple[str, ...]
+    scale: float
+    metrics: Endpoint
+
+
+async def serve_here(asked: Asked, console: Console) -> None:
+    """Serve to everybody on this machine, until SIGINT or SIGTERM."""
+    tls = shown_from(*asked.files).context if asked.files is not None else None
+    async with AsyncExitStack() as stack:
+        bus = await connect_bus(asked.nats)
+        stack.push_async_callback(bus.close)
+        running = follower(bus, asked.scale)
+        visibility = Visibility(Followed(running).world)
+        found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, tls))
+        console.print(
+            f"visibility API on port {found}, bus {without_password(asked.nats)} (Ctrl-C stops)", highlight=False
+        )
+        await stack.enter_async_context(served(running, asked.metrics))
+        await until_stopped(running)
+
+
+async def serve_to_api_server(asked: Asked, console: Console) -> None:
+    """Serve to the front proxy whom the API server allows to read, until SIGINT or SIGTERM."""
+    namespace, _, name = asked.service.rpartition("/")
+    if not namespace or not name:
+        raise VisibilityUnserved(f"--service {asked.service}: expected NAMESPACE/NAME")
+    given = proxy_in(asked.client_ca, asked.names) if asked.client_ca is not None else None
+    async with AsyncExitStack() as stack:
+        client = await connect_kube(asked.kubeconfig, asked.context, service="visibility")
+        stack.push_async_callback(client.close)
+        bus = await connect_bus(asked.nats)
+        stack.push_async_callback(bus.close)
+        running, certificate = follower(bus, asked.scale), Certificate(asks_clients=True)
+        access = AccessByReview(AccessReviews(client, asyncio.get_running_loop().time))
+        keeping = [keep_shown(certificate, _source(asked, client, namespace, name))]
+        if given is None:
+            keeping.append(keep_proxy(access, certificate, client))
+        else:
+            access.proxy = given
+            certificate.believe(given.authorities)
+        for one in keeping:
+            task = asyncio.create_task(one)
+            stack.callback(task.cancel)
+        visibility = Visibility(Followed(running).world, access)
+        found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
+        console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
+        await stack.enter_async_context(served(running, asked.metrics))
+        await until_stopped(running)
+
+
+def _source(asked: Asked, client: KubeClient, namespace: str, name: str) -> Source:
+    if asked.files is not None:
+        return from_files(*asked.files)
+    hearers = Aggregated(client, namespace=namespace, service=name)
+    place = {"namespace": namespace, "service": name, "secret": f"{name}-certificate"}
+    return from_secret(Trust(client, ScaledClock(), hearers, **place))

@@ -1,0 +1,79 @@
+"""`kuelog visibility`: Kueue's visibility API as a service of its own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ops.cli.serving.run_commands import MetricsAddress, MetricsToken
+from ops.production.listeners.endpoint import LOOPBACK, Endpoint, is_loopback
+from ops.terminal.console import terminal
+
+console = terminal()
+
+
+def visibility(
+    nats: Annotated[
+        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
+    ] = "nats://127.0.0.1:4222",
+    host: Annotated[
+        str,
+        typer.Option(help="The address to listen on. Elsewhere than on this machine only the API server is answered."),
+    ] = LOOPBACK,
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8082,
+    kubeconfig: Annotated[
+        str, typer.Option(help="The cluster that says who may read; inside a pod the service account by default.")
+    ] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    own_service: Annotated[
+        str, typer.Option("--service", help="NAMESPACE/NAME under which the API server reaches it.")
+    ] = "kuelog-system/kuelog-visibility",
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="A certificate in PEM; without one it makes its own, or none on this machine.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key in PEM.")] = None,
+    client_ca: Annotated[
+        Path | None, typer.Option(help="The front proxy's authority; by default the one that the cluster names.")
+    ] = None,
+    allowed_names: Annotated[
+        str,
+        typer.Option(help="With --client-ca: the names that its certificate may bear, between commas; any if empty."),
+    ] = "",
+    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics_address: MetricsAddress = LOOPBACK,
+    metrics_token: MetricsToken = None,
+    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+) -> None:
+    """Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.
+
+    On this machine everybody who can reach it is answered. With a cluster, or on any other address, only the API server's
+    front proxy is, and the API server is asked who may read what (SubjectAccessReview).
+
+    Example: kuelog visibility, then: curl localhost:8082/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/q/pendingworkloads
+    """
+    from ops.cli.failures import known_failures  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.serving.visibility import Asked, serve_here, serve_to_api_server  # noqa: PLC0415
+    from ops.production.process.event_loop import run  # noqa: PLC0415
+
+    asked = Asked(
+        nats=nats,
+        host=host,
+        port=port,
+        kubeconfig=kubeconfig,
+        context=context,
+        service=own_service,
+        files=None if tls_cert is None or tls_key is None else (tls_cert, tls_key),
+        client_ca=client_ca,
+        names=tuple(name for name in allowed_names.split(",") if name),
+        scale=scale,
+        metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
+    )
+    here = is_loopback(host) and not kubeconfig
+    if (tls_cert is None) != (tls_key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together")
+    if here and (client_ca is not None or allowed_names):
+        raise typer.BadParameter("--client-ca needs a cluster that says who may read: name it with --kubeconfig")
+    with known_failures() as outcome:
+        run(serve_here(asked, console) if here else serve_to_api_server(asked, console))
+        outcome.code = 0
+    raise typer.Exit(outcome.code)

@@ -1,0 +1,1 @@
+"""Kubernetes Events: what each says, and how it is written."""

@@ -1,0 +1,1 @@
+"""ProvisioningRequests, by which a cluster autoscaler is asked for nodes."""

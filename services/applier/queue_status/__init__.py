@@ -1,0 +1,1 @@
+"""Statuses of queues and cohorts, and finalizers of objects in use."""

@@ -1,0 +1,184 @@
+"""Writes the statuses of queues, and the finalizers of objects in use, at a pace independent of all other writes.
+
+Changes are gathered for a second; statuses and finalizers are written one at a time each, and after each write there is a
+pause as long as it took. People and tools look at queues also while the API server is at its limit, so this goes on however
+much else is to be written. A write that failed is retried later.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import structlog
+
+from events.api.labels import RESOURCE_IN_USE
+from events.event import Millis
+from events.json_object import JsonObject
+from projections.partitions.homes import leads, owns_queue
+from projections.partitions.state import PartitionState
+from projections.queues.budget_condition import BudgetedQueueState
+from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
+from projections.queues.status import Status
+from projections.workloads.state import WorkloadState
+from services.applier.queue_status.status_patches import Place, Statuses, status_patch
+from services.applier.writes.low_priority_writes import LowPriorityWrites
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import (
+    ClusterUnavailable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    Resource,
+    Writer,
+)
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
+RESOURCES = {
+    "ClusterQueue": Resource(
+        group=_GROUP, version=_VERSION, plural="clusterqueues", kind="ClusterQueue", namespaced=False
+    ),
+    "Cohort": Resource(group=_GROUP, version=_VERSION, plural="cohorts", kind="Cohort", namespaced=False),
+    "AdmissionCheck": Resource(
+        group=_GROUP, version=_VERSION, plural="admissionchecks", kind="AdmissionCheck", namespaced=False
+    ),
+    "LocalQueue": Resource(group=_GROUP, version=_VERSION, plural="localqueues", kind="LocalQueue"),
+    "ResourceFlavor": Resource(
+        group=_GROUP, version=_VERSION, plural="resourceflavors", kind="ResourceFlavor", namespaced=False
+    ),
+    "Topology": Resource(group=_GROUP, version=_VERSION, plural="topologies", kind="Topology", namespaced=False),
+}
+EVERY: Millis = 1000
+"""Milliseconds for which changes are gathered; no status is written more often."""
+_REST = 100
+"""The pause before the next look, as a multiple of the time that the last look took."""
+_LONGEST_REST: Millis = 250
+_RETRY: Millis = 2000
+
+
+class QueueStatusWriter:
+    """Keeps the statuses of queues and cohorts as the world has them, and our finalizer on objects that are in use."""
+
+    def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
+        self._writer, self._clock, self._spare = writer, clock, spare
+        self._statuses = Statuses()
+        self._wanted: dict[Place, Status] = {}
+        self._holds: dict[Place, FinalizerWanted] = {}
+        self._asked_for: dict[Place, FinalizerWanted] = {}
+        """The finalizers written, until the watcher reports them on the log."""
+        self._shown: dict[Place, JsonObject] = {}
+        """The objects as they were last seen here, so that each is read only once."""
+        self._next: Millis = 0
+        self._asked: Millis = 0
+        self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
+
+    def observe(self, world: BudgetedQueueState, touched: Sequence[str]) -> None:
+        """Take up what has changed; called after each turn of the partition."""
+        self._statuses.touch(world, touched)
+        now = self._clock.now()
+        if now < self._next:
+            self._ask(world, self._next)
+            return
+        found = self._statuses.changed(world, now)
+        unlike = self._changed_holds(world)
+        # The partition waits meanwhile: where there are many queues they are looked at less often.
+        self._next = now + max(EVERY, _REST * (self._clock.now() - now))
+        rule = world.settings.admission_fair_sharing
+        if rule is not None:
+            self._ask(world, now - now % max(rule.sampling, EVERY) + max(rule.sampling, EVERY))
+        if found:
+            self._wanted.update(found)
+            self._status_news.set()
+        if unlike:
+            self._holds.update(unlike)
+            self._hold_news.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._work(self._wanted, self._status_news, self._write))
+            tasks.create_task(self._work(self._holds, self._hold_news, self._hold))
+
+    async def _work(
+        self, wanted: dict[Place, T], news: asyncio.Event, write: Callable[[Place, T], Awaitable[None]]
+    ) -> None:
+        while True:
+            while not wanted:
+                news.clear()
+                await news.wait()
+            began = self._clock.now()
+            with self._spare.first():
+                await self._try(next(iter(wanted)), wanted, write)
+            await self._clock.sleep(min(self._clock.now() - began, _LONGEST_REST))
+
+    async def _try(self, place: Place, wanted: dict[Place, T], write: Callable[[Place, T], Awaitable[None]]) -> None:
+        what = wanted.pop(place)
+        try:
+            await write(place, what)
+        except (ClusterUnavailable, ObjectConflict) as problem:
+            # That somebody else has just written the object, too, is ordinary: it is read again.
+            told = log.debug if isinstance(problem, ObjectConflict) else log.warning
+            told("not written yet", object="/".join(place), problem=str(problem))
+            wanted.setdefault(place, what)
+            self._shown.pop(place, None)
+            await self._clock.sleep(_RETRY)
+        except ObjectMissing:
+            # If it comes back, it has another UID and its status is written anew.
+            log.debug("gone already", object="/".join(place))
+            self._shown.pop(place, None)
+        except ObjectInvalid as problem:
+            log.error("rejected", object="/".join(place), problem=str(problem))
+            self._shown.pop(place, None)
+        except Exception as problem:  # noqa: BLE001 - whatever a queue holds, all others are shown
+            log.error("failed on a status", object="/".join(place), exc_info=problem)
+            self._shown.pop(place, None)
+
+    def _ask(self, world: WorkloadState, due: Millis) -> None:
+        """Have the partition take a turn then, also when nothing else happens."""
+        if self._asked <= self._clock.now() or due < self._asked:
+            self._asked = due
+            world.look_again(due)
+
+    def _changed_holds(self, world: PartitionState) -> dict[Place, FinalizerWanted]:
+        found: dict[Place, FinalizerWanted] = {
+            (hold.kind, "", hold.name): hold for hold in wanted_finalizers(world) if _is_ours(world, hold)
+        }
+        news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
+        self._asked_for = found
+        return news
+
+    async def _hold(self, place: Place, hold: FinalizerWanted) -> None:
+        kind, namespace, name = place
+        found = await self._writer.get(RESOURCES[kind], namespace, name)
+        meta = found["metadata"]
+        if hold.uid and meta["uid"] != hold.uid:
+            raise ObjectMissing(f"{kind} {name} is another one by now")
+        borne: list[str] = list(meta.get("finalizers") or ())
+        if (RESOURCE_IN_USE in borne) is hold.wanted or (hold.wanted and meta.get("deletionTimestamp")):
+            return
+        left = [*borne, RESOURCE_IN_USE] if hold.wanted else [one for one in borne if one != RESOURCE_IN_USE]
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
+        self._shown.pop(place, None)
+        await self._writer.merge(RESOURCES[kind], namespace, name, patch)
+
+    async def _write(self, place: Place, status: Status) -> None:
+        kind, namespace, name = place
+        found = self._shown.get(place)
+        if found is None or found["metadata"]["uid"] != status.uid:
+            found = await self._writer.get(RESOURCES[kind], namespace, name)
+        if status.uid and found["metadata"]["uid"] != status.uid:
+            raise ObjectMissing(f"{kind} {name} is another one by now")
+        patch = status_patch(place, status, found, self._clock.now())
+        if patch is not None:
+            if "conditions" in patch["status"]:
+                # The whole list is written: finalizers that others have added since must not be undone.
+                patch = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}, **patch}
+            found = await self._writer.merge(RESOURCES[kind], namespace, name, patch, subresource="status")
+        meta = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
+        self._shown[place] = {"metadata": meta, "status": found.get("status")}
+
+
+def _is_ours(world: PartitionState, hold: FinalizerWanted) -> bool:
+    return owns_queue(world, hold.name) if hold.kind == "ClusterQueue" else leads(world)

@@ -1,0 +1,1 @@
+"""What is written on Workload objects: manifest, status by field manager, finalizer."""

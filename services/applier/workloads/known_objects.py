@@ -1,0 +1,42 @@
+"""A cache of Workload objects from the responses to our own writes: their version, and a digest of the decided status."""
+
+import msgspec
+
+from events.json_object import JsonObject
+from services.applier.workloads.status_parts import print_of
+from services.runtime.cluster_port import Resource
+
+WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
+_MOST = 50_000
+
+
+class Known(msgspec.Struct, frozen=True):
+    """An object as the API server last returned it."""
+
+    version: str
+    shows: str
+    """The digest of what it showed of what was decided."""
+
+
+class KnownObjects:
+    """By workload; of too many those that were written longest ago are forgotten: they are written without a version."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+
+    def of(self, workload: str) -> Known | None:
+        """The object as last returned; None when it is not cached."""
+        return self._known.get(workload)
+
+    def note(self, workload: str, found: JsonObject) -> Known:
+        """Cache a response."""
+        self._known.pop(workload, None)
+        known = Known(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))
+        self._known[workload] = known
+        if len(self._known) > _MOST:
+            del self._known[next(iter(self._known))]
+        return known
+
+    def forget(self, workload: str) -> None:
+        """Drop an object that is gone, or of which nothing more is written."""
+        self._known.pop(workload, None)

@@ -1,0 +1,1 @@
+"""What pods and quotas ask of cards, where HAMi would refuse it or drop it silently."""

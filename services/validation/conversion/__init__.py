@@ -1,0 +1,1 @@
+"""Objects of one version of the API as another."""

@@ -1,0 +1,1 @@
+"""Fields that several kinds have: names, selectors, conditions, pod sets, resource groups; and fields that no kind has."""

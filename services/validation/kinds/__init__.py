@@ -1,0 +1,1 @@
+"""One kind of object each: the rules of its webhook and of its definition."""

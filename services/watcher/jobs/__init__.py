@@ -1,0 +1,1 @@
+"""Jobs as facts: what they request, whose they are, and how they stand."""

@@ -1,0 +1,41 @@
+"""The WorkloadPriorityClass called `default`, which jobs get that name none when they are seen for the first time.
+
+Rule: docs/rules/queues.md#default-class
+"""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from events.quota import PriorityClassObserved
+from events.settings import SettingsObserved
+from events.workload import PriorityRef, WorkloadSpec
+from projections.feature_gates import enabled
+from services.watcher.jobs.jobs import JobState
+
+DEFAULT_CLASS = PriorityRef(name="default", workload=True)
+_PLACE = "WorkloadPriorityClass/default"
+
+
+def with_default_class(
+    state: JobState,
+    before: WorkloadSpec | None,
+    classes: Mapping[str, PriorityClassObserved],
+    settings: SettingsObserved,
+) -> JobState:
+    """A job in its class. `before` is what was reported of it, or what its Workload asks for that was there before it was.
+
+    A job that was there before the class does not get it, and one that has it keeps it until it names another.
+    """
+    spec = state.spec
+    if state.owner is None or (spec.priority_class is not None and spec.priority_class.workload):
+        return state
+    found = classes.get(_PLACE)
+    if before is None:
+        takes = found is not None and enabled(settings, "WorkloadPriorityClassDefaulting")
+    else:
+        takes = before.priority_class == DEFAULT_CLASS
+    if not takes:
+        return state
+    value = found.value if found is not None else before.priority if before is not None else spec.priority
+    return replace(state, spec=replace(spec, priority=value, priority_class=DEFAULT_CLASS))

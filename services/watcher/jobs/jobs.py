@@ -1,0 +1,278 @@
+"""Jobs as facts: what they request, and their status."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    DECISION,
+    ELASTIC_JOB,
+    MAX_EXEC_TIME_SECONDS,
+    NEVER_PREEMPT,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    USER,
+)
+from events.api.meta import ApiStruct, ObjectMeta
+from events.api.pods import PodTemplate
+from events.job_kind import JobKind
+from events.json_object import JsonObject
+from events.pod_set import PodSet
+from events.quota import PriorityClassObserved
+from events.settings import SettingsObserved
+from events.whole_number import whole_number
+from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
+from services.jobs.elastic import may_be_elastic
+from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
+from services.jobs.kinds import Kinds
+from services.jobs.managed_by import managed_by_path
+from services.jobs.paths import FieldBroken, dotted, look
+from services.jobs.pod_set import Pods
+from services.jobs.pod_sets import pods_of
+from services.jobs.start_stop import holds_injection
+from services.jobs.table import JOB, POD
+from services.jobs.topology_request import topology_request
+from services.provisioning_kinds import PARAMETERS
+from services.validation.unsupported import asked_in
+from services.watcher.fields.object_reading import created_at, read
+from services.watcher.fields.pod_shapes import pod_shape
+from services.watcher.fields.problems import Refused, problem
+
+_NAME_LIMIT = 63
+
+
+class Surroundings(Protocol):
+    """What a job's meaning depends on besides itself."""
+
+    @property
+    def priority_classes(self) -> Mapping[str, PriorityClassObserved]:
+        """The classes of both kinds, by `kind/name`."""
+        ...
+
+    @property
+    def settings(self) -> SettingsObserved:
+        """The configuration."""
+        ...
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds that are managed."""
+        ...
+
+    @property
+    def copied_labels(self) -> tuple[str, ...]:
+        """Labels of a job that its Workload gets as well."""
+        ...
+
+    def has_local_queue(self, namespace: str, name: str) -> bool:
+        """Whether there is such a local queue."""
+        ...
+
+    def goes_with_owner(self, meta: ObjectMeta) -> bool:
+        """Whether a job that is managed itself owns this one, and starts and stops it."""
+        ...
+
+    def owned_by_job(self, meta: ObjectMeta) -> bool:
+        """Whether a job of a managed kind owns it, managed or not."""
+        ...
+
+
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
+    """A job's requests and status, in the terms of facts."""
+
+    workload: str
+    uid: str
+    owner: Owner | None
+    created_at: int
+    spec: WorkloadSpec
+    started: bool = False
+    """Its template may hold what we injected."""
+    marked: bool = False
+    """It carries our decision."""
+    mark: str = ""
+    """The decision that it carries, where it is a job."""
+    running: int = 0
+    """The generation in which it is not suspended; 0 while it is, or where nothing suspends it."""
+    ready: bool | None = None
+    gone: str | None = None
+    reclaimed: dict[str, int] = {}
+    finished: tuple[str, str] | None = None
+    adopted: AdoptedStatus | None = None
+    checks: tuple[CheckStatus, ...] = ()
+    decision: str = ""
+    """What its Workload object showed when its checks stood so, as `partition/sequence`."""
+    anew: bool = False
+    """It replaces another object that was reported under its name before."""
+
+
+def job_state(value: JsonObject, around: Surroundings, kind: JobKind = JOB) -> JobState | None:
+    """The state of a job of any kind; None when no queue manages it, or when its pods are not known yet.
+
+    Raises `Refused`.
+    """
+    meta = read(value, _Headed).metadata
+    queue = queue_name(meta, around)
+    named = queue or (around.kinds.takes_all and not around.owned_by_job(meta))
+    if not named or around.goes_with_owner(meta):
+        return None
+    try:
+        pods = pods_of(kind, value)
+        return _state(value, meta, queue, around, kind, pods) if pods else None
+    except FieldBroken as broken:
+        raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
+
+
+class _Headed(ApiStruct, frozen=True, kw_only=True):
+    """Any object, as far as its metadata."""
+
+    metadata: ObjectMeta
+
+
+def _state(
+    value: JsonObject, meta: ObjectMeta, queue: str, around: Surroundings, kind: JobKind, pods: Sequence[Pods]
+) -> JobState:
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    templates = [read(one.template, PodTemplate) for one in pods]
+    named = look(value, kind.priority_class) if kind.priority_class else None
+    classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
+    priority, reference = priority_of(meta, next((one for one in classes if one), None), around)
+    pod_sets = tuple(pod_set(one, template, around) for one, template in zip(pods, templates, strict=True))
+    seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
+    decision = annotations.get(DECISION, "")
+    return JobState(
+        workload=f"{meta.namespace}/{workload_name(kind.kind, kind.group, meta.name, meta.uid)}",
+        uid=meta.uid,
+        owner=Owner(
+            kind=kind.kind,
+            name=meta.name,
+            uid=meta.uid,
+            api_version=str(value.get("apiVersion") or f"{kind.group}/{kind.versions[0]}"),
+        ),
+        created_at=created_at(meta),
+        spec=WorkloadSpec(
+            queue=queue,
+            pod_sets=pod_sets,
+            priority=priority,
+            priority_class=reference,
+            max_execution=None if seconds is None else seconds * 1000,
+            labels=copied_labels(labels, around),
+            user=labels.get(USER, ""),
+            gated_by=names_in(meta, ADMISSION_GATED_BY),
+            managed_by=_managed_by(value, kind),
+            leaving=meta.deletion_timestamp is not None,
+            never_preempt=never_preempts(meta),
+            provisioning=own_parameters(meta),
+            not_done=asked_in(value),
+            elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
+        ),
+        started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
+        marked=bool(decision),
+        mark=decision,
+        running=meta.generation if _runs(kind, value) else 0,
+        ready=ready_of(kind, value, pods),
+        gone=decision if decision and is_stopped(kind, value) else None,
+        reclaimed=reclaimable_of(kind, value, pods),
+        finished=finished_of(kind, value),
+    )
+
+
+def _managed_by(value: JsonObject, kind: JobKind) -> str:
+    path = managed_by_path(kind.group, kind.kind)
+    return str(look(value, path) or "") if path else ""
+
+
+def pod_set(pods: Pods, template: PodTemplate, around: Surroundings) -> PodSet:
+    """A pod set as a job describes it. Raises `Refused` and `FieldBroken`."""
+    at = dotted(pods.at)
+    return PodSet(
+        name=pods.name,
+        count=pods.count,
+        minimum=pods.minimum,
+        shape=pod_shape(template, at),
+        topology=topology_request(pods.template, pods.index, around.settings, f"{at}.metadata"),
+    )
+
+
+def _runs(kind: JobKind, value: JsonObject) -> bool:
+    return kind.reader != POD.reader and not is_suspended(kind, value) and finished_of(kind, value) is None
+
+
+def copied_labels(labels: Mapping[str, str], around: Surroundings) -> dict[str, str]:
+    """Those of an object's labels that its Workload gets as well."""
+    return {name: labels[name] for name in sorted(around.copied_labels) if name in labels}
+
+
+def names_in(meta: ObjectMeta, annotation: str) -> tuple[str, ...]:
+    """The names that an annotation lists with commas."""
+    return tuple(one.strip() for one in (meta.annotations or {}).get(annotation, "").split(",") if one.strip())
+
+
+def never_preempts(meta: ObjectMeta) -> bool:
+    """Whether a label or an annotation says that it never preempts anybody."""
+    return "true" in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT))
+
+
+def own_parameters(meta: ObjectMeta) -> dict[str, str]:
+    """The parameters for the ProvisioningRequest in a job's annotations."""
+    found = meta.annotations or {}
+    return {name.removeprefix(PARAMETERS): found[name] for name in sorted(found) if name.startswith(PARAMETERS)}
+
+
+def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
+    """The local queue that a job names, by label or by the old annotation, or the namespace's default one."""
+    named = (meta.labels or {}).get(QUEUE_NAME) or (meta.annotations or {}).get(QUEUE_NAME, "")
+    if named:
+        return named
+    # What a job makes belongs to the job: it is never queued only because its namespace has a queue for everybody.
+    takes_all = around.has_local_queue(meta.namespace, "default") and not around.owned_by_job(meta)
+    return "default" if takes_all else ""
+
+
+def workload_name(kind: str, group: str, name: str, uid: str) -> str:
+    """The name of the Workload for a job (docs/rules/objects.md#workload-name)."""
+    digest = hashlib.sha1(f"{kind}\n{group}\n{name}\n{uid}".encode(), usedforsecurity=False).hexdigest()[:5]
+    return f"{f'{kind.lower()}-{name}'[: _NAME_LIMIT - 6]}-{digest}"
+
+
+def priority_of(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> tuple[int, PriorityRef | None]:
+    """The priority of a job and where it comes from. Raises `Refused`."""
+    named = (meta.labels or {}).get(PRIORITY_CLASS, "")
+    for name, workload in ((named, True), (pod_class or "", False)):
+        if not name:
+            continue
+        kind = "WorkloadPriorityClass" if workload else "PriorityClass"
+        found = around.priority_classes.get(f"{kind}/{name}")
+        if found is None:
+            field = f"metadata.labels[{PRIORITY_CLASS}]" if workload else "priorityClassName of its pods"
+            raise Refused(
+                [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
+            )
+        return found.value, PriorityRef(name=name, workload=workload)
+    default = next(
+        (
+            one
+            for key, one in sorted(around.priority_classes.items())
+            if key.startswith("PriorityClass/") and one.default
+        ),
+        None,
+    )
+    return (0, None) if default is None else (default.value, PriorityRef(name=default.name, workload=False))
+
+
+def _names(around: Surroundings, kind: str) -> str:
+    names = [one.name for key, one in sorted(around.priority_classes.items()) if key.startswith(f"{kind}/")]
+    return ", ".join(names) or "none that is there"
+
+
+def number_in(found: Mapping[str, str], name: str, where: str) -> int | None:
+    """A whole number in a label. Raises `Refused`."""
+    text = found.get(name)
+    if text is None:
+        return None
+    number = whole_number(text)
+    if not number:
+        raise Refused([problem(f"{where}[{name}]", f"{text!r} is not a whole number of at least 1", "e.g. 3600")])
+    return number

@@ -1,0 +1,1 @@
+"""Nodes as facts, and what pods hold of them."""

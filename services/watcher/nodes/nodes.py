@@ -1,0 +1,162 @@
+"""Nodes and pods as facts: where cards are, and who holds them."""
+
+from collections.abc import Mapping
+
+from events.api.jobs import ApiResourceQuota
+from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
+from events.api.pods import ApiNode, ApiPod, PodTemplate
+from events.catalogue import Fact
+from events.control import ObjectRefused
+from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from events.json_object import JsonMapping
+from events.timestamp import parse_timestamp
+from events.whole_number import whole_number
+from projections.devices.annotations.allocated_cards import ASSIGNED_NODE, pod_shares
+from projections.devices.annotations.bad_annotation import BadAnnotation
+from projections.devices.annotations.steering import names_in
+from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
+from projections.devices.registration.handshake import parse_handshake
+from projections.devices.registration.node_cards import cards_on
+from projections.devices.registration.node_lock import NODE_LOCK, parse_node_lock
+from projections.devices.registration.register_annotation import CORDON, PAIR_SCORES, decode_pair_scores
+from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.vendors.vendor import Vendor
+from services.jobs.scheduling_gates import waits_at
+from services.jobs.table import COMPLETION_INDEX
+from services.watcher.fields.object_reading import created_at, read
+from services.watcher.fields.pod_shapes import pod_shape, taints
+from services.watcher.fields.pod_topology import pod_topology
+from services.watcher.fields.problems import Refused, problem
+from services.watcher.fields.quantities import readable_amounts
+
+BIND_PHASE = "hami.io/bind-phase"
+
+
+def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
+    """A Node: what it is, and the cards of every vendor that it registers.
+
+    A registration that can't be read is reported as refused; the node itself is reported all the same, and its cards stay
+    as they were.
+    """
+    found = read(value, ApiNode)
+    meta = found.metadata
+    ready = any((one.type, one.status) == ("Ready", "True") for one in found.status.conditions or ())
+    facts: list[Fact] = [
+        NodeObserved(
+            name=meta.name,
+            uid=meta.uid,
+            labels=dict(sorted((meta.labels or {}).items())),
+            taints=taints(found.spec.taints or (), "spec.taints"),
+            ready=ready,
+            unschedulable=found.spec.unschedulable,
+            allocatable=readable_amounts(found.status.allocatable),
+        )
+    ]
+    try:
+        facts.append(_registered(found, config))
+    except BadAnnotation as bad:
+        refused = problem(f"metadata.annotations[{bad.key}]", str(bad), "what the vendor's device plugin writes")
+        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
+        return facts
+    try:
+        facts.append(_lock(meta.name, (meta.annotations or {}).get(NODE_LOCK, "")))
+    except BadAnnotation as bad:
+        refused = problem(
+            f"metadata.annotations[{NODE_LOCK}]", f"{bad}; HAMi binds no pod here", "take the annotation away"
+        )
+        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
+    return facts
+
+
+def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
+    """A Pod that holds cards or asks for some, is placed by topology or is of an elastic job; None for any other."""
+    found = read(value, ApiPod)
+    meta, annotations = found.metadata, found.metadata.annotations or {}
+    shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
+    try:
+        shares = pod_shares(annotations, config.vendors)
+    except BadAnnotation as bad:
+        raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
+    cardless = not shares and not asks_for_cards(shape, config)
+    topology = pod_topology(found)
+    elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
+    if cardless and topology is None and not elastic:
+        return None
+    workload = annotations.get(WORKLOAD_SLICE_NAME) or annotations.get(WORKLOAD, "")
+    bound = bool(found.spec.node_name)
+    gated = waits_at(value, CARDS_GATE)
+    return PodObserved(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        node=found.spec.node_name,
+        phase=found.status.phase,
+        workload=f"{meta.namespace}/{workload}" if workload else "",
+        pod_set=(meta.labels or {}).get(POD_SET, ""),
+        shares=shares,
+        init=len(found.spec.init_containers or ()),
+        init_done=any(one.type == "Initialized" and one.status == "True" for one in found.status.conditions or ()),
+        terminating=meta.deletion_timestamp is not None,
+        gone_by=parse_timestamp(meta.deletion_timestamp) if meta.deletion_timestamp else 0,
+        assigned="" if bound or not shares else annotations.get(ASSIGNED_NODE, ""),
+        bind_failed=not bound and bool(shares) and annotations.get(BIND_PHASE) == "failed",
+        gated=gated,
+        created_at=created_at(meta) if gated else 0,
+        completion_index=whole_number(annotations.get(COMPLETION_INDEX, "")) if gated else None,
+        topology=topology,
+        cardless=cardless,
+        elastic=elastic,
+        waits_for_slice=waits_at(value, ELASTIC_JOB),
+    )
+
+
+def card_quota(value: JsonMapping) -> Fact:
+    """What a ResourceQuota says of what may be cards: limits of resources that are not Kubernetes' own."""
+    found = read(value, ApiResourceQuota)
+    hard = {name: text for name, text in (found.spec.hard or {}).items() if name.startswith("limits.") and "/" in name}
+    return CardQuotaObserved(
+        namespace=found.metadata.namespace,
+        name=found.metadata.name,
+        hard=readable_amounts({n: hard[n] for n in sorted(hard)}),
+    )
+
+
+def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
+    """The cards of a node. Raises `BadAnnotation`."""
+    name, annotations = found.metadata.name, found.metadata.annotations or {}
+    allocatable = readable_amounts(found.status.allocatable)
+    capacity = {**allocatable, **readable_amounts(found.status.capacity)}
+    cards = cards_on(name, annotations, capacity, found.metadata.labels, config.vendors)
+    vendors = {card.vendor for card in cards}
+    scores = annotations.get(PAIR_SCORES, "")
+    cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(CARD_CORDON, ""))}
+    return DevicesRegistered(
+        node=name,
+        cards=cards,
+        cordoned=tuple(sorted(cordoned)),
+        pair_scores=decode_pair_scores(scores) if scores else {},
+        silent=tuple(v.word for v in config.vendors if v.word in vendors and _silent(v, annotations, allocatable)),
+        soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
+    )
+
+
+def _lock(node: str, text: str) -> NodeLockObserved:
+    """HAMi's lock on a node. Raises `BadAnnotation`."""
+    if not text:
+        return NodeLockObserved(node=node)
+    lock = parse_node_lock(text)
+    return NodeLockObserved(node=node, since=lock.since, namespace=lock.namespace, pod=lock.name)
+
+
+def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping[str, int]) -> bool:
+    """Whether the vendor's plugin does not answer HAMi and the node offers none of its cards.
+
+    Rule: docs/rules/devices.md#handshake
+
+    The timestamp in the annotation is in an unknown time zone; the log's own time says how long the silence has lasted.
+    """
+    if not vendor.handshake or allocatable.get(vendor.resources.count, 0) > 0:
+        return False
+    handshake = parse_handshake(annotations.get(vendor.handshake, ""))
+    return handshake.unanswered or handshake.word == "Deleted"

@@ -1,0 +1,166 @@
+"""Facts about pods without a job and about the serving objects that own them: each group is reported as one workload."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from events.catalogue import Fact
+from events.json_object import JsonObject
+from events.workload import WorkloadDeleted
+from services.watcher.fields.problems import Refused, refusal, understood, well_formed
+from services.watcher.jobs.jobs import JobState, Surroundings
+from services.watcher.pods.pod_group_owners import PodGroupOwners, key_of
+from services.watcher.pods.pod_groups import PodGroups, left_behind
+from services.watcher.pods.serving_state import serving_state
+from services.watcher.workloads.reported_state import ReportedState
+
+
+class Reporting(Surroundings, Protocol):
+    """What this part of the view needs of the rest: the facts reported so far, and reporting new ones."""
+
+    facts: dict[str, Fact]
+    workloads: dict[str, ReportedState]
+    by_source: dict[str, str]
+
+    def manages(self, place: str) -> bool:
+        """Whether kuelog manages the object at a place."""
+        ...
+
+    def fresh(self, found: Iterable[Fact]) -> list[Fact]:
+        """The facts that were not reported yet; they count as reported from now on."""
+        ...
+
+    def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
+        """The fact that a refused object is understood again, unless `found` says so."""
+        ...
+
+    def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
+        """The facts in which the workload of a place differs from what was reported."""
+        ...
+
+
+class PodWatch:
+    """The part of a view that is about pods without a job."""
+
+    def __init__(self, view: Reporting) -> None:
+        self._view, self._groups, self._parents = view, PodGroups(view.facts), PodGroupOwners(view.kinds)
+        self._pods_seen = False
+        """Whether any pod was seen; before that the pods of a group that was reported are not known."""
+
+    def see(self, kind: str, value: JsonObject) -> list[Fact]:
+        """The facts that follow from a change of a pod, or of a serving object."""
+        if kind in self._view.kinds.parents:
+            return self._look_at(self._parents.see(kind, value))
+        if kind != "Pod":
+            return []
+        self._pods_seen = True
+        place = self._take_note(value)
+        return self._look_at([place]) if place else self._view.fresh(left_behind(value))
+
+    def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
+        """The facts that follow from the deletion of an object."""
+        if kind in self._view.kinds.parents:
+            return self._look_at(self._parents.lose(kind, namespace, name))
+        match kind:
+            case "Pod":
+                place = self._groups.lose(namespace, name)
+                return self._look_at([place] if place in self._view.by_source or place.startswith("PodGroup/") else [])
+            case "Workload":
+                return self._lose_workload(f"{namespace}/{name}")
+            case _:
+                return []
+
+    def owned(self, reported: ReportedState, key: str, workload: JsonObject) -> list[Fact]:
+        """Record who owns a Workload object; the facts about pods that may go because of it."""
+        return list(self._groups.owned(reported, key, workload))
+
+    def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
+        """Record all pods of a list before any is reported, so that no group looks as if it had lost some."""
+        if kind == "Pod":
+            self._pods_seen = True
+            self._groups.keep_only(objects)
+            for value in objects:
+                with suppress(Refused):
+                    well_formed(value)
+                    understood(lambda pod=value: self._silently(pod))
+        elif kind in self._view.kinds.parents:
+            self._parents.keep_only(kind, objects)
+
+    def settle(self, kind: str) -> list[Fact]:
+        """The facts about groups that are certain only once all objects of a kind were seen."""
+        if kind != "Pod" and kind not in self._view.kinds.parents:
+            return []
+        return self._look_at([place for place in sorted(self._view.by_source) if place.startswith("PodGroup/")])
+
+    def _take_note(self, pod: JsonObject) -> str:
+        place = self._groups.see(pod, self._view)
+        if place:
+            self._parents.see_pod(place, pod)
+        return place
+
+    def _silently(self, pod: JsonObject) -> list[Fact]:
+        self._take_note(pod)
+        return []
+
+    def _look_at(self, places: Iterable[str]) -> list[Fact]:
+        """The differences of workloads made of pods from what was reported, and which pods need our finalizer no longer."""
+        fresh: list[Fact] = []
+        for place in places:
+            found = self._or_refused(place, self._facts_of)
+            fresh += self._view.fresh(found)
+            accounted = self._or_refused(place, self._accounted)
+            fresh += self._view.fresh(accounted)
+            fresh += self._view.mended(place, [*found, *accounted])
+        return fresh
+
+    def _or_refused(self, place: str, derive: Callable[[str], list[Fact]]) -> list[Fact]:
+        """The facts derived from the pods of a place; when they can't be understood, one pod or the parent is refused."""
+        try:
+            return understood(lambda: derive(place))
+        except Refused as refused:
+            reported = self._view.workloads.get(self._view.by_source.get(place, ""))
+            owner = self._parents.find(place, reported)
+            if owner.value is not None:
+                return [refusal(owner.kind, owner.value, refused)]
+            word, namespace, name = place.split("/", 2)
+            who = {**self._groups.first(place), "namespace": namespace, "name": name}
+            return [refusal(word, {}, refused, **who)]
+
+    def _accounted(self, place: str) -> list[Fact]:
+        key = self._view.by_source.get(place, "")
+        return list(self._groups.accounted(place, key, self._view.workloads.get(key)))
+
+    def _facts_of(self, place: str) -> list[Fact]:
+        reported = self._view.workloads.get(self._view.by_source.get(place, ""))
+        if reported is not None and not self._pods_seen:
+            return []  # What serves may be listed before the pods are.
+        owner = self._parents.find(place, reported)
+        kind, parent = owner.kind, owner.value
+        if kind and parent is None and kind not in self._parents.listed:
+            return []  # Who says how many pods it has was not seen yet.
+        unknown = not kind and place.partition("/")[0] not in self._view.kinds.by_place
+        if unknown or not self._view.manages(place):
+            return []
+        return self._view.workload_facts(place, self._state(place, kind, parent, reported))
+
+    def _state(
+        self, place: str, kind: str, parent: JsonObject | None, reported: ReportedState | None
+    ) -> JobState | None:
+        view, pods = self._view, self._groups.pods(place)
+        if parent is not None:
+            job_kind = view.kinds.parents[kind]
+            known = None if reported is None else (view.by_source[place], reported)
+            key = key_of(job_kind, parent, place, known)
+            # Under another key it is another workload: what was reported of the one before says nothing about it.
+            reported = reported if known is not None and known[0] == key else None
+            return serving_state(job_kind, parent, place, key, pods, view, reported)
+        return None if kind else self._groups.state(place, view, reported)
+
+    def _lose_workload(self, key: str) -> list[Fact]:
+        """A Workload object is gone: pods without a job are dismissed with it; a serving parent gets a new workload."""
+        self._groups.owners.pop(key, None)
+        reported = self._view.workloads.get(key)
+        if reported is None or reported.finished or not (reported.parent or self._groups.known(reported.source)):
+            return []
+        fresh = self._view.fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(reported.source, key)])
+        return [*fresh, *(self._look_at([reported.source]) if reported.parent else [])]

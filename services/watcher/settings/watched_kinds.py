@@ -1,0 +1,42 @@
+"""Which kinds of object are watched, and the order of their first lists."""
+
+from events.settings import SettingsObserved
+from services.jobs.kinds import resource_of
+from services.jobs.table import STATEFUL_SET
+from services.provisioning_kinds import REQUESTS
+from services.runtime.cluster_port import Resource
+from services.watcher.settings.cluster_objects import OBSERVED
+from services.watcher.settings.installed_kinds import DEFINITIONS
+
+KUEUE, CONFIG_MAP = "kueue.x-k8s.io", "ConfigMap"
+CLUSTER_KINDS = (
+    *(one.resource for one in OBSERVED),
+    Resource(plural="nodes", kind="Node", namespaced=False),
+)
+"""Seen before any job is looked at, so that a job finds its queue and its class."""
+
+
+def seen_first(settings: SettingsObserved) -> tuple[Resource, ...]:
+    """These, after HAMi's configuration: what nodes and pods say of cards is read by it."""
+    return (*hami_configs(settings), *CLUSTER_KINDS)
+
+
+def hami_configs(settings: SettingsObserved) -> tuple[Resource, ...]:
+    """The ConfigMaps of HAMi that are looked at; no other ConfigMap is."""
+    hami = settings.hami
+    names = dict.fromkeys((hami.device_config, hami.node_config)) if settings.devices else ()
+    return tuple(
+        Resource(plural="configmaps", kind=CONFIG_MAP, namespace=hami.namespace, name=name) for name in names if name
+    )
+
+
+WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
+PODS = Resource(plural="pods", kind="Pod")
+JOB_KINDS = (
+    Resource(group="batch", plural="jobs", kind="Job"),
+    PODS,
+    resource_of(STATEFUL_SET),
+    DEFINITIONS,
+)
+IF_INSTALLED = (REQUESTS,)
+"""Optional kinds besides those of jobs, watched as soon as they are installed."""

@@ -1,0 +1,1 @@
+"""Workload objects as facts, and what was last reported of each workload."""

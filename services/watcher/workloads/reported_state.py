@@ -1,0 +1,191 @@
+"""What was reported of one workload, and the facts in which its job or its own object differs from that."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.catalogue import Fact
+from events.pod_set import PodSet
+from events.workload import (
+    CheckReported,
+    DecidedElsewhere,
+    JobUnsuspended,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
+from projections.flavors.suitability import asks_for_topology
+from services.watcher.jobs.jobs import JobState
+
+
+class ReportedState(msgspec.Struct):
+    """What was reported of one workload, by this watcher or another."""
+
+    uid: str
+    source: str
+    spec: WorkloadSpec
+    ready: bool | None = None
+    gone: str = ""
+    reclaimed: dict[str, int] = {}
+    finished: bool = False
+    checks: dict[str, CheckReported] = {}
+    active: bool = True
+    parent: str = ""
+    """The kind of what serves with its pods, where that says how many there are to be."""
+    part: str = ""
+    """Which of its groups it is."""
+    unsuspended: int = 0
+    """The generation of the job in which somebody else had let it run."""
+    suspended_by: str = ""
+    """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
+    injected: bool = False
+    """It was running when it was found: its template holds what somebody else injected at the start."""
+    version: int = 0
+    """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
+
+
+def changes(reported: ReportedState, state: JobState) -> list[Fact]:
+    """The facts in which a job differs from what was reported."""
+    facts: list[Fact] = []
+    spec = _asked(reported, state)
+    if spec != reported.spec:
+        facts.append(WorkloadChanged(workload=state.workload, spec=spec))
+    if state.ready is not None and state.ready != (reported.ready or False):
+        facts.append(PodsReady(workload=state.workload, ready=state.ready))
+    if state.gone is not None and state.gone != reported.gone:
+        facts.append(PodsGone(workload=state.workload, decision=state.gone))
+    if _unsuspended_by_others(reported, state):
+        facts.append(JobUnsuspended(workload=state.workload, generation=state.running))
+    if state.reclaimed and state.reclaimed != reported.reclaimed:
+        facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
+    if state.finished is not None and not reported.finished:
+        reason, message = state.finished
+        facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
+    for check in state.checks:
+        report = CheckReported(workload=state.workload, check=check, decision=state.decision)
+        if state.adopted is not None and reported.checks.get(check.name) != report:
+            facts.append(report)
+    return facts
+
+
+def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
+    """Whether a fact about a workload says what was reported already."""
+    match fact:
+        case WorkloadSubmitted():
+            return reported is not None and reported.uid == fact.uid
+        case WorkloadDeleted():
+            return reported is None
+        case _ if reported is None:
+            return True
+        case WorkloadChanged():
+            return reported.spec == fact.spec
+        case WorkloadSwitched():
+            return reported.active == fact.active
+        case PodsReady():
+            return reported.ready == fact.ready
+        case PodsGone():
+            return reported.gone == fact.decision
+        case DecidedElsewhere():
+            return reported.version >= fact.version
+        case JobUnsuspended():
+            return reported.unsuspended >= fact.generation
+        case PodsReclaimed():
+            return reported.reclaimed == fact.counts
+        case WorkloadFinished():
+            return reported.finished
+        case CheckReported():
+            return reported.checks.get(fact.check.name) == fact
+        case _:
+            return False
+
+
+def note(
+    reported: ReportedState,
+    fact: WorkloadChanged
+    | DecidedElsewhere
+    | WorkloadSwitched
+    | PodsReady
+    | JobUnsuspended
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | CheckReported,
+) -> None:
+    """Fold a fact about a workload, reported by this watcher or another."""
+    match fact:
+        case WorkloadChanged():
+            reported.spec = fact.spec
+        case DecidedElsewhere():
+            reported.version = max(reported.version, fact.version)
+            reported.injected = bool(fact.status.cluster_queue)
+        case WorkloadSwitched():
+            reported.active = fact.active
+        case PodsReady():
+            reported.ready = fact.ready
+        case PodsGone():
+            reported.gone, reported.ready = fact.decision, None
+        case JobUnsuspended():
+            reported.unsuspended, reported.gone = fact.generation, ""
+        case PodsReclaimed():
+            reported.reclaimed = fact.counts
+        case WorkloadFinished():
+            reported.finished = True
+        case CheckReported():
+            reported.checks = {**reported.checks, fact.check.name: fact}
+
+
+def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
+    """Whether a job runs that was not started by us: it bears no decision, or the one by which it was suspended."""
+    let_run = state.mark not in (reported.gone, reported.suspended_by) if state.mark else reported.injected
+    return not let_run and not reported.finished and state.running > reported.unsuspended
+
+
+def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
+    """What is asked for, with what is kept of what was reported before."""
+    spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
+    kept = state.started or reported.injected or (state.marked and same_pods(spec, reported.spec))
+    if kept and state.owner is not None:
+        # The template holds what was injected at the start: the requests are those reported before.
+        counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic else {}
+        return msgspec.structs.replace(spec, pod_sets=_with_counts(reported.spec.pod_sets, counts))
+    if spec.pod_sets == reported.spec.pod_sets:
+        return spec
+    return msgspec.structs.replace(spec, pod_sets=_as_reported(spec.pod_sets, reported.spec.pod_sets))
+
+
+def _with_counts(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
+    """The pod sets with other counts, where there are any: an elastic job says while it runs how many pods it wants."""
+    if all(counts.get(one.name, one.count) == one.count for one in pod_sets):
+        return pod_sets
+    return tuple(msgspec.structs.replace(one, count=counts.get(one.name, one.count)) for one in pod_sets)
+
+
+def _as_reported(pod_sets: tuple[PodSet, ...], before: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
+    """The pod sets as reported before, if nothing is new but in which labels their pods bear their ranks.
+
+    Older versions did not say that; a job that only waits on is not to be decided about anew because of it.
+    """
+    if len(pod_sets) != len(before):
+        return pod_sets
+    same = all(
+        msgspec.structs.replace(one, topology=None) == other and not asks_for_topology(one.topology)
+        for one, other in zip(pod_sets, before, strict=True)
+    )
+    return before if same else pod_sets
+
+
+def same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:
+    """Whether the pods are the same but for how their templates are spelled: restored, one says what was implied."""
+    return _unspelled(one) == _unspelled(other)
+
+
+def _unspelled(spec: WorkloadSpec) -> list[PodSet]:
+    return [
+        msgspec.structs.replace(one, shape=msgspec.structs.replace(one.shape, raw_shape="")) for one in spec.pod_sets
+    ]

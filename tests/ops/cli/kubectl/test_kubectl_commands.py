@@ -1,0 +1,296 @@
+"""kueuectl's habits, as a person has them: real commands against a platform that runs."""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import AsyncIterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ops.cli.kubectl.age import human
+from ops.production.visibility.api import GROUP, Visibility
+from ops.production.visibility.server import Followed
+from tests.places import ROOT
+from tests.stage.stage import Stage, job
+
+
+class Kubectl:
+    """The command line, with a platform behind."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    async def ask(self, *words: str, code: int = 0, say: str = "") -> str:
+        """What a command prints; its complaints, when it is to fail."""
+        environment = {**os.environ, "COLUMNS": "200", "KUBECONFIG": str(self.stage.kubeconfig)}
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "ops.cli.main", *words),
+            cwd=ROOT,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        told, complaint = await process.communicate(say.encode())
+        assert process.returncode == code, (told + complaint).decode()
+        return (complaint if code else told).decode()
+
+    async def table(self, *words: str) -> list[list[str]]:
+        """The cells of a table: columns stand three spaces apart, and an empty cell is all spaces."""
+        head, *lines = (await self.ask(*words)).splitlines()
+        starts = [0]
+        for place in range(3, len(head)):
+            if head[place - 3 : place] == "   " and head[place] != " ":
+                starts.append(place)
+        ends = [*starts[1:], None]
+        return [[line[a:b].strip() for a, b in zip(starts, ends, strict=True)] for line in (head, *lines)]
+
+    def object(self, plural: str, name: str, namespace: str = "") -> dict[str, Any]:
+        return self.stage.get(f"{plural}.kueue.x-k8s.io", namespace, name)
+
+
+@pytest.fixture
+async def kubectl(stage: Stage) -> AsyncIterator[Kubectl]:
+    """One job runs, two wait."""
+    running = stage.serve()
+    if not stage.cluster.real:
+        stage.embedded.aggregated[GROUP] = Visibility(Followed(running).world)
+    await stage.add(job("first", 5000))
+    await stage.until(lambda: stage.running("first"))
+    for name in ("second", "third"):
+        await stage.add(job(name, 5000))
+    found = Kubectl(stage)
+
+    def settled() -> bool:
+        status = found.object("localqueues", "team", "default").get("status") or {}
+        return (status.get("pendingWorkloads"), status.get("admittedWorkloads")) == (2, 1)
+
+    await stage.until(settled)
+    await stage.until(lambda: found.object("clusterqueues", "team")["status"]["pendingWorkloads"] == 2)
+    yield found
+
+
+async def test_what_is_there_is_listed_in_kueuectls_columns(kubectl: Kubectl) -> None:
+    head, row = await kubectl.table("list", "clusterqueue")
+    assert head == ["NAME", "COHORT", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "ACTIVE", "AGE"]
+    assert row[:5] == ["team", "", "2", "1", "true"]
+    head, row = await kubectl.table("list", "lq")
+    assert head == ["NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "AGE"]
+    assert row[:4] == ["team", "team", "2", "1"]
+    head, row = await kubectl.table("list", "rf")
+    assert (head, row[:2]) == (["NAME", "NODE LABELS", "AGE"], ["v100", "zone=a"])
+    head, *rows = await kubectl.table("list", "workload", "-A")
+    assert head == [
+        *("NAMESPACE", "NAME", "JOB TYPE", "JOB NAME", "LOCALQUEUE", "CLUSTERQUEUE"),
+        *("STATUS", "POSITION IN QUEUE", "EXEC TIME", "AGE"),
+    ]
+    by_job = {row[3]: row for row in rows}
+    assert by_job["first"][2:8] == ["job.batch", "first", "team", "team", "ADMITTED", ""]
+    assert {by_job[name][6] for name in ("second", "third")} == {"PENDING"}
+    # Who has not been told of the visibility API has no positions.
+    assert {by_job[name][7] for name in ("second", "third")} == ({""} if kubectl.stage.cluster.real else {"0", "1"})
+
+
+async def test_lists_can_be_narrowed_and_read_by_programs(kubectl: Kubectl) -> None:
+    waiting = await kubectl.table("list", "workload", "--status", "pending")
+    assert sorted(row[2] for row in waiting[1:]) == ["second", "third"]
+    (found,) = (await kubectl.table("list", "wl", "--for", "job.batch/first"))[1:]
+    assert found[2] == "first"
+    told = json.loads(await kubectl.ask("list", "workload", "-c", "team", "-q", "team", "-o", "json"))
+    assert (told["kind"], len(told["items"])) == ("WorkloadList", 3)
+    assert yaml.safe_load(await kubectl.ask("list", "cq", "--active", "false", "-o", "yaml"))["items"] == []
+    assert await kubectl.ask("list", "cq", "-o", "name") == "clusterqueue.kueue.x-k8s.io/team\n"
+    assert await kubectl.ask("list", "workload", "-n", "kube-system") == ""
+
+
+async def test_a_queue_is_stopped_and_goes_on(kubectl: Kubectl) -> None:
+    assert await kubectl.ask("stop", "cq", "team", "--keep-already-running") == (
+        "clusterqueue.kueue.x-k8s.io/team stopped\n"
+    )
+    assert kubectl.object("clusterqueues", "team")["spec"]["stopPolicy"] == "Hold"
+    await kubectl.ask("stop", "localqueue", "team", "--dry-run", "server")
+    assert "stopPolicy" not in kubectl.object("localqueues", "team", "default")["spec"]
+    assert await kubectl.ask("resume", "clusterqueue", "team") == "clusterqueue.kueue.x-k8s.io/team resumed\n"
+    assert kubectl.object("clusterqueues", "team")["spec"]["stopPolicy"] == "None"
+    complaint = await kubectl.ask("stop", "cq", "nobody", code=2)
+    assert complaint == 'Error from server: clusterqueues.kueue.x-k8s.io "nobody" not found\n'
+
+
+async def test_a_workload_is_stopped_described_and_deleted_with_its_job(kubectl: Kubectl) -> None:
+    (row,) = (await kubectl.table("list", "wl", "--for", "job/first"))[1:]
+    name = row[0]
+    assert await kubectl.ask("stop", "workload", name) == f"workload.kueue.x-k8s.io/{name} stopped\n"
+    await kubectl.stage.until(lambda: not kubectl.stage.running("first"))
+    told = await kubectl.ask("describe", "workload", name)
+    assert f"Name:         {name}\nNamespace:    default\n" in told
+    assert "  Active:" in told
+    assert "EvictedDueToDeactivated" in told
+    asked = await kubectl.ask("delete", "workload", name, say="n\n")
+    assert f"Job first, of workload {name}" in asked
+    assert kubectl.object("workloads", name, "default")
+    await kubectl.ask("delete", "workload", name, "--yes")
+    await kubectl.stage.until(lambda: not kubectl.stage.get("jobs.batch", "default", "first"))
+
+
+async def test_queues_and_flavors_are_made_from_flags(kubectl: Kubectl) -> None:
+    quotas = "alpha:cpu=9;memory=36Gi,beta:cpu=18;memory=72Gi"
+    words = ("--cohort", "all", "--nominal-quota", quotas, "--borrowing-limit", "alpha:cpu=1")
+    made = await kubectl.ask("create", "clusterqueue", "more", *words, "--reclaim-within-cohort", "Any")
+    assert made == "clusterqueue.kueue.x-k8s.io/more created\n"
+    spec = kubectl.object("clusterqueues", "more")["spec"]
+    (group,) = spec["resourceGroups"]
+    assert (spec["cohortName"], group["coveredResources"]) == ("all", ["cpu", "memory"])
+    assert group["flavors"][0] == {
+        "name": "alpha",
+        "resources": [
+            {"name": "cpu", "nominalQuota": "9", "borrowingLimit": "1"},
+            {"name": "memory", "nominalQuota": "36Gi"},
+        ],
+    }
+    await kubectl.ask("create", "lq", "door", "-c", "more", "-n", "default")
+    assert kubectl.object("localqueues", "door", "default")["spec"] == {"clusterQueue": "more"}
+    complaint = await kubectl.ask("create", "lq", "lost", "-c", "nowhere", code=2)
+    assert "there is no ClusterQueue nowhere" in complaint
+    words = ("--node-labels", "a=b", "--node-taints", "k=v:NoSchedule", "--tolerations", "k:NoSchedule,x=y")
+    plan = json.loads(await kubectl.ask("create", "rf", "soft", *words, "--dry-run", "client", "-o", "json"))
+    assert plan["spec"] == {
+        "nodeLabels": {"a": "b"},
+        "nodeTaints": [{"key": "k", "value": "v", "effect": "NoSchedule"}],
+        "tolerations": [
+            {"key": "k", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "x", "operator": "Equal", "value": "y"},
+        ],
+    }
+    assert not kubectl.object("resourceflavors", "soft")
+    assert "already exists" in await kubectl.ask("create", "cq", "more", code=2)
+    assert "write FLAVOR:RESOURCE" in await kubectl.ask("create", "cq", "x", "--nominal-quota", "cpu=9", code=2)
+    assert await kubectl.ask("delete", "cq", "more") == "clusterqueue.kueue.x-k8s.io/more deleted\n"
+
+
+async def test_without_a_cluster_there_is_one_clear_message(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.main", "list", "cq", "--kubeconfig", str(tmp_path / "none")),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, complaint = await process.communicate()
+    assert process.returncode == 2
+    assert complaint.decode().startswith("error: no Kubernetes cluster: there is no file ")
+    assert complaint.count(b"\n") == 1
+
+
+async def test_kubectl_learns_what_may_follow() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.kubectl.completion", "list", "work"),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    told, _ = await process.communicate()
+    assert told.decode().split() == ["workload", ":4"]
+
+
+def test_every_script_that_is_installed_leads_to_a_function() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert {"kuelog", "kubectl-kuelog", "kubectl_complete-kuelog"} <= set(scripts)
+    for target in scripts.values():
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (5, "5s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (2700, "45m"),
+        (12_000, "3h20m"),
+        (108_000, "30h"),
+        (273_600, "3d4h"),
+        (3_456_000, "40d"),
+        (63_936_000, "2y10d"),
+        (-3, "0s"),
+    ],
+)
+def test_durations_are_told_as_kubectl_tells_them(seconds: int, text: str) -> None:
+    assert human(seconds) == text
+
+
+async def test_the_pods_of_a_job_are_found_by_its_name(kubectl: Kubectl) -> None:
+    (pod,) = [one for one in kubectl.stage.of("pods") if one["metadata"]["name"].startswith("first")]
+    head, *rows = await kubectl.table("list", "pods", "--for", "job/first")
+    assert head == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert [row[0] for row in rows] == [pod["metadata"]["name"]] and rows[0][2] == "Running"
+    assert [row[1] for row in (await kubectl.table("list", "po", "-A", "--for", "jobs.batch/first"))[1:]] == [
+        row[0] for row in rows
+    ]
+    (row,) = (await kubectl.table("list", "pods", "--for", f"pod/{pod['metadata']['name']}", "-o", "wide"))[1:]
+    assert row[5] == "n1"
+    assert await kubectl.ask("list", "pods", "--for", "job/second") == "", "it waits"
+    listed = json.loads(await kubectl.ask("list", "pods", "--for", "job/first", "-o", "json"))
+    assert (listed["apiVersion"], listed["kind"]) == ("v1", "PodList") and len(listed["items"]) == 1
+    assert "TYPE[.API-GROUP]/NAME" in await kubectl.ask("list", "pods", "--for", "first", code=2)
+
+
+async def test_pods_of_a_workload_whose_maker_is_another_are_its_own(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "r", "uid": "u", "controller": True}
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "rayjob-r-1", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {"queueName": "team", "podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+    await stage.add(workload)
+    for name, notes in (("mine", {"kueue.x-k8s.io/workload": "rayjob-r-1"}), ("other", {})):
+        meta = {"name": name, "namespace": "default", "annotations": notes}
+        await stage.add({"apiVersion": "v1", "kind": "Pod", "metadata": meta, **template})
+    assert (await Kubectl(stage).ask("list", "pods", "--for", "rayjob.ray.io/r", "-o", "name")).split() == ["pod/mine"]
+
+
+async def test_the_version_is_told_with_the_images_that_run(embedded_stage: Stage) -> None:
+    kubectl = Kubectl(embedded_stage)
+    first, *rest = (await kubectl.ask("version")).splitlines()
+    assert first.startswith("Client Version: ") and rest == []
+    await embedded_stage.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+    for name in ("kuelog-admitter", "kuelog-watcher"):
+        labels = {"app.kubernetes.io/name": "kuelog"}
+        meta = {"name": name, "namespace": "elsewhere", "labels": labels}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "kuelog:7"}]}}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        await embedded_stage.add({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
+    told = (await kubectl.ask("version", "-n", "elsewhere")).splitlines()
+    assert told == [first, "Image: kuelog:7 (kuelog-admitter, kuelog-watcher)"]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on the PATH: install it")
+async def test_get_and_patch_are_handed_on_to_kubectl(kubectl: Kubectl) -> None:
+    told = await kubectl.ask("get", "cq", "team", "-o", "jsonpath={.metadata.name}")
+    assert told == "team"
+    await kubectl.ask("patch", "lq", "team", "--type=merge", "-p", '{"spec":{"stopPolicy":"Hold"}}')
+    await kubectl.stage.until(
+        lambda: kubectl.object("localqueues", "team", "default")["spec"].get("stopPolicy") == "Hold"
+    )
+    assert "NotFound" in await kubectl.ask("get", "workload", "nobody", code=1), "its exit code, too"
+
+
+async def test_without_kubectl_there_is_one_clear_message(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.main", "edit", "rf", "v100"),
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, complaint = await process.communicate()
+    assert process.returncode == 2
+    assert complaint.decode() == "error: kuelog edit hands on to kubectl, and there is no kubectl on the PATH\n"

@@ -1,0 +1,76 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projections.topology.domains.room import LeafRoom, LeafUsage, capacity_of
+from tests.projections.topology.makers import hosts, nodes, tree_with
+
+HOSTS = {"a": 4, "b": 3}
+TREE = tree_with(["host"], HOSTS)
+CAPACITY = capacity_of(TREE, nodes(["host"], HOSTS))
+CHARGES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(1, 3)))
+
+
+def test_what_is_free_is_what_nodes_offer_less_what_is_held_and_taken() -> None:
+    usage = LeafUsage()
+    usage.add("a", {"cpu": 1}, 2)
+    room = LeafRoom(
+        tree=TREE, capacity=CAPACITY, usage=usage.on("f", TREE), taken={"b": {"cpu": 5}, "gone": {"cpu": 1}}
+    )
+    assert (room.free("cpu"), room.free("gpu")) == ([2, -2], [0, 0])
+
+
+def test_an_empty_cluster_has_no_usage_and_victims_give_theirs_back() -> None:
+    usage = LeafUsage()
+    usage.add("a", {"cpu": 1}, 4)
+    empty = LeafRoom(tree=TREE, capacity=CAPACITY)
+    without = LeafRoom(tree=TREE, capacity=CAPACITY, usage=usage.on("f", TREE), taken={"a": {"cpu": -4}})
+    assert empty.free("cpu") == without.free("cpu") == [4, 3]
+
+
+def test_a_resource_that_no_node_offers_may_be_held_all_the_same() -> None:
+    usage = LeafUsage()
+    usage.add("a", {"gpu": 1}, 2)
+    assert LeafRoom(tree=TREE, capacity=CAPACITY, usage=usage.on("f", TREE)).free("gpu") == [-2, 0]
+
+
+def test_usage_on_a_leaf_that_is_gone_counts_again_when_it_is_back() -> None:
+    usage, smaller = LeafUsage(), tree_with(["host"], {"b": 3})
+    usage.add("a", {"cpu": 2}, 1)
+    assert usage.on("f", smaller).column("cpu") is None
+    usage.add("a", {"cpu": 2}, 1)
+    assert usage.on("f", TREE).column("cpu") == [4, 0]
+
+
+def test_flavors_that_share_hosts_see_the_same_usage() -> None:
+    usage = LeafUsage()
+    one, other = usage.on("one", TREE), usage.on("other", TREE)
+    usage.add("b", {"cpu": 2}, 1)
+    assert one.column("cpu") == other.column("cpu") == [0, 2]
+    usage.forget("other")
+    usage.add("b", {"cpu": 2}, 1)
+    assert (one.column("cpu"), other.column("cpu")) == ([0, 4], [0, 2])
+
+
+@given(CHARGES, CHARGES)
+def test_usage_that_is_taken_back_leaves_nothing_behind(
+    first: list[tuple[str, int, int]], later: list[tuple[str, int, int]]
+) -> None:
+    usage, wanted = LeafUsage(), LeafUsage()
+    view = usage.on("f", TREE)
+    for leaf, cpu, times in first:
+        usage.add(leaf, {"cpu": cpu}, times)
+        wanted.add(leaf, {"cpu": cpu}, times)
+    for leaf, cpu, times in later:
+        usage.add(leaf, {"cpu": cpu}, times)
+    for leaf, cpu, times in later:
+        usage.add(leaf, {"cpu": cpu}, -times)
+    assert usage.held() == wanted.held()
+    held = wanted.held()
+    assert (view.column("cpu") or [0, 0]) == [held.get(leaf, {}).get("cpu", 0) for leaf in "ab"]
+
+
+def test_an_assignment_has_room_while_each_of_its_domains_has() -> None:
+    room = LeafRoom(tree=TREE, capacity=CAPACITY)
+    assert room.holds(hosts(a=4, b=3), {"cpu": 1})
+    assert not room.holds(hosts(a=4, b=4), {"cpu": 1})
+    assert not room.holds(hosts(a=1, gone=1), {"cpu": 1})

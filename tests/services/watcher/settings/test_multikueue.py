@@ -1,0 +1,48 @@
+"""Worker clusters and lists of them as facts."""
+
+import pytest
+
+from events.json_object import JsonObject
+from events.multikueue import KubeConfigPlace, MultiKueueClusterObserved, MultiKueueConfigObserved
+from services.watcher.fields.problems import Refused
+from services.watcher.settings.cluster_objects import SIMPLE
+
+CREATED, CONNECTED = 1_700_000_000_000, 1_700_000_060_000
+
+
+def cluster(source: JsonObject, *conditions: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "MultiKueueCluster",
+        "metadata": {"name": "w1", "uid": "u", "generation": 2, "creationTimestamp": "2023-11-14T22:13:20Z"},
+        "spec": {"clusterSource": source},
+        "status": {"conditions": list(conditions)},
+    }
+
+
+def test_a_cluster_is_told_with_how_it_is_reached_and_whether_it_is() -> None:
+    active = {"type": "Active", "status": "True", "lastTransitionTime": "2023-11-14T22:14:20Z"}
+    by_secret = cluster({"kubeConfig": {"location": "w1-kubeconfig"}}, active)
+    assert SIMPLE["MultiKueueCluster"](by_secret) == MultiKueueClusterObserved(
+        name="w1", uid="u", generation=2, location="w1-kubeconfig", active=True, since=CONNECTED
+    )
+    by_path = cluster({"kubeConfig": {"location": "/etc/w1", "locationType": "Path"}})
+    assert SIMPLE["MultiKueueCluster"](by_path) == MultiKueueClusterObserved(
+        name="w1", uid="u", generation=2, location="/etc/w1", location_type=KubeConfigPlace.PATH, since=CREATED
+    )
+    by_profile = cluster({"clusterProfileRef": {"name": "west"}}, {**active, "status": "False"})
+    assert SIMPLE["MultiKueueCluster"](by_profile) == MultiKueueClusterObserved(
+        name="w1", uid="u", generation=2, profile="west", since=CONNECTED
+    )
+
+
+def test_a_list_of_clusters_keeps_its_order_and_has_at_least_one() -> None:
+    value = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "MultiKueueConfig",
+        "metadata": {"name": "all", "uid": "u"},
+        "spec": {"clusters": ["w2", "w1"]},
+    }
+    assert SIMPLE["MultiKueueConfig"](value) == MultiKueueConfigObserved(name="all", uid="u", clusters=("w2", "w1"))
+    with pytest.raises(Refused):
+        SIMPLE["MultiKueueConfig"]({**value, "spec": {"clusters": []}})
