@@ -7,6 +7,9 @@ from events.configuration import ClusterObjectObserved
 from events.event import Event, Millis, Value
 from events.workload import CheckStatus
 
+ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+
 
 class KubeConfigPlace(StrEnum):
     """Where the kubeconfig of a worker cluster is: in a Secret of kuelog's namespace, or in a file of the service that connects."""
@@ -22,7 +25,7 @@ class MultiKueueSettings(Value, frozen=True, kw_only=True):
     """What the label `kueue.x-k8s.io/multikueue-origin` says on all that this manager makes in other clusters."""
     worker_lost_timeout: Millis = 900_000
     """How long a workload stays admitted in a cluster that can't be reached, from the moment at which that began."""
-    dispatcher: str = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+    dispatcher: str = ALL_AT_ONCE
     """Who nominates clusters; any name but the two of Kueue's own dispatchers is somebody else, who writes `nominatedClusterNames`."""
     step_size: int = 3
     """How many clusters the incremental dispatcher nominates at once."""

@@ -8,15 +8,13 @@ from collections.abc import Mapping
 import msgspec
 
 from events.event import Millis
-from events.multikueue import RemoteWorkloadObserved
+from events.multikueue import INCREMENTAL, RemoteWorkloadObserved
 from events.quota import AdmissionCheckObserved
 from projections.checks.controllers import MULTIKUEUE
 from projections.checks.multikueue import connected
 from projections.configuration import Configuration
 from projections.workloads.lifecycle import Workload
 
-ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
-INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 ROUND: Millis = 300_000
 """How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
 

@@ -8,6 +8,8 @@ Rule: docs/rules/multikueue.md#dispatch
 from events.catalogue import Decision
 from events.event import Millis
 from events.multikueue import (
+    ALL_AT_ONCE,
+    INCREMENTAL,
     ClusterChosen,
     ClustersNominated,
     MultiKueueSettings,
@@ -16,8 +18,6 @@ from events.multikueue import (
 )
 from events.workload import CheckState, CheckStatus
 from projections.checks.dispatch import (
-    ALL_AT_ONCE,
-    INCREMENTAL,
     ROUND,
     Dispatch,
     check_of,

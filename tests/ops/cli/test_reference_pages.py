@@ -5,6 +5,7 @@ from pathlib import Path
 
 from events.api import labels
 from events.api.conditions import CONDITIONS, REASONS
+from events.multikueue import ALL_AT_ONCE, INCREMENTAL
 from ops.cli.reference_pages import (
     COMMANDS,
     CONDITIONS_PAGE,
@@ -24,8 +25,11 @@ from services.queue_manager.enqueue import HELD_BACK
 
 ROOT = Path(__file__).parents[3]
 FLOORS = ("events", "projections", "services", "ops")
-CONTROLLERS = {"kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue", "kuelog.io/budget"}
-"""Names of check controllers, which have the form of labels."""
+CONTROLLERS = {"kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue", "kuelog.io/budget"} | {
+    ALL_AT_ONCE,
+    INCREMENTAL,
+}
+"""Names of check controllers and dispatchers, which have the form of labels."""
 NOT_READ = {"kueue.x-k8s.io/manager", "kueue.x-k8s.io/workloadpriorityclass", "kuelog.io/child"}
 """An entry in a TrainJob's patches, a class's source, and a field that only code sees."""
 OUR_OWN_OBJECTS = {"kuelog.io/bus", "kuelog.io/api", "kuelog.io/bench"}

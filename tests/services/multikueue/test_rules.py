@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.multikueue import (
+    INCREMENTAL,
     ClusterChosen,
     ClustersNominated,
     MultiKueueClusterObserved,
@@ -23,7 +24,7 @@ from events.multikueue import (
 from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule
 from events.settings import SettingsObserved
 from events.workload import CheckState, Owner, PodsGone, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
-from projections.checks.dispatch import INCREMENTAL, ROUND
+from projections.checks.dispatch import ROUND
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.multikueue.decide import MultiKueue
