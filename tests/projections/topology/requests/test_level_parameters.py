@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from events.topology import SliceConstraint, TopologyRequest
-from projections.topology.gates import TopologyGates
-from projections.topology.parameters import BadRequest, SearchShape, search_shape
+from projections.topology.requests.gates import TopologyGates
+from projections.topology.requests.level_parameters import BadRequest, SearchShape, search_shape
 from tests.projections.topology.makers import tree_with
 
 LEVELS = ("zone", "block", "rack", "shelf", "host")
