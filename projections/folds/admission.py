@@ -27,6 +27,7 @@ from projections.devices.placement.gang import WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
 from projections.folds.eviction import evicted, preempted
+from projections.folds.held_domains import hold_domains, leave_domains
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -201,7 +202,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
     workload = not_admitted(workload, world.settings, position)
     world.put_workload(workload)
     charge_quota(world.quota, world.holding, world.trail, workload)
-    world.domains.charge(workload.key, event.assignments)
+    hold_domains(world, workload, event.assignments)
     if event.placements:
         world.cards.propose(workload.key, position.sequence, event.placements)
 
@@ -211,7 +212,7 @@ def _assign_topology(
 ) -> None:
     if workload.admission is None:
         return
-    world.domains.charge(workload.key, event.assignments)
+    hold_domains(world, workload, event.assignments)
     if event.placements:
         world.cards.propose(workload.key, workload.admission.reservation, event.placements)
     world.put_workload(
@@ -309,7 +310,7 @@ def _share_time(world: PreemptionState, variant: Workload, ran: Millis) -> None:
 
 def give_back(world: PreemptionState, workload: Workload) -> None:
     """Return what a workload holds by its admission: quota, domains, and the cards that were proposed for it."""
-    world.domains.release(workload.key)
+    leave_domains(world, workload)
     if release_quota(world.quota, world.holding, world.trail, workload):
         world.cards.note_leaving(workload.key)
     if workload.admission is not None:

@@ -25,6 +25,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from events.workload_facts import WorkloadFact
+from projections.folds.held_domains import hold_domains
 from projections.folds.workloads import change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
@@ -123,7 +124,7 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
     world.put_workload(smaller)
     recharge(world.holding, world.quota, world.trail, smaller)
     if world.domains.held_by(smaller.key) is not None:
-        world.domains.charge(smaller.key, assignments)
+        hold_domains(world, smaller, assignments)
 
 
 def _replace(

@@ -28,6 +28,7 @@ from events.workload_facts import WorkloadFact
 from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others, with_gates
+from projections.folds.held_domains import hold_domains
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -204,7 +205,7 @@ def _charge_adopted(world: PreemptionState, workload: Workload) -> None:
     """Charge what a workload holds that another manager has let in."""
     if workload.admission is not None and not workload.finished:
         charge_quota(world.quota, world.holding, world.trail, workload)
-        world.domains.charge(workload.key, workload.admission.assignments)
+        hold_domains(world, workload, workload.admission.assignments)
         schedule_protection_expiry(world, workload)
 
 

@@ -12,7 +12,7 @@ from projections.quota.node import Node
 class Layout:
     """All trees as they were laid at once."""
 
-    __slots__ = ("cohorts", "cyclic", "members", "queues", "roots", "timed")
+    __slots__ = ("cohorts", "cyclic", "members", "queues", "roots", "timed", "trees_of_flavor")
 
     def __init__(
         self,
@@ -47,6 +47,12 @@ class Layout:
         for key in sorted(self.roots):
             _derive(self.roots[key], ())
             self.members[key] = tuple(sorted(leaf.name for leaf in self.roots[key].leaves()))
+        found: dict[str, dict[str, None]] = {}
+        for name, queue in sorted(queues.items()):
+            for flavor in (quotas.flavor for group in queue.groups for quotas in group.flavors):
+                found.setdefault(flavor, {})[self.queues[name].root.key] = None
+        self.trees_of_flavor = {flavor: tuple(keys) for flavor, keys in found.items()}
+        """The trees whose queues have quota of a flavor."""
         self.timed = frozenset(
             self.queues[name].root.key
             for name, queue in queues.items()

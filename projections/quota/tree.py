@@ -4,7 +4,7 @@ A cohort that is only named has no quota of its own. Quota changes are rare: the
 somebody next asks. Usage changes are not: they touch one path. All changes go through the trail.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from events.quota import ClusterQueueObserved, CohortObserved
 from projections.quota.columns import Column, Columns, FlavorResource, Usage
@@ -103,6 +103,21 @@ class QuotaTree:
         node = self._laid().queues.get(cluster_queue)
         if node is not None:
             self._stamp(node.root, CHANGED)
+
+    def shared_room_changed(self, flavors: Iterable[str], *, by: str, more: bool) -> None:
+        """Say that what trees share beside their quota of flavors has changed by a workload of the queue `by`.
+
+        Other trees are looked at again; where there is `more` room, what was refused in them may fit.
+        """
+        laid, own = self._laid(), self.root_of(by)
+        for key in dict.fromkeys(key for flavor in flavors for key in laid.trees_of_flavor.get(flavor, ())):
+            if key == own:
+                continue
+            if more:
+                self._stamp(laid.roots[key], CHANGED)
+                self._stamp(laid.roots[key], RELEASED)
+            else:
+                self._note(self._touched, key)
 
     def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
         """Charge usage to a queue, and what spills over to its ancestors."""

@@ -134,6 +134,16 @@ class TopologyUsage:
         placements = self._held.get(workload)
         return None if placements is None else HeldDomains(self, placements)
 
+    def flavors_of(self, workload: str) -> frozenset[str]:
+        """The flavors whose domains a workload holds."""
+        return frozenset(one.flavor for one in self._held.get(workload, ()))
+
+    def sharing(self, flavors: frozenset[str]) -> list[str]:
+        """The flavors that have other room when pods of these come or go, in order."""
+        if not self._overlapping:
+            return sorted(flavors)
+        return sorted({*flavors, *(name for name in self._tables.flavors if self.has(name))})
+
     def held(self) -> Mapping[str, tuple[TopologyPlacement, ...]]:
         """The domains that are held, by workload."""
         return self._held
