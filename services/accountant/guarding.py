@@ -9,7 +9,8 @@ from projections.set_aside.records import Scope, is_aside
 from projections.set_aside.state import SetAsideState
 from services.runtime.guard import guarded
 
-REVIEWER = "accountant"
+ACCOUNTANT = "accountant"
+"""The name under which work waits for the accountant, and under which it sets objects aside."""
 
 
 def each(
@@ -22,7 +23,7 @@ def each(
 
 def one(world: SetAsideState, scope: Scope, name: str, decide: Callable[[], Iterable[Decision]]) -> list[Decision]:
     """The decisions about one name, or that it is set aside because of an error; nothing while it is set aside."""
-    if is_aside(world.aside, REVIEWER, scope, name):
+    if is_aside(world.aside, ACCOUNTANT, scope, name):
         return []
-    decided = guarded(lambda: list(decide()), REVIEWER, **{scope.value: name})
+    decided = guarded(lambda: list(decide()), ACCOUNTANT, **{scope.value: name})
     return [decided] if isinstance(decided, SetAside) else decided

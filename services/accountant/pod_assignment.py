@@ -13,18 +13,18 @@ from projections.set_aside.records import Scope, is_aside
 from projections.topology.pods.placed_pods import pod_homes
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
-from services.accountant.release import REVIEWER
+from services.accountant.release import ACCOUNTANT
 from services.accountant.state import AccountantState
 from services.runtime.guard import guarded
 
 
 def assignments(world: AccountantState) -> Iterator[Decision]:
     """Assign cards to the waiting pods of workloads under review."""
-    for key in sorted(world.work.waiting(REVIEWER)):
+    for key in sorted(world.work.waiting(ACCOUNTANT)):
         workload = world.workloads.get(key)
-        if workload is None or workload.devices is None or is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
+        if workload is None or workload.devices is None or is_aside(world.aside, ACCOUNTANT, Scope.WORKLOAD, key):
             continue
-        decided = guarded(partial(_assigned, world, workload), REVIEWER, workload=key)
+        decided = guarded(partial(_assigned, world, workload), ACCOUNTANT, workload=key)
         yield from (decided,) if isinstance(decided, SetAside) else decided
 
 

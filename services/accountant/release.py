@@ -9,7 +9,7 @@ from projections.devices.holdings.card_holdings import CardHoldings, Holding
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from projections.workloads.lifecycle import Workload
-from services.accountant.guarding import REVIEWER, one
+from services.accountant.guarding import ACCOUNTANT, one
 from services.accountant.state import AccountantState
 
 
@@ -19,7 +19,7 @@ def releases(world: AccountantState) -> Iterator[Decision]:
     All of them before any cards are allocated, and in the order of keys, so that a replay decides the same.
     """
     gone = (key for key in world.cards.holders() if key not in world.workloads)
-    for key in sorted({*world.cards.dirty_workloads, *gone, *world.work.waiting(REVIEWER)}):
+    for key in sorted({*world.cards.dirty_workloads, *gone, *world.work.waiting(ACCOUNTANT)}):
         if key in world.cards.holders():
             yield from one(world, Scope.WORKLOAD, key, partial(releases_of, world, key))
         world.cards.mark_workload_done(key)

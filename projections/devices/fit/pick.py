@@ -17,8 +17,9 @@ from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.fit.metax_sharing import marks_of, refuses_sharing
 from projections.devices.fit.mig import candidate, named, spans_of
 from projections.devices.fit.pair_scores import PairScores, best_together
-from projections.devices.fit.pick_boards import pick_boards
-from projections.devices.fit.pick_linked import linked_first, pick_run
+from projections.devices.fit.pick_kunlun import pick_kunlun
+from projections.devices.fit.pick_metax import pick_metax
+from projections.devices.fit.pick_neighbours import pick_neighbours
 from projections.devices.fit.slices import NoShare, chosen, slice_share
 from projections.devices.vendors.table import BOARD, DIE, STRATEGY
 from projections.devices.vendors.vendor import Picking
@@ -73,12 +74,12 @@ def pick_cards(
     """
     rules = terms.vendor.rules
     if rules.picking is Picking.BOARDS:
-        return pick_boards(states, request, terms)
+        return pick_kunlun(states, request, terms)
     if request.vendor != terms.vendor.word:
         refused = {card_checks.WRONG_MODEL: len(states)} if states else {}
         return ContainerFit(picked=(), complete=False, refusals=refused, cards=len(states))
     if rules.picking is Picking.RUNS and request.count > 1:
-        return pick_run(states, request)
+        return pick_neighbours(states, request)
     walk = _Walk(before)
     enough = 0 if _wants_all(states, terms) else request.count
     occupied = _occupied_boards(states, terms)
@@ -181,7 +182,7 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
 def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairScores, cards: int) -> ContainerFit:
     picked = tuple(walk.shares)
     if terms.vendor.rules.picking is Picking.ZONES:
-        return linked_first(walk.shares, walk.states, request, terms, walk.refusals, cards)
+        return pick_metax(walk.shares, walk.states, request, terms, walk.refusals, cards)
     if len(picked) >= request.count:
         if terms.vendor.rules.pairs:
             paired = _in_pairs(picked) if request.count > 1 else picked

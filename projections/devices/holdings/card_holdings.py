@@ -57,7 +57,7 @@ class CardHoldings:
         """How many changes there were to any card; what is undone was none."""
         self.offered: dict[tuple[str, str], tuple[int, object, dict[str, int]]] = {}
         """A cache of offers by flavor and resource, each with its version; kept outside the trail."""
-        self._digests: dict[str, tuple[int, NodeSummary]] = {}
+        self._summaries: dict[str, tuple[int, NodeSummary]] = {}
         """A cache of node summaries with their versions, kept outside the trail; an outdated one is made anew when asked for."""
         self.fills = KnownFills()
         """A cache of how many pods nodes take, by shape of the pods and version of the node; kept outside the trail."""
@@ -123,12 +123,12 @@ class CardHoldings:
             return False
         return self.care.in_service(node, card)
 
-    def digest(self, node: str) -> NodeSummary:
-        """The summary of one node's cards."""
+    def summary_of(self, node: str) -> NodeSummary:
+        """The summary of a node's cards, made anew only when something about them has changed."""
         version = self._versions[node]
-        known = self._digests.get(node)
+        known = self._summaries.get(node)
         if known is None or known[0] != version:
-            known = self._digests[node] = (version, summarized(self.cards_of(node)))
+            known = self._summaries[node] = (version, summarized(self.cards_of(node)))
         return known[1]
 
     def version(self, node: str) -> int:
@@ -152,8 +152,8 @@ class CardHoldings:
         tried: dict[str, tuple[CardShare, ...]],
     ) -> None:
         self.used, self.stakes, self._tried = used, stakes, tried
-        other = _Idle(self._digests, self.fills)
-        self._digests, self.fills, self._idle = self._idle.digests, self._idle.fills, other
+        other = _Idle(self._summaries, self.fills)
+        self._summaries, self.fills, self._idle = self._idle.digests, self._idle.fills, other
 
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
         """Charge the cards that the admitter found, until the accountant confirms or refuses them, instead of those before."""

@@ -49,7 +49,7 @@ class Filling:
         found = self._known.by_node.get(node)
         if found is not None and found.version == version:
             return found
-        on = self._cards.digest(node).on
+        on = self._cards.summary_of(node).on
         by_card = self.shape.by_card or (self._beside is not None and self._beside.by_card)
         kind = (node, kind_of(on)) if by_card else kind_of(on)
         fill = self._known.by_kind.get(kind)
@@ -105,7 +105,7 @@ class Filling:
                 if not first.fill.pods:
                     return _NONE
                 self._cards.trial((_placed(node, first.shares(1)[0], self._beside.init),))
-            if not may_hold(self._cards.digest(node), self.shape.requests):
+            if not may_hold(self._cards.summary_of(node), self.shape.requests):
                 return _NONE
             fills = [self._under(node, policy) for policy in self.shape.policies]
             return max(fills, key=lambda fill: len(fill.pods))
@@ -129,7 +129,7 @@ class Filling:
 
 def next_pod(cards: CardHoldings, node: str, shape: CardShape, limits: Limits) -> Fill:
     """The next pod of a shape on a node, where limits of its namespace have a say; nothing is remembered of it."""
-    on = cards.digest(node).on
+    on = cards.summary_of(node).on
     for policy in shape.policies:
         fit = fit_asking(on, shape.requests, shape.init, _asked(shape, policy, limits))
         if fit.shares is not None:

@@ -195,7 +195,7 @@ def _place_under(
     line = [
         (least_first(gang.node_policy, found.fullness), name)
         for name in _suitable(cards, nodes, gang)
-        for found in (cards.digest(name),)
+        for found in (cards.summary_of(name),)
         if may_hold(found, asked.requests)
     ]
     heapq.heapify(line)
@@ -223,12 +223,12 @@ def _place_ranked(
     """The same where a node's score rests on the cards that it would give: every node is tried for every pod."""
     gang = asked.gang
     wanted = gang.node_policy
-    names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.digest(name), asked.requests)]
+    names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.summary_of(name), asked.requests)]
     for index in range(gang.count):
         now = with_placements(limits, placements, gang.config.resources)
         if not lets_in(now, asked.requests, asked.init, gang.config.resources):
             return index
-        nodes_cards = (cards.digest(name).on for name in names)
+        nodes_cards = (cards.summary_of(name).on for name in names)
         ranking = rank(nodes_cards, asked.requests, asked.init, _pod(asked, policy, now), wanted)
         best = ranking.best(wanted)
         if best is None:
@@ -253,14 +253,14 @@ def _place_pod(
     """Take the best node that fits; its cards are charged, and it goes back into line with its new score."""
     while line:
         _, name = heapq.heappop(line)
-        fit = fit_asking(cards.digest(name).on, asked.requests, asked.init, pod)
+        fit = fit_asking(cards.summary_of(name).on, asked.requests, asked.init, pod)
         if fit.shares is None:
             continue
         placement = PodPlacement(
             pod_set=asked.gang.pod_set.name, index=index, node=name, containers=fit.shares, init=asked.init
         )
         cards.trial((placement,))
-        after = cards.digest(name).fullness
+        after = cards.summary_of(name).fullness
         heapq.heappush(line, (least_first(asked.gang.node_policy, after), name))
         return placement
     return None

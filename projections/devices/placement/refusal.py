@@ -33,7 +33,7 @@ def refusal(
     """
     counted: dict[str, int] = {}
     for name in names[:REASONS_OF]:
-        for code, times in fit_asking(cards.digest(name).on, requests, init, pod).refusals.items():
+        for code, times in fit_asking(cards.summary_of(name).on, requests, init, pod).refusals.items():
             counted[code] = counted.get(code, 0) + times
     codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or "no node has cards"
     looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
@@ -61,7 +61,7 @@ def _emptied(cards: CardHoldings, names: Sequence[str]) -> Iterator[NodeCards]:
     """The nodes as they would be if nothing ran there, one of each kind; alike are those whose cards are alike."""
     seen: set[tuple[tuple[object, ...], ...]] = set()
     for name in names:
-        on = cards.digest(name).on
+        on = cards.summary_of(name).on
         kind = tuple(_kind(card) for card in on.cards)
         if kind not in seen:
             seen.add(kind)
@@ -73,7 +73,7 @@ def _kind(card: Card) -> tuple[object, ...]:
 
 
 def _largest(cards: CardHoldings, names: Sequence[str]) -> str:
-    nodes = [cards.digest(name) for name in names]
+    nodes = [cards.summary_of(name) for name in names]
     if not any(node.healthy for node in nodes):
         return "no healthy card"
     return (

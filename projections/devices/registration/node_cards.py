@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from events.card import Card
 from projections.devices.annotations.bad_annotation import BadAnnotation, whole_number
 from projections.devices.fit.metax_sharing import QUALITY_OF_CARD
-from projections.devices.fit.pick_linked import NODE_TYPE
+from projections.devices.fit.pick_neighbours import NODE_TYPE
 from projections.devices.fit.slices import MOST, PROFILES, profiles_in
 from projections.devices.registration.register_annotation import decode_json, decode_legacy
 from projections.devices.vendors.table import VENDORS, ZONE

@@ -188,7 +188,7 @@ class CardPlaces:
         return min(open_nodes, key=partial(self._order, asked.gang), default=None)
 
     def _order(self, gang: Gang, node: str) -> tuple[int, str]:
-        return least_first(gang.node_policy, self._ledger.cards.digest(node).fullness), node
+        return least_first(gang.node_policy, self._ledger.cards.summary_of(node).fullness), node
 
     def _take(
         self, tree: TopologyTree, request: PlacementRequest, pods: Mapping[int, int]

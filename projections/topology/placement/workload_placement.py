@@ -23,7 +23,7 @@ _GROUP = 2
 """How many pod sets a group has: workers, and their leader."""
 
 
-class _Turn(msgspec.Struct, frozen=True, kw_only=True):
+class _FlavorRequests(msgspec.Struct, frozen=True, kw_only=True):
     """The pod sets of one flavor, and what pods of the workload are assumed to hold on its leaves so far."""
 
     flavor: FlavorRoom
@@ -44,9 +44,9 @@ def place_pod_sets(
     are placed.
     """
     placed: dict[str, PodSetPlacement] = {}
-    for turn in _turns(flavors, requests, gates):
-        for members in _groups(turn.requests):
-            results = _place(turn, members, gates, cards)
+    for one_flavor in _by_flavor(flavors, requests, gates):
+        for members in _groups(one_flavor.requests):
+            results = _place(one_flavor, members, gates, cards)
             placed.update((one.pod_set, one) for one in results)
             if any(one.failure for one in results):
                 break
@@ -69,16 +69,16 @@ def first_unplaced(
     cards: CardPlaces | None = None,
 ) -> UnplacedGroup | None:
     """The first group of a workload that finds no place; those before it stay charged. None where all do, or none is well formed."""
-    for turn in _turns(flavors, requests, gates):
-        for members in _groups(turn.requests):
-            if not any(one.failure for one in _place(turn, members, gates, cards)):
+    for one_flavor in _by_flavor(flavors, requests, gates):
+        for members in _groups(one_flavor.requests):
+            if not any(one.failure for one in _place(one_flavor, members, gates, cards)):
                 continue
             if len(members) > _GROUP:
                 return None
             group = _group(members)
-            more = growth(turn.flavor, group) if gates.elastic else None
+            more = growth(one_flavor.flavor, group) if gates.elastic else None
             if more is None:
-                return UnplacedGroup(flavor=turn.flavor, group=group)
+                return UnplacedGroup(flavor=one_flavor.flavor, group=group)
             return UnplacedGroup(flavor=more.flavor, group=more.group)
     return None
 
@@ -144,14 +144,14 @@ def replace_node(
     `previous` of each request is where its pods are; pod sets without are left out.
     """
     placed: dict[str, PodSetPlacement] = {}
-    for turn in _turns(flavors, requests, gates):
-        leaves = turn.flavor.room.tree.leaves
-        for request in turn.requests:
+    for one_flavor in _by_flavor(flavors, requests, gates):
+        leaves = one_flavor.flavor.room.tree.leaves
+        for request in one_flavor.requests:
             if request.previous is None:
                 continue
-            result = replace_in_pod_set(turn.flavor, request, lost, gates, cards)
+            result = replace_in_pod_set(one_flavor.flavor, request, lost, gates, cards)
             for leaf, pods in result.added.items():
-                take(turn.assumed, leaves[leaf].key, held_by(request.requests), pods)
+                take(one_flavor.assumed, leaves[leaf].key, held_by(request.requests), pods)
             placed[request.pod_set] = result.placement
             if result.placement.failure:
                 break
@@ -159,13 +159,13 @@ def replace_node(
 
 
 def _place(
-    turn: _Turn, members: Sequence[PlacementRequest], gates: TopologyGates, cards: CardPlaces | None
+    one_flavor: _FlavorRequests, members: Sequence[PlacementRequest], gates: TopologyGates, cards: CardPlaces | None
 ) -> list[PodSetPlacement]:
     """Places for the pod sets of one group; what they hold of a leaf is added to what is assumed."""
     if len(members) > _GROUP:
         told = f"can only define groups of exactly {_GROUP} pod sets, got: {len(members)} pod set(s)"
         return [PodSetPlacement(pod_set=one.pod_set, failure=told) for one in members]
-    flavor, group = turn.flavor, _group(members)
+    flavor, group = one_flavor.flavor, _group(members)
     places = resized(flavor, group, gates, cards) if gates.elastic else None
     if isinstance(places, Unplaced):
         return [PodSetPlacement(pod_set=group.workers.pod_set, failure=places.failure)]
@@ -178,7 +178,7 @@ def _place(
     for one in members:
         pods = places.leader if one is group.leader else places.workers
         for leaf, count in pods.items():
-            take(turn.assumed, tree.leaves[leaf].key, held_by(one.requests), count)
+            take(one_flavor.assumed, tree.leaves[leaf].key, held_by(one.requests), count)
         found.append(PodSetPlacement(pod_set=one.pod_set, assignment=assignment_of(tree, pods)))
     return found
 
@@ -200,19 +200,21 @@ def _groups(requests: Iterable[PlacementRequest]) -> list[list[PlacementRequest]
     return list(found.values())
 
 
-def _turns(
+def _by_flavor(
     flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], gates: TopologyGates
-) -> list[_Turn]:
+) -> list[_FlavorRequests]:
     """The flavors that are asked for, by name, each with what pods of the workload are assumed to hold on its leaves."""
     shared: dict[str, Requests] = {}
-    turns: list[_Turn] = []
+    found: list[_FlavorRequests] = []
     for name in sorted({one.flavor for one in requests}):
         flavor = flavors[name]
         assumed = shared if gates.shared_hosts and flavor.room.tree.by_host else {}
         room = msgspec.structs.replace(flavor.room, assumed=assumed)
         asked = [one for one in requests if one.flavor == name]
-        turns.append(_Turn(flavor=msgspec.structs.replace(flavor, room=room), requests=asked, assumed=assumed))
-    return turns
+        found.append(
+            _FlavorRequests(flavor=msgspec.structs.replace(flavor, room=room), requests=asked, assumed=assumed)
+        )
+    return found
 
 
 def first_failure(placements: Iterable[PodSetPlacement]) -> PodSetPlacement | None:

@@ -87,10 +87,10 @@ def test_a_trial_leaves_the_ledger_and_its_digests_as_they_were(story: list[Gang
     fleet = fleet_of(4)
     for number, each in enumerate(story):
         before = dict(fleet.cards.used)
-        digests = {name: fleet.cards.digest(name) for name in fleet.nodes}
+        digests = {name: fleet.cards.summary_of(name) for name in fleet.nodes}
         placed = place(fleet.cards, fleet.nodes, [each], fleet.trail)
         assert fleet.cards.used == before
-        assert {name: fleet.cards.digest(name) for name in fleet.nodes} == digests
+        assert {name: fleet.cards.summary_of(name) for name in fleet.nodes} == digests
         fleet.cards.propose(f"w{number}", 1, placed.placements)
 
 

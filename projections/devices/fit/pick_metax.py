@@ -1,4 +1,7 @@
-"""Taking linked cards: neighbours of AWS Neuron, one zone of MetaX (docs/rules/devices.md#vendor-checks)."""
+"""Which of the MetaX cards that serve a request are taken: by who shares them, or by the zone in which they are linked.
+
+Rule: docs/rules/devices.md#vendor-checks
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,40 +12,11 @@ from projections.devices.fit import card_checks
 from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.vendors.table import ZONE
 
-NODE_TYPE = "AWSNodeType"
-USED_CORES = "awsusageinfo"
-_RUNS = (1, 4, 8, 16)
 _WHOLE = 100
+"""Percent of the cores of a card."""
 
 
-def pick_run(states: Sequence[CardState], request: CardRequest) -> ContainerFit:
-    """So many idle devices beside each other; on other nodes than those of Inferentia only at multiples of the count."""
-    kind = str(states[0].card.custom.get(NODE_TYPE, "")) if states else ""
-    step = 1 if "inf" in kind.lower() else request.count
-    if step == 1 or request.count in _RUNS:
-        line = sorted(states, key=lambda state: state.card.index)
-        for start in range(0, len(line) - request.count + 1, step):
-            run = line[start : start + request.count]
-            if all(state.card.healthy and not state.cordoned and not state.use.slots for state in run):
-                return ContainerFit(
-                    picked=tuple(_whole(state, request) for state in run), complete=True, cards=len(states)
-                )
-    return ContainerFit(picked=(), complete=False, refusals={card_checks.WRONG_NUMA: 1}, cards=len(states))
-
-
-def _whole(state: CardState, request: CardRequest) -> CardShare:
-    card = state.card
-    return CardShare(
-        uuid=card.uuid,
-        vendor=request.vendor,
-        memory=card.memory,
-        cores=card.cores,
-        index=card.index,
-        custom={USED_CORES: card.cores},
-    )
-
-
-def linked_first(
+def pick_metax(
     shares: Sequence[CardShare],
     states: Sequence[CardState],
     request: CardRequest,
@@ -57,13 +31,13 @@ def linked_first(
     best = tuple(shares)
     if len(shares) > request.count and terms.tenant == ONLINE:
         by_card = {state.card.uuid: state for state in states}
-        best = tuple(sorted(shares, key=lambda share: _company(by_card[share.uuid])))
+        best = tuple(sorted(shares, key=lambda share: _tenants_beside(by_card[share.uuid])))
     elif len(shares) > request.count and not terms.tenant and request.cores == _WHOLE:
         best = _by_zone(shares, states, request.count)
     return ContainerFit(picked=best[: request.count], complete=True, cards=cards)
 
 
-def _company(state: CardState) -> tuple[bool, int, int]:
+def _tenants_beside(state: CardState) -> tuple[bool, int, int]:
     online, offline = state.tenants.count(ONLINE), state.tenants.count(OFFLINE)
     alone = not online and offline > 0
     return (alone, offline, 0) if alone else (alone, online, offline)

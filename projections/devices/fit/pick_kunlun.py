@@ -13,7 +13,7 @@ from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.fit.kunlun_boards import together
 
 
-def pick_boards(states: Sequence[CardState], request: CardRequest, terms: Terms) -> ContainerFit:
+def pick_kunlun(states: Sequence[CardState], request: CardRequest, terms: Terms) -> ContainerFit:
     """The cards that go together best among those that serve; those that the pod keeps off are counted by reason."""
     refusals: dict[str, int] = {}
     open_cards: list[CardState] = []
