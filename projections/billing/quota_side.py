@@ -108,12 +108,14 @@ class QuotaSide:
     def release(self, workload: str, position: LogPosition, asking: Mapping[str, str]) -> None:
         """It holds nothing any more. `asking` has the cluster queue of each workload that has requested preemption."""
         self._assignments.pop(workload, None)
-        self.book.release(workload, position.at)
+        cause = Cause("quota released", position.at, position.partition, position.sequence)
         open_ = self._open.pop(workload, None)
+        if open_ is not None:
+            cause = _not_before(open_.began, cause)
+        self.book.release(workload, cause.at)
         if open_ is None:
             return
-        cause = Cause("quota released", position.at, position.partition, position.sequence)
-        self._close(workload, open_, _not_before(open_.began, cause))
+        self._close(workload, open_, cause)
         held, attempt = tuple(self._over.pop(workload, ())), open_.attempt
         inside = self.window.since <= position.at < self.window.until
         cut_short = attempt.stopped and not attempt.finished and held
