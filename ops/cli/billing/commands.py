@@ -207,7 +207,7 @@ def closed(data: Data = None, nats: Bus = "", archive: Archive = "", output: Out
 
 @bill_app.command()
 def report(
-    month: Annotated[str, typer.Argument(help="The month, e.g. 2026-11, closed or not.")],
+    month: Annotated[str, typer.Argument(help="The month, e.g. 2026-11, closed or not.", autocompletion=months)],
     out: Annotated[Path, typer.Option(help="The file: .html, .pdf or .json; report-MONTH.html by default.")] = Path(),
     data: Data = None,
     nats: Bus = "",

@@ -1,6 +1,6 @@
 """The whole history of a log: its archive and its streams, read as one."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -8,7 +8,7 @@ import structlog
 from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.log.streams import streams_in
+from ops.production.log.streams import streams_in, streams_on
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
@@ -56,30 +56,14 @@ async def read_stored(bus: Bus | None = None, archive: str = "", names: Sequence
     The archive comes first, then what the bus holds behind it. Raises `FolderUnreadable`, `ArchiveDamaged`, `ArchiveOfAnotherLog`, `ArchiveGoesFurther`, `HistoryIncomplete`, `LogGap`.
     """
     if names is None:
-        names = streams_in(await read_stored(bus, archive, (CONTROL,))).every
+        said = _archived(archive, (CONTROL,)) if archive else {}
+        names = (streams_in(said) if bus is None else await streams_on(bus, said.get(CONTROL, ()))).every
     found = _archived(archive, names) if archive else {name: [] for name in names}
     if bus is not None:
         if archive:
             await _check_goes_on(bus, found, archive)
         await _read_on(bus, found, archive)
     return found
-
-
-async def read_past_gaps(stream: Stream) -> AsyncGenerator[list[Entry], None]:
-    """All that a stream holds, whatever is missing in between: an audit names each gap and goes on behind it."""
-    position = 0
-    while True:
-        try:
-            async for batch in stream.read(position):
-                if batch:
-                    yield batch
-                    position = batch[-1].sequence
-        except LogGap as gap:
-            if gap.found <= position:
-                return
-            position = gap.found - 1
-            continue
-        return
 
 
 async def end_of(stream: Stream) -> int:

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from events.subjects import CONTROL
 from ops.production.archive.archive_pages import ArchivePages
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, lacking, read_past_gaps
+from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, lacking
 from ops.production.log.paged import PAGE, Pages
-from ops.production.log.streams import streams_in
+from ops.production.log.past_gaps import read_past_gaps
+from ops.production.log.streams import streams_in, streams_on
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 
@@ -38,7 +39,8 @@ def open_everything(
 
     Raises what `read_everything` raises."""
     if names is None:
-        names = streams_in(open_stored(wait, bus, archive, (CONTROL,))).every
+        said = _archived(CONTROL, ArchivePages(archive, (CONTROL,))) if archive else ()
+        names = (streams_in({CONTROL: said}) if bus is None else wait(streams_on(bus, said))).every
     found = open_stored(wait, bus, archive, names)
     if bus is not None and (lacks := lacking(found)):
         # It was stored before the commit that rests on it, so it is there by now, or it was lost.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.subjects import CONTROL, DEVICES, FACTS, LOG, decisions_stream, devices_stream, family_of
-from ops.production.log.control import read_control
+from ops.production.log.past_gaps import read_past_gaps
 from services.runtime.control_log import Control
 from services.runtime.log_port import Bus, Entry
 
@@ -90,8 +90,12 @@ def streams_in(entries: Mapping[str, Sequence[Entry]]) -> LogStreams:
     return streams_known(Control(entries.get(CONTROL, ())))
 
 
-async def streams_on(bus: Bus) -> LogStreams:
-    """The streams of the log on a bus. Raises `LogGap`, `LogUnavailable`."""
-    control = Control()
-    await read_control(await bus.stream(CONTROL), control)
+async def streams_on(bus: Bus, archived: Sequence[Entry] = ()) -> LogStreams:
+    """The streams of the log on a bus, by what its CONTROL stream says behind what is archived of it.
+
+    What that has lost is for whoever reads it to say. Raises `LogUnavailable`.
+    """
+    control = Control(archived)
+    async for batch in read_past_gaps(await bus.stream(CONTROL)):
+        control.take(batch)
     return streams_known(control)

@@ -86,7 +86,8 @@ class ServiceMetrics(Collector):
         turns = [((partition, *key), took) for partition, one in hosts for key, took in sorted(one.turns.took.items())]
         yield histogram("kuelog_turn_seconds", TURN_BOUNDS, turns)
         attempts = [((key,), took) for _, one in hosts for key, took in sorted(one.turns.attempts.items())]
-        yield histogram(ATTEMPTS, TURN_BOUNDS, attempts)
+        if attempts:
+            yield histogram(ATTEMPTS, TURN_BOUNDS, attempts)
 
     def _reporting(self, now: Millis) -> Iterator[Metric]:
         parts = (("applier", self._running.applier), ("watcher", self._running.watcher))
