@@ -8,7 +8,10 @@ from projections.workloads.lifecycle import Workload
 
 
 def policy_towards(rules: PreemptionRules, *, own_queue: bool) -> PreemptionPolicy:
-    """Which policy says whom a workload may preempt: `withinClusterQueue` in its own queue, `reclaimWithinCohort` in all others."""
+    """Which policy says whom a workload may preempt: `withinClusterQueue` in its own queue, `reclaimWithinCohort` in all others.
+
+    Rule: docs/rules/preemption.md#reclaim
+    """
     return rules.within_cluster_queue if own_queue else rules.reclaim_within_cohort
 
 
