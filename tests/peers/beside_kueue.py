@@ -20,8 +20,8 @@ import msgspec
 import psutil
 import yaml
 
-from tests.peers.build import API_SERVER, KUEUE, PEERS
-from tests.places import KUEUE_DEFINITIONS, ROOT, SHARED
+from tests.peers.build import API_SERVER, KUEUE, LOAD, PEERS
+from tests.places import KUEUE_DEFINITIONS, ROOT
 
 QUIET = 1.5
 MANAGERS = ("kueue", "kuelog")
@@ -54,8 +54,10 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(manager: str, *, load: Path, part: int, kuelog: Path, definitions: Path, peers: Path, out: Path) -> Figures:
     """Run the load once. Raises `SystemExit` with what the runner said where it failed."""
-    generated = out / "load.yaml"
-    generated.write_text(yaml.safe_dump(_part_of(yaml.safe_load(load.read_text()), part)))
+    generated, cohorts = out / "load.yaml", yaml.safe_load(load.read_text())
+    if not isinstance(cohorts, list):
+        sys.exit(f"beside_kueue: {load} is no list of cohorts: it is of another version of the runner")
+    generated.write_text(yaml.safe_dump(_part_of(cohorts, part)))
     command = (
         [str(peers / KUEUE / "minimalkueue"), "--kubeconfig", "{kubeconfig}"]
         if manager == "kueue"
@@ -116,7 +118,7 @@ def main() -> None:
     """Run one load, and print what it measured as JSON."""
     parser = argparse.ArgumentParser(prog="python -m tests.peers.beside_kueue", description=__doc__)
     parser.add_argument("manager", choices=MANAGERS)
-    parser.add_argument("--load", type=Path, default=SHARED / "bench" / "baseline.yaml", help="a generator file")
+    parser.add_argument("--load", type=Path, default=PEERS / KUEUE / LOAD, help="a generator file of that runner")
     parser.add_argument("--part", type=int, default=1, help="one in so many of the workloads of each class")
     parser.add_argument("--kuelog", type=Path, default=Path(sys.executable).parent / "kuelog", help="another kuelog")
     parser.add_argument("--definitions", type=Path, default=KUEUE_DEFINITIONS)

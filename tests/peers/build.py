@@ -22,6 +22,8 @@ from tests.places import ROOT
 
 PEERS = ROOT / ".kuelog" / "peers"
 API_SERVER, CONTROL_PLANE, KUEUE = "api-server", "control-plane", "kueue"
+LOAD = "load.yaml"
+"""The load that Kueue's benchmark runner plays by default."""
 
 
 class Module(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,8 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     programs: dict[str, str]
     """Package by the name of its program."""
+    files: dict[str, str] = {}
+    """Other files of the module that belong to its programs, by the name under which they lie beside them."""
     siblings: str = ""
     """The version of the modules that it expects in folders beside it, where its own `go.mod` names none."""
     version_variable: str = ""
@@ -54,6 +58,7 @@ MODULES = (
             "minimalkueue": "./test/performance/scheduler/minimalkueue",
             "runner": "./test/performance/scheduler/runner",
         },
+        files={LOAD: "test/performance/scheduler/default_generator_config.yaml"},
     ),
 )
 _FOLDERS = {
@@ -89,6 +94,8 @@ def build(module: Module, into: Path) -> Iterator[str]:
                 other.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(first, other)
             yield name
+        for name, path in module.files.items():
+            shutil.copy2(folder / path, into / KUEUE / name)
 
 
 @contextmanager
