@@ -43,12 +43,12 @@ from services.runtime.cluster_port import (
 )
 from services.runtime.log_port import Message, Stream
 from services.runtime.outbox import Outbox, OutboxMessage
+from services.runtime.wanted_writes import WantedWrites
 
 log = structlog.get_logger()
 
 AUTHOR = "remote-clusters"
 RemoteFact = RemoteWorkloadObserved | RemoteWorkloadGone | RemoteJobSynced | RemoteJobRefused
-_AT_ONCE = 4
 _SOON: Millis = 500
 _DEFERRED: Millis = 2_000
 _LATER: Millis = 10_000
@@ -65,12 +65,9 @@ class RemoteClusters:
         self._connections: dict[str, ClusterConnection] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._seen: tuple[object, ...] = ()
-        self._wanted: dict[str, RemotePlan] = {}
-        self._due: dict[str, Millis] = {}
-        self._busy: set[str] = set()
+        self._writes = WantedWrites(clock, self._try)
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
-        self._news = asyncio.Event()
 
     def observe(self, world: DispatchState, touched: Sequence[str]) -> None:
         """Take up what has changed in what was decided; called after each turn of the partition."""
@@ -84,15 +81,13 @@ class RemoteClusters:
             if key not in world.dispatches:
                 self._synced.pop(key, None)
             if key not in world.dispatches and key not in world.remotes:
-                self._wanted.pop(key, None)
+                self._writes.let_go(key)
                 continue
             wanted = plan(world, key)
             if wanted.idle:
-                self._wanted.pop(key, None)
-            elif self._wanted.get(key) != wanted:
-                self._wanted[key] = wanted
-                self._due.pop(key, None)
-                self._news.set()
+                self._writes.let_go(key)
+            else:
+                self._writes.want(key, wanted)
             for name, connection in self._connections.items():
                 connection.note_folded(key, name in world.remotes.get(key, {}))
 
@@ -101,18 +96,11 @@ class RemoteClusters:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.outbox.run())
-                for _ in range(_AT_ONCE):
-                    tasks.create_task(self._work())
+                tasks.create_task(self._writes.run())
         finally:
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-
-    def poke(self, key: str) -> None:
-        """The job of a workload has changed where it runs."""
-        if key in self._wanted:
-            self._due.pop(key, None)
-            self._news.set()
 
     async def tell(self, about: str, fact: RemoteFact, mark: str, cause: str = "") -> None:
         """Have a fact stored; every replica tells the same fact under the same mark."""
@@ -131,7 +119,7 @@ class RemoteClusters:
             connection = self._connections.get(name)
             if connection is None:
                 connection = ClusterConnection(
-                    name, self._home, self._connector, self._clock, self.outbox.stored, self.tell, self.poke
+                    name, self._home, self._connector, self._clock, self.outbox.stored, self.tell, self._writes.poke
                 )
                 for key, copies in world.remotes.items():
                     connection.note_folded(key, name in copies)
@@ -139,34 +127,9 @@ class RemoteClusters:
                 self._tasks[name] = asyncio.get_running_loop().create_task(connection.run())
             connection.want(found, rule.origin if rule is not None else "")
 
-    async def _work(self) -> None:
-        while True:
-            key = self._next()
-            if key is None:
-                self._news.clear()
-                await self._clock.wait(self._news, min(self._due.values(), default=None))
-                continue
-            wanted = self._wanted[key]
-            self._busy.add(key)
-            self._due.pop(key, None)
-            self._due[key] = self._clock.now() + _LATER
-            try:
-                wait = await self._try(wanted)
-            finally:
-                self._busy.discard(key)
-            if self._wanted.get(key) is wanted and key in self._due:
-                self._due[key] = min(self._due[key], self._clock.now() + wait)
-            self._news.set()
-
-    def _next(self) -> str | None:
-        now = self._clock.now()
-        for key in [key for key in self._due if key not in self._wanted]:
-            del self._due[key]
-        return next((key for key in self._wanted if key not in self._busy and self._due.get(key, 0) <= now), None)
-
     async def _try(self, wanted: RemotePlan) -> Millis:
-        """Write all of it; how long to wait before it is looked at again."""
-        wait = _LATER
+        """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""
+        wait, latest = _LATER, self._clock.now() + _LATER
         steps = [
             *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
             *(self._make(wanted, cluster) for cluster in wanted.make),
@@ -186,7 +149,7 @@ class RemoteClusters:
                 await self._refused(wanted, str(problem))
             except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are served
                 log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
-        return wait
+        return min(wait, latest - self._clock.now())
 
     def _remote(self, cluster: str) -> RemoteCluster:
         connection = self._connections.get(cluster)

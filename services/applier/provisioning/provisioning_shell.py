@@ -47,10 +47,10 @@ from services.runtime.cluster_port import (
 )
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message, Stream
+from services.runtime.wanted_writes import WantedWrites
 
 log = structlog.get_logger()
 
-_AT_ONCE = 4
 _SOON: Millis = 500
 _LATER: Millis = 10_000
 _NO_KIND = f"the cluster knows no {REQUESTS.kind} of {REQUESTS.group}/{REQUESTS.version}; install the definitions of its autoscaler"
@@ -71,11 +71,8 @@ class ProvisioningWriter:
         self._writer, self._facts, self._clock = writer, facts, clock
         self._templates = Templates(writer)
         self._notices = EventRecorder(writer, spare, clock)
-        self._wanted: dict[str, Ask] = {}
-        self._due: dict[str, Millis] = {}
-        self._busy: set[str] = set()
+        self._writes = WantedWrites(clock, self._try)
         self._told: dict[str, str] = {}
-        self._news = asyncio.Event()
 
     def observe(self, world: ProvisioningState, touched: Sequence[str]) -> None:
         """Take up what has changed in the orders; called after each turn of the partition."""
@@ -83,44 +80,16 @@ class ProvisioningWriter:
             workload = world.workloads.get(key)
             wanted = ask(world, workload) if workload is not None else None
             if wanted is None:
-                self._wanted.pop(key, None)
+                self._writes.let_go(key)
                 self._told.pop(key, None)
-            elif self._wanted.get(key) != wanted:
-                self._wanted[key] = wanted
-                self._due.pop(key, None)
-                self._news.set()
+            else:
+                self._writes.want(key, wanted)
 
     async def run(self) -> None:
         """Write until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._notices.run())
-            for _ in range(_AT_ONCE):
-                tasks.create_task(self._work())
-
-    async def _work(self) -> None:
-        while True:
-            key = self._next()
-            if key is None:
-                self._news.clear()
-                await self._clock.wait(self._news, min(self._due.values(), default=None))
-                continue
-            wanted = self._wanted[key]
-            self._busy.add(key)
-            self._due.pop(key, None)
-            try:
-                wait = await self._try(wanted)
-            finally:
-                self._busy.discard(key)
-            if self._wanted.get(key) is wanted:
-                # What was written stays wanted until it is seen; then it is nothing that is lacking any more.
-                self._due[key] = self._clock.now() + wait
-            self._news.set()
-
-    def _next(self) -> str | None:
-        now = self._clock.now()
-        for key in [key for key in self._due if key not in self._wanted]:
-            del self._due[key]
-        return next((key for key in self._wanted if key not in self._busy and self._due.get(key, 0) <= now), None)
+            tasks.create_task(self._writes.run())
 
     async def _try(self, wanted: Ask) -> Millis:
         """Write all of it; how long to wait before it is looked at again."""
