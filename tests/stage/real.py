@@ -21,7 +21,15 @@ READ = (
     *("nodes", "pods", "podtemplates", "jobs.batch", "events"),
     *(
         f"{one}.kueue.x-k8s.io"
-        for one in ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "admissionchecks", "workloads")
+        for one in (
+            "clusterqueues",
+            "localqueues",
+            "cohorts",
+            "resourceflavors",
+            "topologies",
+            "admissionchecks",
+            "workloads",
+        )
     ),
 )
 """What stories look at, besides the kinds that they define."""
@@ -35,6 +43,7 @@ SWEPT = (
     *(one["metadata"]["name"] for one in definitions()),
 )
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""
+WORKLOADS = "workloads.kueue.x-k8s.io"
 KNOWN = frozenset({one.group for one in (*KINDS, *SERVING.values())})
 _FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 _TOO_MANY = 429
@@ -137,10 +146,19 @@ class Real:
                 check()
                 if self._playing is not None and self._playing.done():
                     self._playing.result()
-                await asyncio.wait_for(news.get(), PATIENCE_S)
+                try:
+                    await asyncio.wait_for(news.get(), PATIENCE_S)
+                except TimeoutError:
+                    raise AssertionError(await self._what_stands_still()) from None
             await self._caches.refresh()
         finally:
             self._caches.news.discard(news)
+
+    async def _what_stands_still(self) -> str:
+        seen = {name: one.get("status", {}).get("conditions") for name, one in self.of(WORKLOADS).items()}
+        await self._caches.refresh()
+        there = {name: one.get("status", {}).get("conditions") for name, one in self.of(WORKLOADS).items()}
+        return f"nothing changed for {PATIENCE_S:g} s; workloads as the watch told them: {seen}; as they are: {there}"
 
     async def restart(self, *, forget: bool = False) -> None:
         server = self.installation.server

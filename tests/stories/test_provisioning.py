@@ -65,8 +65,8 @@ async def provisioned(stage: Stage) -> None:
     patient: dict[str, Any] = job("patient", 500)
     patient["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/ValidUntilSeconds": "60"}
     await stage.add(patient)
-    before = template(stage)
     request = await asked(stage, 1)
+    before = template(stage)
     name = request["metadata"]["name"]
     assert name == f"{workload(stage)['metadata']['name']}-nodes-1"
     assert request["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}

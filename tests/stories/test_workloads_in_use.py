@@ -35,6 +35,7 @@ async def delete(stage: Stage, value: JsonObject) -> None:
 async def test_the_object_is_held_from_its_beginning_until_the_job_has_ended(stage: Stage) -> None:
     stage.serve()
     await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs"))
     await stage.add(job("waits", 3600))
     await stage.until(
         lambda: stage.running("runs") and held(workload(stage, "runs")) and held(workload(stage, "waits"))
@@ -52,6 +53,7 @@ async def test_the_object_is_held_from_its_beginning_until_the_job_has_ended(sta
 async def test_the_object_of_a_job_that_is_deleted_goes_whether_it_ran_or_waited(stage: Stage) -> None:
     stage.serve()
     await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs"))
     await stage.add(job("waits", 3600))
     await stage.until(lambda: stage.running("runs") and held(workload(stage, "waits")))
     for name in ("runs", "waits"):

@@ -18,10 +18,10 @@ GROUP = "kueue.x-k8s.io/v1beta2"
 @pytest.fixture
 async def kubeconfig(cluster: Cluster) -> AsyncIterator[str]:
     await cluster.start()
-    await cluster.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}})
+    await cluster.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "names-a"}})
     for name in ("research", "production"):
         await cluster.add({"apiVersion": GROUP, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": {}})
-    queue = {"metadata": {"name": "door", "namespace": "team-a"}, "spec": {"clusterQueue": "research"}}
+    queue = {"metadata": {"name": "door", "namespace": "names-a"}, "spec": {"clusterQueue": "research"}}
     await cluster.add({"apiVersion": GROUP, "kind": "LocalQueue", **queue})
     yield str(cluster.kubeconfig)
     await cluster.stop()
@@ -32,9 +32,9 @@ async def kubeconfig(cluster: Cluster) -> AsyncIterator[str]:
     [
         (("stop", "clusterqueue", "--kubeconfig", "FILE", "r"), ["research"]),
         (("resume", "cq", "--kubeconfig", "FILE", ""), ["production", "research"]),
-        (("delete", "localqueue", "--kubeconfig", "FILE", "-n", "team-a", ""), ["door"]),
+        (("delete", "localqueue", "--kubeconfig", "FILE", "-n", "names-a", ""), ["door"]),
         (("describe", "clusterqueue", "--kubeconfig", "FILE", "production", "res"), ["research"]),
-        (("list", "localqueue", "--kubeconfig", "FILE", "-n", "team"), ["team-a"]),
+        (("list", "localqueue", "--kubeconfig", "FILE", "-n", "names"), ["names-a"]),
         (("list", "localqueue", "--kubeconfig", "FILE", "-c", "prod"), ["production"]),
         (("create", "localqueue", "--kubeconfig", "FILE", "-c", "prod"), ["production"]),
         (("stop", "clusterqueue", "--kubeconfig", "/nowhere", ""), []),
