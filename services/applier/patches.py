@@ -5,11 +5,11 @@ import msgspec
 from events.api.labels import DECISION, POD_SETS
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
+from events.json_path import difference, put
 from projections.workloads.lifecycle import Workload
 from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import pod_sets_digest, workload_object, workload_spec
 from services.jobs.job_status import finished_of, is_suspended
-from services.jobs.paths import difference, put
 from services.jobs.start_stop import holds_injection, injected, restored, with_suspend
 
 

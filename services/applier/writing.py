@@ -5,6 +5,7 @@ from typing import TypeAlias
 import structlog
 
 from events.json_object import JsonObject, object_at
+from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
 from services.applier.discarding import delete_job
@@ -33,7 +34,6 @@ from services.applier.workloads.status_parts import Part, decided_part, left_beh
 from services.applier.workloads.workload_manifest import workload_object
 from services.applier.writes.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended
-from services.jobs.paths import FieldBroken
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 
 log = structlog.get_logger()

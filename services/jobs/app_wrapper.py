@@ -7,8 +7,8 @@ import msgspec
 
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
+from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
-from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
 from services.jobs.pod_set import Form, PodIndex, Pods
 from services.jobs.table import KINDS
 

@@ -5,7 +5,7 @@ Rule: docs/rules/topology.md#index-offset
 
 from events.api.labels import POD_INDEX_OFFSET, PODSET_GROUP_NAME
 from events.json_object import JsonObject, is_object, object_at
-from services.jobs.paths import Location, get, put
+from events.json_path import Location, get, put
 
 _REPLICAS: Location = ("spec", "mpiReplicaSpecs")
 _LAUNCHER, _WORKER = "Launcher", "Worker"

@@ -15,9 +15,9 @@ from events.api.labels import (
     WORKLOAD_SLICE_NAME,
 )
 from events.json_object import JsonObject, object_at
+from events.json_path import Location, get, put
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations.pins import is_pin
-from services.jobs.paths import Location, get, put
 from services.jobs.pod_set import Form, Injection, Original, Pods
 from services.jobs.scheduling_gates import gate_closed, gate_opened
 from services.jobs.updates import PodFields, added_to, noted, with_updates

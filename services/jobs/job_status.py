@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from events.job_kind import JobKind, Sign
 from events.json_object import JsonObject
+from events.json_path import FieldBroken, get, locate, look, total
 from events.whole_number import whole_number
-from services.jobs.paths import FieldBroken, get, locate, look, total
 from services.jobs.pod_set import Pods
 
 

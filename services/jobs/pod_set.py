@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from events.json_object import JsonObject
-from services.jobs.paths import Location
+from events.json_path import Location
 from services.jobs.updates import Update
 
 

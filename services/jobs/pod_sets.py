@@ -8,9 +8,9 @@ import msgspec
 from events.api.labels import JOB_MIN_PARALLELISM
 from events.job_kind import Factor, JobKind, PodsAt
 from events.json_object import JsonObject, is_object, object_at
+from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
 from services.jobs.app_wrapper import component_pods
-from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
 from services.jobs.pod_set import PodIndex, Pods
 from services.jobs.ray import cluster_pods, job_pods, service_pods
 from services.jobs.spark import spark_pods

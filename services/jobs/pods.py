@@ -20,9 +20,9 @@ from events.api.labels import (
     TOPOLOGY_GATE,
 )
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
+from events.json_path import FieldBroken, get, put
 from events.whole_number import whole_number
 from services.jobs.injection import inject
-from services.jobs.paths import FieldBroken, get, put
 from services.jobs.pod_set import Form, Injection, Pods
 from services.jobs.scheduling_gates import gate_closed, waits_at
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, is_array, is_object, object_at
-from services.jobs.paths import FieldBroken, Location, dotted, get, whole
+from events.json_path import FieldBroken, Location, dotted, get, whole
 from services.jobs.pod_set import Pods
 
 _AUTOSCALER: JsonObject = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from events.api.labels import CARDS_GATE, TOPOLOGY_GATE
 from events.json_object import JsonMapping, JsonObject, is_array
-from services.jobs.paths import Location, get, put
+from events.json_path import Location, get, put
 
 _POD = ("spec",)
 _GATES = "schedulingGates"

@@ -14,8 +14,8 @@ from events.api.labels import (
     USER,
 )
 from events.json_object import JsonObject, object_at
+from events.json_path import Location, get, put, whole
 from services.jobs.index_offset import behind_leader
-from services.jobs.paths import Location, get, put, whole
 from services.jobs.pod_set import PodIndex, Pods
 from services.jobs.pods import LEADER_WORKER_SETS, annotations_of, labels_of
 from services.jobs.table import STATEFUL_SET_INDEX, WORKER_INDEX

@@ -5,7 +5,7 @@ from typing import Any
 
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, object_at, objects_at
-from services.jobs.paths import FieldBroken, get, whole
+from events.json_path import FieldBroken, get, whole
 from services.jobs.pod_set import Form, Pods
 
 _MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)

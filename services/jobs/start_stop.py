@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, WORKLOAD
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
+from events.json_path import put
 from services.jobs.injection import inject, metadata_of, restore
-from services.jobs.paths import put
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.train_job import is_patched, patched, unpatched

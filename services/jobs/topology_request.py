@@ -18,10 +18,10 @@ from events.api.labels import (
     PODSET_UNCONSTRAINED_TOPOLOGY,
 )
 from events.json_object import JsonObject, object_at
+from events.json_path import FieldBroken
 from events.settings import SettingsObserved
 from events.topology import SliceConstraint, TopologyRequest
 from projections.feature_gates import enabled
-from services.jobs.paths import FieldBroken
 from services.jobs.pod_set import PodIndex
 
 MOST_LAYERS = 3

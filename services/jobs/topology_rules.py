@@ -19,11 +19,11 @@ from events.api.labels import (
     PODSET_UNCONSTRAINED_TOPOLOGY,
 )
 from events.json_object import JsonObject, object_at
+from events.json_path import FieldBroken, dotted
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
 from services.jobs.kinds import kinds_of
-from services.jobs.paths import FieldBroken, dotted
 from services.jobs.pod_set import Form, Pods
 from services.jobs.pod_sets import pods_of
 from services.jobs.serving import pods_of_parent

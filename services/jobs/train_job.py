@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from events.api.labels import CARDS_GATE, TOPOLOGY_GATE
 from events.job_kind import JobKind
 from events.json_object import JsonObject
-from services.jobs.paths import get, put, whole
+from events.json_path import get, put, whole
 from services.jobs.pod_set import Injection, PodIndex, Pods
 from services.jobs.scheduling_gates import gate_closed
 from services.jobs.table import COMPLETION_INDEX, JOB_INDEX

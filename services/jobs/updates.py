@@ -11,7 +11,7 @@ import msgspec
 
 from events.api.labels import ADDED_BY_CHECKS
 from events.json_object import JsonObject, is_array, is_object
-from services.jobs.paths import get, put
+from events.json_path import get, put
 
 _AT = ("metadata", "annotations", ADDED_BY_CHECKS)
 

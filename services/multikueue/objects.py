@@ -4,10 +4,10 @@ from events.api.labels import DECISION, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WOR
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
+from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.managed_by import managed_by_path
-from services.jobs.paths import difference, locate, put
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _BY = "Set by MultiKueue adapter"

@@ -6,8 +6,8 @@ import msgspec
 
 from events.api.labels import ELASTIC_JOB, PREBUILT_WORKLOAD_NAME
 from events.json_object import JsonObject, is_array, is_object, object_at
+from events.json_path import Location, dotted
 from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, PREBUILT, Unsupported
-from services.jobs.paths import Location, dotted
 from services.validation.problem import Problem
 
 _ELASTIC_KINDS = ("Job", "RayCluster", "Workload")

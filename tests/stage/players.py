@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from events.json_object import JsonObject
+from events.json_path import difference
 from ops.production.kubernetes.client import KubeClient, path_of
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.controller import Controller
@@ -18,7 +19,6 @@ from ops.sandbox.embedded_cluster.pod_garbage import PodGarbage
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.scheduler import Scheduler
 from ops.sandbox.embedded_cluster.store import Name, Store
-from services.jobs.paths import difference
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches
 

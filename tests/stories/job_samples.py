@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from events.job_kind import JobKind, Sign
 from events.json_object import JsonObject
-from services.jobs.paths import put
+from events.json_path import put
 from services.jobs.table import KINDS
 
 CARD = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 20000, "nvidia.com/gpucores": 60}

@@ -10,10 +10,10 @@ from events.catalogue import Fact
 from events.codec import decode_sighting
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.json_path import look
 from events.subjects import FACTS
 from events.workload import PodsReady
 from services.jobs.kinds import resource_of
-from services.jobs.paths import look
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection
 from services.jobs.train_job import CHILD

@@ -8,9 +8,9 @@ import pytest
 
 from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
+from events.json_path import look
 from ops.production.process.clock import ScaledClock
 from services.applier.workloads.known_objects import WORKLOADS
-from services.jobs.paths import look
 from tests.stage.cluster import Cluster, Embedded
 from tests.stage.definitions import definitions_of
 from tests.stage.real import Real

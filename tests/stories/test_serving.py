@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from events.json_object import JsonObject
+from events.json_path import get
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.kubernetes.client import path_of
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.server import NatsServer
 from ops.production.wiring import SERVICES, stopped
 from services.jobs.kinds import resource_of
-from services.jobs.paths import get
 from services.jobs.pods import is_gated
 from services.jobs.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
 from services.runtime.cluster_port import ObjectMissing, Resource

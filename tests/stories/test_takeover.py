@@ -9,10 +9,10 @@ import pytest
 
 from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
+from events.json_path import look
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Running
-from services.jobs.paths import look
 from services.runtime.cluster_port import Resource
 from tests.conftest import ABSENT, ASSETS
 from tests.ops.cli.test_adopt import Left, until

@@ -2,8 +2,8 @@
 
 from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
+from events.json_path import look
 from ops.production.wiring import stopped
-from services.jobs.paths import look
 from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.stage import JOBS, Stage, job
 

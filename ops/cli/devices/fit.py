@@ -7,6 +7,7 @@ import msgspec
 from rich.console import Console
 
 from events.api.pods import PodTemplate
+from events.json_path import FieldBroken
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
 from ops.cli.devices.cards import read_moment, stamp
@@ -29,7 +30,6 @@ from projections.topology.requests.gates import topology_gates
 from projections.topology.requests.pod_set_request import pods_asking
 from projections.topology.requests.topology_request import FlavorRoom
 from projections.world import World
-from services.jobs.paths import FieldBroken
 from services.jobs.pod_set import PodIndex
 from services.jobs.topology_request import topology_request
 from services.watcher.fields.pod_shapes import pod_shape

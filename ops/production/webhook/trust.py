@@ -7,10 +7,10 @@ from typing import Protocol
 import structlog
 
 from events.json_object import JsonObject
+from events.json_path import difference
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from ops.production.webhook.certificates import Held, renewed
 from ops.production.webhook.configurations import MUTATING, VALIDATING, conversion
-from services.jobs.paths import difference
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 

@@ -16,12 +16,12 @@ import structlog
 
 from events.event import Millis
 from events.json_object import JsonObject
+from events.json_path import difference
 from projections.topology.state import TopologyState
 from services.applier.pods.pod_openings import Opening, opened, opened_otherwise, openings
 from services.applier.pods.start_or_end import PODS
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.retried_writes import RetriedWrites
-from services.jobs.paths import difference
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ObjectInvalid, ObjectMissing, Writer
 

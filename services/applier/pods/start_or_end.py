@@ -4,10 +4,10 @@ import msgspec
 
 from events.api.labels import DECISION
 from events.json_object import JsonObject
+from events.json_path import difference, put
 from events.workload import Member, MemberState
 from services.applier.plan import Application
 from services.jobs import pods as rules
-from services.jobs.paths import difference, put
 from services.jobs.table import LEADER_WORKER_SET
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 

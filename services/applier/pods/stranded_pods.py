@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from events.api.labels import TOPOLOGY_GATE
 from events.event import Millis
 from events.json_object import JsonObject, objects_at
+from events.json_path import get
 from events.timestamp import format_timestamp
 from projections.topology.placement.node_failures import stranded_pods
 from projections.topology.state import TopologyState
@@ -17,7 +18,6 @@ from services.applier.pods.start_or_end import PODS
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.retried_writes import RetriedWrites
 from services.jobs import pods as rules
-from services.jobs.paths import get
 from services.jobs.scheduling_gates import waits_at
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Writer

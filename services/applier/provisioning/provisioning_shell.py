@@ -15,6 +15,7 @@ from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
 from events.json_object import JsonObject, object_at
+from events.json_path import FieldBroken
 from events.provisioning import ProvisioningRejected
 from events.subjects import fact_subject
 from projections.checks.state import ProvisioningState
@@ -33,7 +34,6 @@ from services.applier.provisioning.provisioning_requests import (
 from services.applier.templates import Templates
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import WORKLOADS
-from services.jobs.paths import FieldBroken
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (

@@ -20,6 +20,7 @@ from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.json_path import FieldBroken, dotted, look
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
@@ -29,7 +30,6 @@ from services.jobs.elastic import may_be_elastic
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds import Kinds
 from services.jobs.managed_by import managed_by_path
-from services.jobs.paths import FieldBroken, dotted, look
 from services.jobs.pod_set import Pods
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection

@@ -6,9 +6,9 @@ from events.api.labels import QUEUE_NAME
 from events.api.meta import ApiStruct, ObjectMeta
 from events.catalogue import Fact
 from events.json_object import JsonObject
+from events.json_path import FieldBroken
 from events.pod import PodAccounted
 from services.jobs import pods as rules
-from services.jobs.paths import FieldBroken
 from services.watcher.fields.object_reading import read
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.jobs.jobs import JobState, Surroundings

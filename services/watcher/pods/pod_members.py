@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from events.json_object import JsonObject
+from events.json_path import get
 from events.workload import Member, MemberState
 from services.jobs import pods as rules
-from services.jobs.paths import get
 
 Role = Callable[[JsonObject], str]
 """To which pod set a pod belongs."""

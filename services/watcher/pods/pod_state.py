@@ -16,10 +16,10 @@ from events.api.labels import (
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.json_object import JsonObject
+from events.json_path import FieldBroken, get
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
 from services.jobs import pods as rules
-from services.jobs.paths import FieldBroken, get
 from services.jobs.pod_set import PodIndex
 from services.jobs.topology_request import topology_request
 from services.validation.unsupported import asked_in

@@ -9,10 +9,10 @@ from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.json_path import FieldBroken, get
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
 from services.jobs import pods as rules
-from services.jobs.paths import FieldBroken, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.unsupported import asked_in

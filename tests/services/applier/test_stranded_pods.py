@@ -3,8 +3,8 @@
 import pytest
 
 from events.json_object import JsonObject
+from events.json_path import put
 from services.applier.pods.stranded_pods import ended, still_waits
-from services.jobs.paths import put
 
 POD: JsonObject = {
     "metadata": {"name": "p", "resourceVersion": "7"},

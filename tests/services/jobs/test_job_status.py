@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from events.json_object import JsonObject
+from events.json_path import FieldBroken
 from services.jobs.job_status import count_indexes, ready_of, reclaimable_of
-from services.jobs.paths import FieldBroken
 from services.jobs.pod_sets import pods_of
 from services.jobs.table import JOB
 

@@ -3,10 +3,10 @@
 import pytest
 
 from events.json_object import JsonObject
+from events.json_path import get
 from events.settings import SettingsObserved
 from services.jobs.defaulting import waiting
 from services.jobs.kinds import kinds_of
-from services.jobs.paths import get
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pods import gated, let_through
 from services.jobs.start_stop import injected, restored

@@ -4,8 +4,8 @@ import pytest
 
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.json_path import FieldBroken, difference, locate, put
 from services.jobs.job_status import finished_of, is_stopped, ready_of, reclaimable_of
-from services.jobs.paths import FieldBroken, difference, locate, put
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection, injected, restored

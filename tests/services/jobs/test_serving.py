@@ -4,10 +4,10 @@ import pytest
 
 from events.api.labels import MANAGED
 from events.json_object import JsonObject
+from events.json_path import get, put
 from events.settings import SettingsObserved
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.kinds import kinds_of
-from services.jobs.paths import get, put
 from services.jobs.pods import gated, is_gated, is_held, role_of
 from services.jobs.serving import pods_of_parent
 from services.jobs.serving_rules import serving_problems

@@ -3,12 +3,12 @@
 import pytest
 
 from events.json_object import JsonObject
+from events.json_path import FieldBroken, get
 from events.settings import SettingsObserved
 from events.topology import SliceConstraint, TopologyRequest
 from services.applier.workloads.workload_manifest import topology_request_object
 from services.jobs.defaulting import waiting
 from services.jobs.kinds import kinds_of
-from services.jobs.paths import FieldBroken, get
 from services.jobs.pod_set import PodIndex, Pods
 from services.jobs.pod_sets import pods_of
 from services.jobs.serving import pods_of_parent, queued_pods

@@ -6,11 +6,11 @@ import pytest
 
 from events.catalogue import Fact
 from events.json_object import JsonObject
+from events.json_path import put
 from events.settings import SettingsObserved
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.jobs.defaulting import PLAIN, waiting
 from services.jobs.kinds import Kinds, kinds_of
-from services.jobs.paths import put
 from services.watcher.jobs.jobs import workload_name
 from services.watcher.view import View
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from events.json_object import JsonObject
+from events.json_path import look
 from ops.production.kubernetes.client import KubeClient, path_of
 from services.applier.writing import WORKLOADS
-from services.jobs.paths import look
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, Resource
 from tests.stage.cluster import Cluster
 from tests.stage.installation import APPLY

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.json_object import JsonObject
+from events.json_path import put
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.production.kubernetes.absent import AbsentCluster
@@ -18,7 +19,6 @@ from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
 from ops.production.webhook.verdicts import problems_of, stored
 from ops.sandbox.embedded_cluster.patches import json_patch
-from services.jobs.paths import put
 from services.runtime.cluster_port import ObjectMissing, Resource
 from services.validation.conversion.from_beta1 import topology_slices
 from services.validation.conversion.to_beta1 import slice_domains

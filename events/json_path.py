@@ -1,4 +1,4 @@
-"""Reading and writing plain JSON by paths."""
+"""Paths through plain JSON: what is at one, and the object with something else there."""
 
 import re
 from functools import lru_cache
@@ -13,7 +13,7 @@ _TYPED = re.compile(r"(\w+)\[(\w+)\]")
 
 
 class FieldBroken(Exception):
-    """A field of a job can't be understood."""
+    """A field of an object can't be understood, and what to write instead."""
 
     def __init__(self, field: str, message: str, instead: str = "") -> None:
         super().__init__(f"{field}: {message}")
