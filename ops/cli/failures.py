@@ -41,7 +41,7 @@ from ops.terminal.console import terminal
 from ops.terminal.endings import FAILED, STOPPED, complain
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
-from services.runtime.partition_errors import MessageHalts
+from services.runtime.partition.errors import MessageHalts
 
 KNOWN: tuple[type[Exception], ...] = (
     ArchiveDamaged,

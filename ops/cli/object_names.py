@@ -178,7 +178,7 @@ def _take(kept: Kept, batch: Iterable[Entry]) -> None:
     from ops.queries.stored import opened  # noqa: PLC0415
     from projections.explanation.about import objects_of  # noqa: PLC0415
     from services.runtime.control_log import Control  # noqa: PLC0415
-    from services.runtime.partition_errors import MessageNotOurs  # noqa: PLC0415
+    from services.runtime.partition.errors import MessageNotOurs  # noqa: PLC0415
 
     control = Control()
     for entry in batch:

@@ -12,7 +12,7 @@ from ops.production.wiring import Running
 from ops.queries.stored import opened
 from projections.explanation.about import objects_of
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
-from services.runtime.partition_errors import MessageNotOurs
+from services.runtime.partition.errors import MessageNotOurs
 
 Positions = Mapping[str, int]
 MOST = 2000

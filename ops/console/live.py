@@ -8,7 +8,7 @@ from ops.production.wiring import Running
 from ops.queries.time_travel import Moment
 from projections.explanation.redaction import namespaces_in
 from projections.world import World
-from services.runtime.partition_host import PartitionHost
+from services.runtime.partition.host import PartitionHost
 
 
 class NotFolded(Exception):

@@ -14,7 +14,7 @@ from ops.queries.replay import fold_up
 from projections.snapshot import Tables, tables_of, world_of
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 log = structlog.get_logger()
 

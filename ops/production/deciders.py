@@ -5,7 +5,7 @@ from services.admitter.decide import Admitter
 from services.multikueue.decide import MultiKueue
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 
 
 def quota_deciders() -> tuple[Decider, ...]:

@@ -18,7 +18,7 @@ from ops.production.listeners.listening import listening
 from ops.production.log.capacity import WARN_PERCENT
 from ops.production.wiring import Running
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
-from services.runtime.partition_host import PartitionHost
+from services.runtime.partition.host import PartitionHost
 
 
 class Health:

@@ -15,9 +15,9 @@ from ops.production.deciders import all_deciders
 from ops.production.log.snapshots import image_of
 from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_host import Decider
-from services.runtime.stored_message import Opened
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.host import Decider
+from services.runtime.partition.stored_message import Opened
 
 log = structlog.get_logger()
 

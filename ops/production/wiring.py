@@ -36,15 +36,15 @@ from services.multikueue.decide import MultiKueue
 from services.multikueue.shell import RemoteClusters
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.admission_window import AdmissionWindow
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_halts import REGRESSED, WITNESS
-from services.runtime.partition_host import PartitionHost
-from services.runtime.partition_roles import Decider, Observer, Verifier
+from services.runtime.partition.admission_window import AdmissionWindow
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.halts import REGRESSED, WITNESS
+from services.runtime.partition.host import PartitionHost
+from services.runtime.partition.roles import Decider, Observer, Verifier
 from services.runtime.tracing import Tracer
 from services.watcher.shell import Watcher
 

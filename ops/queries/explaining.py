@@ -46,7 +46,7 @@ from services.admitter.nomination import nominate
 from services.admitter.topology import demand_of, nearest
 from services.queue_manager.enqueue import standing_obstacle
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 TIME_IS_OVER = "the time for trying is over: there may be more that helps, and smaller raises (`kuelog explain --limit` tries longer)"
 _AHEAD = 500

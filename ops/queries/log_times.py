@@ -10,8 +10,8 @@ from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import MessageNotOurs
-from services.runtime.stored_message import Opened, open_message
+from services.runtime.partition.errors import MessageNotOurs
+from services.runtime.partition.stored_message import Opened, open_message
 
 
 class LogTimes:

@@ -9,7 +9,7 @@ from ops.queries.replay import fold_up
 from ops.queries.time_travel import ends_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import MessageHalts
+from services.runtime.partition.errors import MessageHalts
 
 Entries = Mapping[str, Sequence[Entry]]
 

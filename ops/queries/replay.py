@@ -14,8 +14,8 @@ from projections.object_versions import FoldedFacts
 from projections.state_hash import state_hash
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.stored_message import Passed, open_message
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.stored_message import Passed, open_message
 
 Listener = Callable[[AnyEvent, LogPosition], None]
 Progress = Callable[[int, int], None]

@@ -12,7 +12,7 @@ from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable, yaml_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.stored_message import Opened, open_message
+from services.runtime.partition.stored_message import Opened, open_message
 
 
 class BadChange(ValueError):

@@ -14,8 +14,8 @@ from ops.queries.time_order import NEVER, earliest_of, order_of, released
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import MessageNotOurs
-from services.runtime.stored_message import Opened, open_message
+from services.runtime.partition.errors import MessageNotOurs
+from services.runtime.partition.stored_message import Opened, open_message
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True, gc=False):

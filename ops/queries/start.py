@@ -8,7 +8,7 @@ import structlog
 from ops.production.log.snapshots import SnapshotUnusable, fold_from, read_snapshot
 from ops.production.wiring import RULES
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 log = structlog.get_logger()
 

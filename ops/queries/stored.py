@@ -14,7 +14,7 @@ from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.stored_message import Passed, open_message
+from services.runtime.partition.stored_message import Passed, open_message
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -7,7 +7,7 @@ from events.catalogue import Decision
 from events.setting_aside import SetAside
 from projections.set_aside.records import Scope, is_aside
 from projections.set_aside.state import SetAsideState
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 
 ACCOUNTANT = "accountant"
 """The name under which work waits for the accountant, and under which it sets objects aside."""

@@ -15,7 +15,7 @@ from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
 from services.accountant.release import ACCOUNTANT
 from services.accountant.state import AccountantState
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 
 
 def assignments(world: AccountantState) -> Iterator[Decision]:

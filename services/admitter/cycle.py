@@ -51,7 +51,7 @@ from services.admitter.outcome_events import refusal_event, request_event
 from services.admitter.state import AdmitterState
 from services.admitter.topology import held_domains, leave_domains
 from services.admitter.variants import MIGRATION_NOT_ALLOWED, migration_of, order_migration
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"

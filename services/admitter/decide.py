@@ -25,7 +25,7 @@ from services.admitter.heads import changes_with_time, heads
 from services.admitter.second_pass import second_passes
 from services.admitter.state import AdmitterState
 from services.admitter.variants import migration_of, order_migration
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 
 MOST_EVENTS = 50
 """Events after which a commit is closed; the rest is decided in the next one (docs/rules/log.md#inputs)."""

@@ -27,7 +27,7 @@ from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.pod_set import Injection, Original
 from services.jobs.table import JOB, POD_GROUP
 from services.runtime.cluster_port import Resource
-from services.runtime.guard import error_summary
+from services.runtime.partition.guard import error_summary
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,9 +32,9 @@ from services.applier.writing import ApplicationWriter, Ended
 from services.jobs.updates import UpdateConflict
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
-from services.runtime.guard import error_summary
 from services.runtime.log_port import Message, Stream
 from services.runtime.outbox import Outbox, OutboxMessage
+from services.runtime.partition.guard import error_summary
 from services.runtime.tracing import NoTracer, Tracer
 
 log = structlog.get_logger()

@@ -24,7 +24,7 @@ from projections.set_aside.records import Scope, is_aside
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_slice
 from projections.world import World
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 
 CLAIM_FOR: Millis = 600_000
 """How long room is kept for a preemptor whose victims do not leave, in milliseconds."""

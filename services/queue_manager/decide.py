@@ -11,7 +11,7 @@ from projections.log_position import LogPosition
 from projections.set_aside.records import Scope, is_aside
 from projections.world import World
 from services.queue_manager.reconcile import reconcile
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 
 MOST_EVENTS = 200
 

@@ -20,9 +20,9 @@ from projections.trail import Trail
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed
 from services.runtime.log_port import Entry, Stream
-from services.runtime.partition_errors import FoldFailed, MessageHalts
-from services.runtime.partition_halts import MESSAGE, Halts
-from services.runtime.stored_message import Opened, open_message
+from services.runtime.partition.errors import FoldFailed, MessageHalts
+from services.runtime.partition.halts import MESSAGE, Halts
+from services.runtime.partition.stored_message import Opened, open_message
 from services.watcher.object_keys import known, place_of
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View

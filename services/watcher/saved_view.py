@@ -18,7 +18,7 @@ from projections.object_versions import Known
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
-from services.runtime.partition_errors import MessageHalts
+from services.runtime.partition.errors import MessageHalts
 from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.workloads.reported_state import ReportedState

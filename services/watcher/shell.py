@@ -21,8 +21,8 @@ from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
 from services.runtime.own_task import in_own_task
-from services.runtime.partition_errors import MessageHalts
-from services.runtime.partition_halts import REGRESSED, Halts
+from services.runtime.partition.errors import MessageHalts
+from services.runtime.partition.halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
 from services.runtime.tracing import NoTracer, Tracer
 from services.watcher.fact_messages import FactWriter

@@ -14,11 +14,11 @@ from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from services.runtime import partition_fold
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import MessageNotOurs
-from services.runtime.stored_message import Opened, Passed, open_message
+from services.runtime.partition import fold as partition_fold
+from services.runtime.partition.errors import MessageNotOurs
+from services.runtime.partition.stored_message import Opened, Passed, open_message
 from tests.fuzz import scene, watch
 from tests.fuzz.inputs import Sort, inputs_of
 from tests.fuzz.many import EACH, Order, Verdict, What, play_order

@@ -9,8 +9,8 @@ from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
-from services.runtime.partition_host import PartitionHost
-from tests.services.runtime.test_partition_host import admitted, host, stop, tell, without_cards
+from services.runtime.partition.host import PartitionHost
+from tests.services.runtime.partition.test_host import admitted, host, stop, tell, without_cards
 from tests.stories.small_world import job
 
 

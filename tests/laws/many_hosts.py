@@ -20,8 +20,8 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_host import Decider
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.host import Decider
 
 PARTITION, CARDS = "LOG_0", "DEVICES_default"
 INPUTS = {PARTITION: (CARDS, FACTS), CARDS: (FACTS, PARTITION)}

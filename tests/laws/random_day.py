@@ -32,7 +32,7 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Entry
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 from tests.stories.small_world import job, queue
 
 PARTITION, DEVICES, TICK = "LOG_0", "DEVICES_default", 10

@@ -12,7 +12,7 @@ from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.queues.pending_queues import PendingQueue
 from projections.trail import Trail
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 PER_DAY, DAYS = 300, 6
 

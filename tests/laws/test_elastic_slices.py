@@ -10,7 +10,7 @@ from events.workload import PodsGone, WorkloadFinished
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import chain_of
 from projections.world import World
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 from tests.stories.small_world import Story, job, platform
 from tests.stories.test_elastic_slices import elastic, pod, sized
 

@@ -15,7 +15,7 @@ from ops.sandbox.simulate.partition_laws import CardLaws
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.log_position import LogPosition
 from projections.topology.domains.tree import HOSTNAME
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 from tests.services.admitter.test_topology_with_cards import RACKED, host
 from tests.stories.small_world import Story, job, platform
 

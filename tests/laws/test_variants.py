@@ -8,7 +8,7 @@ from events.workload import CheckReported, CheckState, CheckStatus, PodsGone, Wo
 from projections.log_position import LogPosition
 from projections.workloads.variants import BETWEEN_GATES, acting_variant, variants_of
 from projections.world import World
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 from tests.stories.small_world import Story
 from tests.stories.test_variants import job, platform, queue
 

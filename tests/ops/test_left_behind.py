@@ -19,7 +19,7 @@ from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 from services.runtime.shelf_port import Kept, Shelf
 from tests.ops.production.archive.test_shared_worlds import DECIDERS, OFTEN
-from tests.services.runtime.test_partition_host import NoCluster, stop, tell
+from tests.services.runtime.partition.test_host import NoCluster, stop, tell
 from tests.stories.small_world import job, platform
 
 SOON = 30

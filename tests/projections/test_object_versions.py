@@ -22,7 +22,7 @@ from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 from tests.stories.small_world import job, queue
 
 

@@ -25,8 +25,8 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager import decide
 from services.queue_manager.decide import QueueManager
 from services.queue_manager.reconcile import reconcile
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_host import Decider
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.host import Decider
 from tests.places import ROOT
 
 TURNS = 150

@@ -26,7 +26,7 @@ from ops.terminal.form import Form, print_answer
 from projections.evolve import evolve
 from projections.explanation.difference import Change
 from projections.log_position import LogPosition
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 _PATIENCE_S = 3600
 

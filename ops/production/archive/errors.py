@@ -2,7 +2,7 @@
 
 from ops.production.archive.finding import AuditFinding
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
-from services.runtime.partition_errors import MessageHalts
+from services.runtime.partition.errors import MessageHalts
 
 
 class FolderUnreadable(Exception):

@@ -20,7 +20,7 @@ from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 from services.runtime.shelf_port import Kept, Shelf
 
 log = structlog.get_logger()

@@ -10,7 +10,7 @@ from events.rules import RULES
 from ops.production.wiring import Running
 from projections.preemption.loops import preemption_loops
 from projections.set_aside.records import Aside, Scope
-from services.runtime.partition_halts import KINDS
+from services.runtime.partition.halts import KINDS
 
 Counts = dict[tuple[str, ...], int]
 PREEMPTOR = "preemptor"

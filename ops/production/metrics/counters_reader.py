@@ -12,8 +12,8 @@ from ops.production.archive.history import end_of
 from projections.counters.queue_counters import QueueCounters
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry, Stream
-from services.runtime.partition_errors import MessageHalts
-from services.runtime.stored_message import Passed, open_message
+from services.runtime.partition.errors import MessageHalts
+from services.runtime.partition.stored_message import Passed, open_message
 
 
 class CountersReader:

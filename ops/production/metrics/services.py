@@ -16,9 +16,9 @@ from ops.production.metrics.fold_positions import FOLDING, FoldPositions
 from ops.production.metrics.names import ATTEMPTS
 from ops.production.wiring import Running
 from services.applier.shell import APPLIED, REJECTED, Applier
-from services.runtime.appends import BOUNDS, Appends
 from services.runtime.cluster_port import Watches
-from services.runtime.turn_durations import BOUNDS as TURN_BOUNDS
+from services.runtime.partition.appends import BOUNDS, Appends
+from services.runtime.partition.turn_durations import BOUNDS as TURN_BOUNDS
 
 Rows = list[tuple[Values, float]]
 

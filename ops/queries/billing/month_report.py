@@ -28,7 +28,7 @@ from projections.budgets.amounts import in_units
 from projections.budgets.scopes import in_words
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.stored_message import Passed, open_message
+from services.runtime.partition.stored_message import Passed, open_message
 
 _GIB_HOUR, _GPU_HOUR = 1024 * 3_600_000, 3_600_000
 _MOST = 100

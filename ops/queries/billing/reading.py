@@ -26,8 +26,8 @@ from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import ChainBroken
-from services.runtime.stored_message import Passed, open_message
+from services.runtime.partition.errors import ChainBroken
+from services.runtime.partition.stored_message import Passed, open_message
 
 Entries = Mapping[str, Sequence[Entry]]
 

@@ -31,7 +31,7 @@ from ops.production.log.streams import SOLE
 from ops.queries.whatif.course import Course, Happening
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.stage import Stage
-from services.runtime.partition_host import MOST_INPUTS
+from services.runtime.partition.host import MOST_INPUTS
 
 Progress = Callable[[int, int], None]
 

@@ -17,11 +17,11 @@ from ops.production.wiring import RULES
 from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
-from services.runtime.commit_making import commit_of
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_host import MOST_AHEAD, Decider
-from services.runtime.partition_roles import Keeper
+from services.runtime.partition.commit_making import commit_of
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.host import MOST_AHEAD, Decider
+from services.runtime.partition.roles import Keeper
 
 Mark = Callable[[PartitionFold], str]
 

@@ -24,7 +24,7 @@ from ops.sandbox.bench.percentiles import p99
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
-from services.runtime.partition_host import MOST_INPUTS
+from services.runtime.partition.host import MOST_INPUTS
 
 _PARTITION = "LOG_bench"
 

@@ -16,7 +16,7 @@ from projections.explanation.read_models import state_of
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.timeline import Moment, Timeline
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 
 class Verdict(msgspec.Struct, kw_only=True):

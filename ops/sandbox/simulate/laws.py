@@ -22,7 +22,7 @@ from projections.world import World
 from services.applier.plan import sequence_in
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS
 from services.watcher.view import View
 

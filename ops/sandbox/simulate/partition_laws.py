@@ -20,7 +20,7 @@ from projections.log_position import LogPosition
 from projections.quota.node import Node
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 
 class Run(msgspec.Struct):

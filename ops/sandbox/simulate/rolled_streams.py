@@ -13,7 +13,7 @@ from ops.production.log.streams import streams_known
 from ops.sandbox.simulate.fault_plan import Kind
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control
-from services.runtime.partition_errors import MessageHalts
+from services.runtime.partition.errors import MessageHalts
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import KEY, ViewSaver
 from services.watcher.seen_versions import SeenVersions

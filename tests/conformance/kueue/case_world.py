@@ -32,7 +32,7 @@ from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.decide import one_cycle
 from services.preemptor.decide import Preemptor
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts
 from services.watcher.object_keys import place_of

@@ -17,7 +17,7 @@ from ops.production.archive.errors import (
 )
 from ops.production.archive.finding import AuditFinding
 from services.runtime.log_errors import LogGap, LogUnavailable
-from services.runtime.partition_errors import ChainBroken
+from services.runtime.partition.errors import ChainBroken
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ops.sandbox.bench.day import played, small_day
 from projections.explanation.read_models import WorkloadRow, workload_row, workload_rows
 from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 
 def rows() -> list[WorkloadRow]:

@@ -17,10 +17,10 @@ from projections.log_position import LogPosition
 from projections.world import World
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Bus
-from services.runtime.partition_host import Decider, PartitionHost
+from services.runtime.partition.host import Decider, PartitionHost
 from services.runtime.tracing import NoTracer
 from tests.ops.production.metrics.test_alarms import DECIDERS
-from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell
+from tests.services.runtime.partition.test_host import NoCluster, admitted, stop, tell
 from tests.stories.small_world import job, platform
 
 

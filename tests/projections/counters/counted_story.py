@@ -4,7 +4,7 @@ from events.catalogue import AnyEvent, Decision
 from events.workload import PodsGone
 from projections.counters.queue_counters import QueueCounters
 from projections.log_position import LogPosition
-from services.runtime.partition_host import Decider
+from services.runtime.partition.host import Decider
 from tests.stories.small_world import Story
 
 

@@ -10,8 +10,8 @@ from ops.production.log.memory import MemoryStream
 from services.applier.shell import Applier
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.write_limit import LEAST, MOST, QUICK, WriteLimit
-from tests.services.runtime.test_killed_hosts import StillClock
-from tests.services.runtime.test_partition_host import without_cards
+from tests.services.runtime.partition.test_host import without_cards
+from tests.services.runtime.partition.test_killed_hosts import StillClock
 from tests.stories.small_world import Story, job
 
 

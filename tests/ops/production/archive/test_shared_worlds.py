@@ -21,8 +21,8 @@ from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.state_hash import state_hash
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
-from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell
+from services.runtime.partition.fold import PartitionFold
+from tests.services.runtime.partition.test_host import NoCluster, admitted, stop, tell
 from tests.stories.small_world import job, platform
 
 OFTEN = -8

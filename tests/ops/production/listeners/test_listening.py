@@ -15,7 +15,7 @@ from ops.production.log.memory import MemoryBus
 from ops.production.metrics.endpoint import metrics_app, served
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
-from tests.services.runtime.test_partition_host import NoCluster
+from tests.services.runtime.partition.test_host import NoCluster
 
 
 def nothing_runs() -> Running:

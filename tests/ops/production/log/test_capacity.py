@@ -15,7 +15,7 @@ from ops.production.metrics.endpoint import exposition
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogFull
-from tests.services.runtime.test_partition_host import NoCluster
+from tests.services.runtime.partition.test_host import NoCluster
 
 
 async def test_a_stream_is_told_of_from_80_per_cent_on_and_fails_when_it_is_full(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Message
-from tests.services.runtime.test_partition_host import NoCluster
+from tests.services.runtime.partition.test_host import NoCluster
 from tests.stage.ports import reserved_port
 
 PATIENCE_S = 60

@@ -20,7 +20,7 @@ from ops.production.log.snapshots import Snapshots, image_of
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Stream
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 from services.runtime.shelf_port import Shelf
 from tests.ops.production.log.test_snapshots import folded
 

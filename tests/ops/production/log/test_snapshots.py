@@ -17,7 +17,7 @@ from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 from tests.stories.small_world import Story, job, platform, queue, story
 
 

@@ -25,7 +25,7 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager import decide as queue_manager
 from services.queue_manager.reconcile import reconcile
 from services.runtime.log_port import Message
-from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell, without_cards
+from tests.services.runtime.partition.test_host import NoCluster, admitted, stop, tell, without_cards
 from tests.stories.small_world import job
 
 DECIDERS = ("queue-manager", "admitter", "preemptor", "accountant")

@@ -19,7 +19,7 @@ from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from services.runtime.log_port import Message
-from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell, without_cards
+from tests.services.runtime.partition.test_host import NoCluster, admitted, stop, tell, without_cards
 from tests.stories.small_world import job
 
 DECIDERS = ("queue-manager", "admitter", "preemptor", "accountant")

@@ -50,10 +50,10 @@ from ops.production.metrics.verifications import VerificationMetrics
 from ops.production.verification import RunningVerification
 from services.applier.shell import Applier
 from services.applier.writes.low_priority_writes import LowPriorityWrites
-from services.runtime.appends import Appends
 from services.runtime.cluster_port import Watches
 from services.runtime.control_log import Control
-from services.runtime.turn_durations import Turns
+from services.runtime.partition.appends import Appends
+from services.runtime.partition.turn_durations import Turns
 from tests.ops.production.metrics.test_alert_rules import PROMTOOL, needs_promtool
 from tests.projections.counters.counted_story import CountedStory
 from tests.stories.small_world import job, platform, queue

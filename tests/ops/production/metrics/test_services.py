@@ -17,7 +17,7 @@ from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Head, Message, Stream
 from tests.ops.production.metrics.test_alarms import DECIDERS, lines
-from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell, without_cards
+from tests.services.runtime.partition.test_host import NoCluster, admitted, stop, tell, without_cards
 from tests.stories.small_world import job
 
 

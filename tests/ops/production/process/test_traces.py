@@ -22,7 +22,7 @@ from projections.workloads.lifecycle import Workload
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Entry, Message
-from services.runtime.stored_message import Opened, open_message
+from services.runtime.partition.stored_message import Opened, open_message
 from tests.ops.production.process.collector import Collected, Collector
 from tests.stage.cluster import Embedded
 from tests.stage.stage import Stage, job

@@ -11,7 +11,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped
 from ops.queries.audit.verify import Auditor
 from services.runtime.cluster_port import Reader, Writer
-from tests.services.runtime.test_partition_host import NoCluster, admitted, tell, without_cards
+from tests.services.runtime.partition.test_host import NoCluster, admitted, tell, without_cards
 from tests.stories.small_world import job
 
 

@@ -16,7 +16,7 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, events_in_order, ledger_of
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import ChainBroken, MessageNotOurs
+from services.runtime.partition.errors import ChainBroken, MessageNotOurs
 from tests.laws.random_day import Day
 
 PARTITION = "LOG_0"

@@ -26,15 +26,16 @@ from ops.sandbox.simulate.history import play
 from projections.object_versions import Versions
 from projections.world import World
 from services.applier.plan import Application
-from services.runtime import partition_fold, stored_message
 from services.runtime.bus_time import BusTime
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn, TailLost
 from services.runtime.log_port import Bus, Entry
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_host import PartitionHost
+from services.runtime.partition import fold as partition_fold
+from services.runtime.partition import stored_message
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.host import PartitionHost
+from services.runtime.partition.stored_message import Opened, Passed, open_message
 from services.runtime.shelf_port import Shelf
-from services.runtime.stored_message import Opened, Passed, open_message
 from services.watcher import log_reading
 
 SPAN = 20_000

@@ -8,7 +8,7 @@ from events.commit import Commit
 from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 
 class Decider(Protocol):

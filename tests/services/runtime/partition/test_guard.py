@@ -18,7 +18,7 @@ from services.admitter.nomination import nominate
 from services.preemptor.decide import Preemptor
 from services.queue_manager import decide as queue_manager
 from services.queue_manager.reconcile import reconcile
-from services.runtime.guard import guarded
+from services.runtime.partition.guard import guarded
 from tests.stories.small_world import Story, job, platform, queue
 
 

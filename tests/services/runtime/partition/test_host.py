@@ -30,7 +30,7 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Bus, Message
-from services.runtime.partition_host import MOST_AHEAD, Decider, PartitionHost
+from services.runtime.partition.host import MOST_AHEAD, Decider, PartitionHost
 from services.runtime.tracing import NoTracer
 from tests.stories.small_world import job, platform
 

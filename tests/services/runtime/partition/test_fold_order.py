@@ -19,11 +19,11 @@ from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
-from services.runtime import partition_fold
 from services.runtime.control_log import AHEAD
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import ChainBroken, FoldFailed
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition import fold as partition_fold
+from services.runtime.partition.errors import ChainBroken, FoldFailed
+from services.runtime.partition.fold import PartitionFold
 
 FIRST = SetAside(service="admitter", tree="t", reason="r", rules="1")
 SECOND = SetAside(service="admitter", tree="u", reason="r", rules="1")

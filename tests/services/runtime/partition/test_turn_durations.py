@@ -7,7 +7,7 @@ import pytest
 from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.catalogue import AnyEvent
 from events.workload import WorkloadQueued
-from services.runtime.turn_durations import Turns
+from services.runtime.partition.turn_durations import Turns
 
 
 class HandClock:

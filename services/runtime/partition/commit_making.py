@@ -9,7 +9,7 @@ from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit
 from events.event import Millis
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.fold import PartitionFold
 
 
 def commit_of(

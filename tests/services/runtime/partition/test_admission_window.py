@@ -15,12 +15,12 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from projections.world import World
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import MOST_EVENTS, QueueManager
-from services.runtime.admission_window import LONGEST, AdmissionWindow
 from services.runtime.log_port import Message
-from services.runtime.partition_host import PartitionHost
+from services.runtime.partition.admission_window import LONGEST, AdmissionWindow
+from services.runtime.partition.host import PartitionHost
 from services.runtime.tracing import NoTracer
-from tests.services.runtime.test_killed_hosts import StillClock
-from tests.services.runtime.test_partition_host import admitted, stop, tell, without_cards
+from tests.services.runtime.partition.test_host import admitted, stop, tell, without_cards
+from tests.services.runtime.partition.test_killed_hosts import StillClock
 from tests.stories.small_world import Story, job, queue
 
 WRITTEN_AFTER: Millis = 100

@@ -26,11 +26,11 @@ from projections.state_hash import state_hash
 from projections.world import World
 from services.runtime.log_errors import LogGap, LogRegressed, LogRolled
 from services.runtime.log_port import Entry, Stream
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_halts import BUS, MESSAGE, REGRESSED, STOPPED
-from services.runtime.partition_host import MOST_INPUTS, PACE, PartitionHost
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.halts import BUS, MESSAGE, REGRESSED, STOPPED
+from services.runtime.partition.host import MOST_INPUTS, PACE, PartitionHost
 from services.runtime.tracing import NoTracer
-from tests.services.runtime.test_partition_host import stop, tell
+from tests.services.runtime.partition.test_host import stop, tell
 
 Say = Callable[[World, LogPosition], Sequence[str]]
 """What somebody sets aside at a place, by name."""

@@ -29,10 +29,10 @@ from services.admitter.entry import Head
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import AHEAD
 from services.runtime.log_port import Entry
-from services.runtime.partition_halts import CLOCK
-from services.runtime.partition_host import Decider, PartitionHost
+from services.runtime.partition.halts import CLOCK
+from services.runtime.partition.host import Decider, PartitionHost
 from services.runtime.tracing import NoTracer
-from tests.services.runtime.test_partition_host import admitted, stop, tell, without_cards
+from tests.services.runtime.partition.test_host import admitted, stop, tell, without_cards
 from tests.stories.small_world import job, queue
 
 NOON: Millis = 1_800_000_000_000

@@ -19,10 +19,10 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Entry
-from services.runtime.partition_host import PartitionHost
-from services.runtime.partition_roles import Decider
+from services.runtime.partition.host import PartitionHost
+from services.runtime.partition.roles import Decider
 from services.runtime.tracing import NoTracer
-from tests.services.runtime.test_partition_host import without_cards
+from tests.services.runtime.partition.test_host import without_cards
 from tests.stories.small_world import job, platform
 
 Steps = list[list[Entry]]

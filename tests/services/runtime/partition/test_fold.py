@@ -8,8 +8,8 @@ from events.quota import NamespaceObserved
 from events.subjects import CONTROL, FACTS
 from projections.state_hash import state_hash
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import InputsWrong
-from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition.errors import InputsWrong
+from services.runtime.partition.fold import PartitionFold
 
 PARTITION = "LOG_0"
 

@@ -17,19 +17,19 @@ from events.event import Millis
 from events.subjects import commit_subject
 from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER
-from services.runtime.admission_window import AdmissionWindow
-from services.runtime.appends import Appends
 from services.runtime.bus_time import BusTime
 from services.runtime.clock_port import Clock
-from services.runtime.commit_making import commit_of
 from services.runtime.log_errors import LogGap, LogMovedOn, LogRegressed, LogRolled, LogUnavailable
 from services.runtime.log_port import Entry, Stream
-from services.runtime.partition_errors import InputsWrong, MessageHalts
-from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
-from services.runtime.partition_roles import Decider, Keeper, Observer, Verifier
+from services.runtime.partition.admission_window import AdmissionWindow
+from services.runtime.partition.appends import Appends
+from services.runtime.partition.commit_making import commit_of
+from services.runtime.partition.errors import InputsWrong, MessageHalts
+from services.runtime.partition.fold import PartitionFold
+from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
+from services.runtime.partition.roles import Decider, Keeper, Observer, Verifier
+from services.runtime.partition.turn_durations import Turns
 from services.runtime.tracing import Tracer
-from services.runtime.turn_durations import Turns
 
 log = structlog.get_logger()
 

@@ -17,9 +17,9 @@ from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Entry, Stream
-from services.runtime.partition_errors import ChainBroken, InputsWrong
-from services.runtime.partition_fold import PartitionFold
-from tests.services.runtime.test_partition_host import admitted, host, stop, tell, without_cards
+from services.runtime.partition.errors import ChainBroken, InputsWrong
+from services.runtime.partition.fold import PartitionFold
+from tests.services.runtime.partition.test_host import admitted, host, stop, tell, without_cards
 from tests.stories.small_world import job
 
 

@@ -14,7 +14,7 @@ from events.event import Millis
 from events.subjects import FACTS
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import MessageNotOurs
+from services.runtime.partition.errors import MessageNotOurs
 
 
 class Opened(NamedTuple):

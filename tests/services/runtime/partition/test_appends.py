@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from services.runtime.appends import Appends
 from services.runtime.log_errors import LogFull, LogMovedOn, LogUnavailable
+from services.runtime.partition.appends import Appends
 
 
 class Ticking:

@@ -20,8 +20,8 @@ from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
-from services.runtime.partition_errors import ChainBroken, FoldFailed, InputsWrong
-from services.runtime.stored_message import Opened, Passed, open_message
+from services.runtime.partition.errors import ChainBroken, FoldFailed, InputsWrong
+from services.runtime.partition.stored_message import Opened, Passed, open_message
 
 
 class PartitionFold:
