@@ -16,7 +16,7 @@ from ops.lint.identity import doubled, identity_problems
 from ops.lint.job_rules import job_problems
 from ops.lint.pruning import without_field
 from projections.devices.card_config import HAMI, CardConfig, card_config
-from services.jobs.topology_rules import topology_problems
+from services.jobs.topology.topology_rules import topology_problems
 from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck
 from services.validation.every_kind import validate

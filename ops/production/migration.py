@@ -13,9 +13,9 @@ from ops.production.kubernetes.reflector import fields_of
 from projections.queues.status import FlavorUse, cluster_queue_status, tallies
 from projections.world import World
 from services.jobs.job_status import finished_of, is_suspended
-from services.jobs.kinds import kinds_of
-from services.jobs.pods import group_of, is_gated, is_over
-from services.jobs.table import POD
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pods import group_of, is_gated, is_over
+from services.jobs.kinds.table import POD
 from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
 from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first

@@ -26,8 +26,8 @@ from projections.feature_gates import enabled
 from projections.quota.effective_requests import pod_set_requests
 from projections.topology.domains.stored_assignment import stored
 from projections.workloads.lifecycle import Requeue, Workload, first_slice_name
-from services.jobs.pod_set import Injection, Original
-from services.jobs.updates import Update
+from services.jobs.pod_sets.pod_set import Injection, Original
+from services.jobs.pod_sets.updates import Update
 
 
 def workload_status(

@@ -23,9 +23,9 @@ from projections.workloads.variants import acting_for, as_shown, has_its_parent,
 from services.applier.manifests import injections, job_should_run, originals, workload_status
 from services.applier.state import PlanState
 from services.jobs.job_status import is_suspended
-from services.jobs.kinds import kinds_of, resource_of
-from services.jobs.pod_set import Injection, Original
-from services.jobs.table import JOB, POD_GROUP
+from services.jobs.kinds.managed_kinds import kinds_of, resource_of
+from services.jobs.kinds.table import JOB, POD_GROUP
+from services.jobs.pod_sets.pod_set import Injection, Original
 from services.runtime.cluster_port import Resource
 from services.runtime.partition.guard import error_summary
 

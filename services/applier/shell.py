@@ -29,7 +29,7 @@ from services.applier.workloads.finalizer_removal import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.write_limit import MOST
 from services.applier.writing import ApplicationWriter, Ended
-from services.jobs.updates import UpdateConflict
+from services.jobs.pod_sets.updates import UpdateConflict
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.runtime.log_port import Message, Stream

@@ -6,12 +6,12 @@ from typing import Protocol
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.workload import Member
-from services.jobs.kinds import resource_of
-from services.jobs.pod_set import Original
-from services.jobs.pod_sets import pods_of
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.table import JOB_SET, POD
+from services.jobs.kinds.train_job import CHILD
+from services.jobs.pod_sets.pod_set import Original
 from services.jobs.start_stop import holds_injection, restored
-from services.jobs.table import JOB_SET, POD
-from services.jobs.train_job import CHILD
 from services.runtime.cluster_port import Writer
 
 _OF_ITS_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")

@@ -4,12 +4,12 @@ from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
-from services.jobs.index_offset import behind_launcher
-from services.jobs.kinds import Kinds, kinds_of
-from services.jobs.pods import annotations_of, gated, labels_of, waits_for_its_group
-from services.jobs.serving import queued_pods
+from services.jobs.kinds.managed_kinds import Kinds, kinds_of
+from services.jobs.kinds.pods import annotations_of, gated, labels_of, waits_for_its_group
+from services.jobs.kinds.serving import queued_pods
+from services.jobs.kinds.table import POD
+from services.jobs.pod_sets.index_offset import behind_launcher
 from services.jobs.start_stop import with_suspend
-from services.jobs.table import POD
 
 _MPI_JOB = "kubeflow.org/mpijob"
 PLAIN = kinds_of(SettingsObserved())
@@ -44,6 +44,11 @@ def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObje
     """A serving object with its current queue name on its pod template; any other object as it is."""
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
     return _queued(group, word, value, kinds) if kinds.serves(group, word) else value
+
+
+def suspend_queued(operation: str, kind: str, value: JsonObject, kinds: Kinds = PLAIN) -> JsonObject:
+    """What the mutating webhook makes of a job: `waiting` at its creation, `queued_later` at any other operation."""
+    return waiting(value, kind, kinds) if operation == "CREATE" else queued_later(value, kind, kinds)
 
 
 def _queued(group: str, word: str, value: JsonObject, kinds: Kinds) -> JsonObject:

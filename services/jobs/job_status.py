@@ -6,7 +6,7 @@ from events.job_kind import JobKind, Sign
 from events.json_object import JsonObject
 from events.json_path import FieldBroken, get, locate, look, total
 from events.whole_number import whole_number
-from services.jobs.pod_set import Pods
+from services.jobs.pod_sets.pod_set import Pods
 
 
 def is_suspended(kind: JobKind, job: JsonObject) -> bool:

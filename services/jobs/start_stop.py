@@ -6,11 +6,11 @@ from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, WORKLOAD
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import put
-from services.jobs.injection import inject, metadata_of, restore
-from services.jobs.pod_set import Injection, Original
-from services.jobs.pod_sets import pods_of
-from services.jobs.train_job import is_patched, patched, unpatched
-from services.jobs.updates import without_notes
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.train_job import is_patched, patched, unpatched
+from services.jobs.pod_sets.injection import inject, metadata_of, restore
+from services.jobs.pod_sets.pod_set import Injection, Original
+from services.jobs.pod_sets.updates import without_notes
 
 
 def with_suspend(kind: JobKind, job: JsonObject, *, suspend: bool) -> JsonObject:

@@ -4,7 +4,7 @@ Rule: docs/rules/multikueue.md#kinds
 """
 
 from projections.workloads.lifecycle import Workload
-from services.jobs.managed_by import MULTIKUEUE_MANAGER, managed_by_path
+from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER, managed_by_path
 
 
 def why_not_delegable(workload: Workload) -> str:

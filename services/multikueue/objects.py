@@ -7,7 +7,7 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
-from services.jobs.managed_by import managed_by_path
+from services.jobs.kinds.managed_by import managed_by_path
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _BY = "Set by MultiKueue adapter"

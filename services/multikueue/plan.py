@@ -15,7 +15,7 @@ from projections.checks.dispatch import check_of, in_sync, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, Workload
-from services.jobs.kinds import kinds_of
+from services.jobs.kinds.managed_kinds import kinds_of
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
 from events.subjects import fact_subject
 from projections.checks.state import DispatchState
-from services.jobs.kinds import resource_of
-from services.jobs.table import KINDS
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.table import KINDS
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.objects import (
     is_deferred,

@@ -13,7 +13,7 @@ from events.json_object import JsonObject
 from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
 from projections.object_versions import NODE_USAGE, Known
-from services.jobs.pods import is_managed, labels_of
+from services.jobs.kinds.pods import is_managed, labels_of
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.runtime.control_log import Control

@@ -29,9 +29,9 @@ from events.workload import (
 )
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.nodes.affinity import selects
-from services.jobs.kinds import kinds_of
-from services.jobs.pods import leader_worker_group
-from services.jobs.table import LEADER_WORKER_SET
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pods import leader_worker_group
+from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.validation.conversion.convert import to_v1beta2
 from services.watcher.fields.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class

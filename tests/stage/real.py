@@ -10,7 +10,7 @@ from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.chart import NAMESPACE
 from ops.production.kubernetes.client import KubeClient, connect, path_of
 from ops.production.process.clock import ScaledClock
-from services.jobs.table import KINDS, SERVING
+from services.jobs.kinds.table import KINDS, SERVING
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches
 from tests.stage.cluster import PATIENCE_S, Name

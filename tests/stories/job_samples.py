@@ -5,7 +5,7 @@ from collections.abc import Callable
 from events.job_kind import JobKind, Sign
 from events.json_object import JsonObject
 from events.json_path import put
-from services.jobs.table import KINDS
+from services.jobs.kinds.table import KINDS
 
 CARD = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 20000, "nvidia.com/gpucores": 60}
 

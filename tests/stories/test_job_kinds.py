@@ -13,10 +13,10 @@ from events.json_object import JsonObject
 from events.json_path import look
 from events.subjects import FACTS
 from events.workload import PodsReady
-from services.jobs.kinds import resource_of
-from services.jobs.pod_sets import pods_of
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.train_job import CHILD
 from services.jobs.start_stop import holds_injection
-from services.jobs.train_job import CHILD
 from tests.stage.stage import CLUSTER_QUEUES, NODES, Stage
 from tests.stories.job_samples import POD_SETS, SAMPLED, child, definition, manifest, running, shown, stopped
 

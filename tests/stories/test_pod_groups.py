@@ -8,7 +8,7 @@ from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
 from ops.production.wiring import SERVICES, stopped
 from ops.queries.replay import fold_partition
-from services.jobs.pods import is_gated
+from services.jobs.kinds.pods import is_gated
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 from tests.stories.test_pods import PODS, Pods, member, pod

@@ -6,7 +6,7 @@ from typing import Any
 
 from events.json_object import JsonObject
 from services.jobs.defaulting import waiting
-from services.jobs.pods import is_gated
+from services.jobs.kinds.pods import is_gated
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 

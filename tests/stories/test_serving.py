@@ -12,9 +12,9 @@ from ops.production.kubernetes.client import path_of
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.server import NatsServer
 from ops.production.wiring import SERVICES, stopped
-from services.jobs.kinds import resource_of
-from services.jobs.pods import is_gated
-from services.jobs.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pods import is_gated
+from services.jobs.kinds.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
 from services.runtime.cluster_port import ObjectMissing, Resource
 from services.watcher.jobs.jobs import workload_name
 from tests.stage.stage import Stage

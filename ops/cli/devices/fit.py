@@ -30,8 +30,8 @@ from projections.topology.requests.gates import topology_gates
 from projections.topology.requests.pod_set_request import pods_asking
 from projections.topology.requests.topology_request import FlavorRoom
 from projections.world import World
-from services.jobs.pod_set import PodIndex
-from services.jobs.topology_request import topology_request
+from services.jobs.pod_sets.pod_set import PodIndex
+from services.jobs.topology.topology_request import topology_request
 from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.problems import Refused
 

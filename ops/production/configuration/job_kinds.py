@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.job_kind import Ending, Factor, JobKind, PodsAt, Sign
-from services.jobs.table import KINDS, POD_GROUP, SERVING
+from services.jobs.kinds.table import KINDS, POD_GROUP, SERVING
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

@@ -20,8 +20,8 @@ from ops.production.webhook.managed_namespaces import NAMESPACES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
 from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
-from services.jobs.kinds import kinds_of, resource_of
-from services.jobs.table import POD
+from services.jobs.kinds.managed_kinds import kinds_of, resource_of
+from services.jobs.kinds.table import POD
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs

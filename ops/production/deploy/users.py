@@ -10,7 +10,7 @@ from events.json_object import JsonObject
 from ops.production.crds.definitions import GROUP
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.deploy.permissions import job_resources
-from services.jobs.kinds import kinds_of
+from services.jobs.kinds.managed_kinds import kinds_of
 
 NAME = "users.kuelog.io"
 RIGHT = ("kuelog.io", "users", "use")

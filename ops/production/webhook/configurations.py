@@ -11,8 +11,8 @@ from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from projections.world import DEFAULT_SETTINGS
-from services.jobs.kinds import Kinds, kinds_of
-from services.jobs.table import POD
+from services.jobs.kinds.managed_kinds import Kinds, kinds_of
+from services.jobs.kinds.table import POD
 
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"

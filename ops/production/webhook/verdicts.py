@@ -7,10 +7,10 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
-from services.jobs.elastic_rules import elastic_problems
-from services.jobs.kinds import kinds_of
-from services.jobs.serving_rules import serving_problems
-from services.jobs.topology_rules import new_topology_problems
+from services.jobs.kinds.elastic_rules import elastic_problems
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.serving_rules import serving_problems
+from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
 from services.validation.problem import Problem, immutable

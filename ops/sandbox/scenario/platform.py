@@ -37,8 +37,8 @@ from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.played_clock import PlayedClock
 from projections.nodes.affinity import selects
-from services.jobs.kinds import kinds_of
-from services.jobs.suspension import suspend_queued
+from services.jobs.defaulting import suspend_queued
+from services.jobs.kinds.managed_kinds import kinds_of
 
 
 class Platform(msgspec.Struct, kw_only=True):

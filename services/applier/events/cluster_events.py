@@ -16,7 +16,7 @@ from events.timestamp import format_timestamp
 from events.workload import Member, Owner
 from projections.configuration import refused_because
 from projections.workloads.lifecycle import News
-from services.jobs.table import KINDS, SERVING
+from services.jobs.kinds.table import KINDS, SERVING
 
 REFUSED, NOT_COMPOSED = "Refused", "ErrWorkloadCompose"
 """Why an object can't be understood: any other one, and a job that makes no workload."""

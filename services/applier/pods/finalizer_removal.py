@@ -12,7 +12,7 @@ from services.applier.pods.start_or_end import PODS, end_pods
 from services.applier.state import ApplierState
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.retried_writes import RetriedWrites
-from services.jobs import pods as rules
+from services.jobs.kinds import pods as rules
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Writer
 

@@ -14,7 +14,7 @@ from projections.topology.pods.placed_pods import placed_pod_sets
 from projections.topology.pods.ungating import PlacedPod, node_selectors
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
-from services.jobs.scheduling_gates import gate_opened, selects, sent_to_domain, waits_at, with_own_cards
+from services.jobs.pod_sets.scheduling_gates import gate_opened, selects, sent_to_domain, waits_at, with_own_cards
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from events.json_object import JsonObject
 from events.json_path import difference, put
 from events.workload import Member, MemberState
 from services.applier.plan import Application
-from services.jobs import pods as rules
-from services.jobs.table import LEADER_WORKER_SET
+from services.jobs.kinds import pods as rules
+from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 
 PODS = Resource(plural="pods", kind="Pod")

@@ -17,8 +17,8 @@ from services.applier.events.event_recorder import EventRecorder
 from services.applier.pods.start_or_end import PODS
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.retried_writes import RetriedWrites
-from services.jobs import pods as rules
-from services.jobs.scheduling_gates import waits_at
+from services.jobs.kinds import pods as rules
+from services.jobs.pod_sets.scheduling_gates import waits_at
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Writer
 

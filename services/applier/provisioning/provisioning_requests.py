@@ -14,8 +14,8 @@ from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, req
 from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
 from services.applier.manifests import injections, originals
-from services.jobs.kinds import kinds_of
-from services.jobs.pod_set import Injection, Original
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.pod_sets.pod_set import Injection, Original
 from services.provisioning_kinds import REQUESTS
 
 

@@ -6,8 +6,8 @@ import msgspec
 
 from events.api.meta import ObjectMeta, OwnerReference
 from events.json_object import JsonMapping, JsonObject
-from services.jobs.kinds import Kinds
-from services.jobs.train_job import CHILD
+from services.jobs.kinds.managed_kinds import Kinds
+from services.jobs.kinds.train_job import CHILD
 
 
 class ParentJob(msgspec.Struct, frozen=True):

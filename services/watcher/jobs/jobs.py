@@ -26,15 +26,15 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
-from services.jobs.elastic import may_be_elastic
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
-from services.jobs.kinds import Kinds
-from services.jobs.managed_by import managed_by_path
-from services.jobs.pod_set import Pods
-from services.jobs.pod_sets import pods_of
+from services.jobs.kinds.elastic import may_be_elastic
+from services.jobs.kinds.managed_by import managed_by_path
+from services.jobs.kinds.managed_kinds import Kinds
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.table import JOB, POD
+from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
-from services.jobs.table import JOB, POD
-from services.jobs.topology_request import topology_request
+from services.jobs.topology.topology_request import topology_request
 from services.provisioning_kinds import PARAMETERS
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read

@@ -22,8 +22,8 @@ from projections.devices.registration.node_lock import NODE_LOCK, parse_node_loc
 from projections.devices.registration.register_annotation import CORDON, PAIR_SCORES, decode_pair_scores
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.vendors.vendor import Vendor
-from services.jobs.scheduling_gates import waits_at
-from services.jobs.table import COMPLETION_INDEX
+from services.jobs.kinds.table import COMPLETION_INDEX
+from services.jobs.pod_sets.scheduling_gates import waits_at
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape, taints
 from services.watcher.fields.pod_topology import pod_topology

@@ -8,10 +8,10 @@ from events.api.labels import POD_SUSPENDING_PARENT
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.whole_number import whole_number
-from services.jobs import pods as rules
-from services.jobs.kinds import Kinds
-from services.jobs.serving import SET_LABEL, group_named
-from services.jobs.table import LEADER_WORKER_SET, STATEFUL_SET
+from services.jobs.kinds import pods as rules
+from services.jobs.kinds.managed_kinds import Kinds
+from services.jobs.kinds.serving import SET_LABEL, group_named
+from services.jobs.kinds.table import LEADER_WORKER_SET, STATEFUL_SET
 from services.watcher.jobs.jobs import workload_name
 from services.watcher.workloads.reported_state import ReportedState
 

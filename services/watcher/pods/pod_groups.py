@@ -8,7 +8,7 @@ from events.catalogue import Fact
 from events.json_object import JsonObject
 from events.json_path import FieldBroken
 from events.pod import PodAccounted
-from services.jobs import pods as rules
+from services.jobs.kinds import pods as rules
 from services.watcher.fields.object_reading import read
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.jobs.jobs import JobState, Surroundings

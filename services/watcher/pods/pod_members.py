@@ -7,7 +7,7 @@ import msgspec
 from events.json_object import JsonObject
 from events.json_path import get
 from events.workload import Member, MemberState
-from services.jobs import pods as rules
+from services.jobs.kinds import pods as rules
 
 Role = Callable[[JsonObject], str]
 """To which pod set a pod belongs."""

@@ -19,9 +19,9 @@ from events.json_object import JsonObject
 from events.json_path import FieldBroken, get
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
-from services.jobs import pods as rules
-from services.jobs.pod_set import PodIndex
-from services.jobs.topology_request import topology_request
+from services.jobs.kinds import pods as rules
+from services.jobs.pod_sets.pod_set import PodIndex
+from services.jobs.topology.topology_request import topology_request
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape

@@ -12,9 +12,9 @@ from events.json_object import JsonObject
 from events.json_path import FieldBroken, get
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
-from services.jobs import pods as rules
-from services.jobs.serving import pods_of_parent, replicas_of, role_in
-from services.jobs.table import LEADER_WORKER_SET
+from services.jobs.kinds import pods as rules
+from services.jobs.kinds.serving import pods_of_parent, replicas_of, role_in
+from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.problems import Refused, problem

@@ -6,7 +6,7 @@ import msgspec
 
 from events.job_kind import JobKind
 from events.json_object import JsonMapping
-from services.jobs.kinds import resource_of
+from services.jobs.kinds.managed_kinds import resource_of
 from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
 
 DEFINITIONS = Resource(

@@ -1,8 +1,8 @@
 """Which kinds of object are watched, and the order of their first lists."""
 
 from events.settings import SettingsObserved
-from services.jobs.kinds import resource_of
-from services.jobs.table import STATEFUL_SET
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.table import STATEFUL_SET
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
 from services.watcher.settings.cluster_objects import OBSERVED

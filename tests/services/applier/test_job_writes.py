@@ -10,7 +10,7 @@ from events.workload import Owner, WorkloadSpec
 from projections.workloads.lifecycle import Workload
 from services.applier.patches import is_another, job_write
 from services.applier.plan import Application
-from services.jobs.table import JOB
+from services.jobs.kinds.table import JOB
 
 ENDED = {"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Complete", "status": "True"}]}
 

@@ -13,7 +13,7 @@ from services.applier.provisioning.provisioning_requests import (
     template_of,
     templates_of,
 )
-from services.jobs.pod_set import Injection, Original
+from services.jobs.pod_sets.pod_set import Injection, Original
 
 FLAVOR = Injection(
     count=1,

@@ -15,7 +15,7 @@ from services.applier.plan import Application
 from services.applier.workloads.finalizer_removal import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import ApplicationWriter
-from services.jobs.table import JOB
+from services.jobs.kinds.table import JOB
 from services.runtime.cluster_port import ObjectInvalid, Resource
 
 

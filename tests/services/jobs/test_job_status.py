@@ -7,8 +7,8 @@ import pytest
 from events.json_object import JsonObject
 from events.json_path import FieldBroken
 from services.jobs.job_status import count_indexes, ready_of, reclaimable_of
-from services.jobs.pod_sets import pods_of
-from services.jobs.table import JOB
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.table import JOB
 
 
 def job(*, indexed: bool = True, **status: Any) -> JsonObject:

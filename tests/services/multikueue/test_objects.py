@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.jobs.table import JOB, JOB_SET
+from services.jobs.kinds.table import JOB, JOB_SET
 from services.multikueue.objects import (
     is_deferred,
     is_of_origin,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from events.json_object import JsonObject
-from services.jobs.table import KINDS
+from services.jobs.kinds.table import KINDS
 from tests.stories.job_samples import CARD, SPECS, child, manifest, pod
 
 TEAM = "default"

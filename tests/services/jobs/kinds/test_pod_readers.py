@@ -6,10 +6,10 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.json_path import FieldBroken, difference, locate, put
 from services.jobs.job_status import finished_of, is_stopped, ready_of, reclaimable_of
-from services.jobs.pod_set import Injection, Original
-from services.jobs.pod_sets import pods_of
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, RAY_JOB, SPARK
+from services.jobs.pod_sets.pod_set import Injection, Original
 from services.jobs.start_stop import holds_injection, injected, restored
-from services.jobs.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, RAY_JOB, SPARK
 
 KIND = {one.kind: one for one in KINDS}
 

@@ -163,7 +163,7 @@ SPARK = JobKind(
 
 POD = JobKind(group="", versions=("v1",), kind="Pod", plural="pods", reader="pods")
 POD_GROUP = JobKind(group="", versions=("v1",), kind="PodGroup", plural="pods", reader="pods")
-"""Not a kind of the API: pods that name a group. The rules of both are in `services.jobs.pods`."""
+"""Not a kind of the API: pods that name a group. The rules of both are in `services.jobs.kinds.pods`."""
 
 DEPLOYMENT = JobKind(group="apps", versions=("v1",), kind="Deployment", plural="deployments", reader="pods")
 STATEFUL_SET = JobKind(group="apps", versions=("v1",), kind="StatefulSet", plural="statefulsets", reader="pods")

@@ -3,8 +3,8 @@
 from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject, object_at, objects_at
 from events.json_path import FieldBroken, dotted, get
-from services.jobs.pods import labels_of
-from services.jobs.serving import pods_of_parent, replicas_of, templates_of
+from services.jobs.kinds.pods import labels_of
+from services.jobs.kinds.serving import pods_of_parent, replicas_of, templates_of
 from services.validation.problem import Problem, forbidden, immutable
 
 _SIZE = ("spec", "leaderWorkerTemplate", "size")

@@ -6,10 +6,10 @@ from events.api.labels import CARDS_GATE, TOPOLOGY_GATE
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.json_path import get, put, whole
-from services.jobs.pod_set import Injection, PodIndex, Pods
-from services.jobs.scheduling_gates import gate_closed
-from services.jobs.table import COMPLETION_INDEX, JOB_INDEX
-from services.jobs.updates import PodFields, with_updates
+from services.jobs.kinds.table import COMPLETION_INDEX, JOB_INDEX
+from services.jobs.pod_sets.pod_set import Injection, PodIndex, Pods
+from services.jobs.pod_sets.scheduling_gates import gate_closed
+from services.jobs.pod_sets.updates import PodFields, with_updates
 
 CHILD = "kuelog.io/child"
 """Where the watcher puts the JobSet that belongs to a TrainJob before it asks about it."""

@@ -9,8 +9,8 @@ from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
 from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
-from services.jobs.pod_set import Form, PodIndex, Pods
-from services.jobs.table import KINDS
+from services.jobs.kinds.table import KINDS
+from services.jobs.pod_sets.pod_set import Form, PodIndex, Pods
 
 Read = Callable[[JobKind, JsonObject], list[Pods]]
 _BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template", "ReplicaSet": "spec.template"}

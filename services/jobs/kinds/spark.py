@@ -6,7 +6,7 @@ from typing import Any
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.json_path import FieldBroken, get, whole
-from services.jobs.pod_set import Form, Pods
+from services.jobs.pod_sets.pod_set import Form, Pods
 
 _MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 _KIB = {"": 1, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}

@@ -8,8 +8,8 @@ from events.json_object import JsonObject, object_at
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.workloads.slices import ELASTIC_JOBS
-from services.jobs.kinds import kinds_of
-from services.jobs.table import JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.table import JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from services.validation.problem import Problem, forbidden, immutable
 
 _AT = f"metadata.annotations[{ELASTIC_JOB}]"

@@ -9,7 +9,7 @@ import pytest
 from events.json_object import JsonObject
 from events.json_path import put
 from events.settings import SettingsObserved
-from services.jobs.topology_rules import new_topology_problems, topology_problems
+from services.jobs.topology.topology_rules import new_topology_problems, topology_problems
 from services.validation.problem import Problem
 from tests.stories.job_samples import SAMPLED, manifest
 

@@ -5,7 +5,7 @@ from typing import Any
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, is_array, is_object, object_at
 from events.json_path import FieldBroken, Location, dotted, get, whole
-from services.jobs.pod_set import Pods
+from services.jobs.pod_sets.pod_set import Pods
 
 _AUTOSCALER: JsonObject = {
     "requests": {"cpu": "500m", "memory": "512Mi"},

@@ -15,10 +15,10 @@ from events.api.labels import (
 )
 from events.json_object import JsonObject, object_at
 from events.json_path import Location, get, put, whole
-from services.jobs.index_offset import behind_leader
-from services.jobs.pod_set import PodIndex, Pods
-from services.jobs.pods import LEADER_WORKER_SETS, annotations_of, labels_of
-from services.jobs.table import STATEFUL_SET_INDEX, WORKER_INDEX
+from services.jobs.kinds.pods import LEADER_WORKER_SETS, annotations_of, labels_of
+from services.jobs.kinds.table import STATEFUL_SET_INDEX, WORKER_INDEX
+from services.jobs.pod_sets.index_offset import behind_leader
+from services.jobs.pod_sets.pod_set import PodIndex, Pods
 
 MAIN = "main"
 _NAME_LIMIT = 63

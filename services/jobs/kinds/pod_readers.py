@@ -10,11 +10,11 @@ from events.job_kind import Factor, JobKind, PodsAt
 from events.json_object import JsonObject, is_object, object_at
 from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
-from services.jobs.app_wrapper import component_pods
-from services.jobs.pod_set import PodIndex, Pods
-from services.jobs.ray import cluster_pods, job_pods, service_pods
-from services.jobs.spark import spark_pods
-from services.jobs.train_job import train_pods
+from services.jobs.kinds.app_wrapper import component_pods
+from services.jobs.kinds.ray import cluster_pods, job_pods, service_pods
+from services.jobs.kinds.spark import spark_pods
+from services.jobs.kinds.train_job import train_pods
+from services.jobs.pod_sets.pod_set import PodIndex, Pods
 
 _MOST = 18
 """How many pod sets a Workload may have (docs/rules/objects.md#validation)."""

@@ -22,7 +22,7 @@ from events.json_path import FieldBroken
 from events.settings import SettingsObserved
 from events.topology import SliceConstraint, TopologyRequest
 from projections.feature_gates import enabled
-from services.jobs.pod_set import PodIndex
+from services.jobs.pod_sets.pod_set import PodIndex
 
 MOST_LAYERS = 3
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from events.api.labels import ADDED_BY_CHECKS
 from events.json_object import JsonObject
-from services.jobs.pod_set import Injection, Original
-from services.jobs.pods import let_through
+from services.jobs.kinds.pods import let_through
+from services.jobs.kinds.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
+from services.jobs.pod_sets.pod_set import Injection, Original
+from services.jobs.pod_sets.updates import Update, UpdateConflict
 from services.jobs.start_stop import injected, restored
-from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
-from services.jobs.updates import Update, UpdateConflict
 
 NODES = Update(check="nodes", labels={"team": "a"}, annotations={"cost": "1"}, node_selector={"pool": "p1"})
 TAINT = {"key": "spot", "operator": "Exists"}

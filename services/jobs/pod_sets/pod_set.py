@@ -6,7 +6,7 @@ import msgspec
 
 from events.json_object import JsonObject
 from events.json_path import Location
-from services.jobs.updates import Update
+from services.jobs.pod_sets.updates import Update
 
 
 class Form(StrEnum):
@@ -74,7 +74,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     updates: tuple[Update, ...] = ()
     """What admission checks add to all of that."""
     gated: bool = False
-    """Each pod waits at the gate for cards (`services.jobs.scheduling_gates`), because they have different cards."""
+    """Each pod waits at the gate for cards (`services.jobs.pod_sets.scheduling_gates`), because they have different cards."""
     placed: bool = False
     """Each pod waits at Kueue's gate for topologies, because they go to different domains."""
     sliced: bool = False

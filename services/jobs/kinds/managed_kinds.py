@@ -10,8 +10,8 @@ from events.json_object import JsonMapping
 from events.settings import SettingsObserved
 from events.workload import Owner
 from projections.feature_gates import enabled
-from services.jobs.serving import SET_LABEL
-from services.jobs.table import DEPLOYMENT, KINDS, LEADER_WORKER_SET, POD, POD_GROUP, SERVING
+from services.jobs.kinds.serving import SET_LABEL
+from services.jobs.kinds.table import DEPLOYMENT, KINDS, LEADER_WORKER_SET, POD, POD_GROUP, SERVING
 from services.runtime.cluster_port import Resource
 
 

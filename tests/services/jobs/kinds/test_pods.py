@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from services.jobs.pod_set import Injection, Original
-from services.jobs.pods import let_through, role_of
+from services.jobs.kinds.pods import let_through, role_of
+from services.jobs.pod_sets.pod_set import Injection, Original
 
 TOLERATED = [
     {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}

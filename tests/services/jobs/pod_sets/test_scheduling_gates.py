@@ -2,10 +2,10 @@
 
 from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
-from services.jobs.pod_set import Injection, Original
-from services.jobs.scheduling_gates import waits_at, with_own_cards
+from services.jobs.kinds.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
+from services.jobs.pod_sets.pod_set import Injection, Original
+from services.jobs.pod_sets.scheduling_gates import waits_at, with_own_cards
 from services.jobs.start_stop import injected, restored
-from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 
 OWN, OURS = {"name": "example.com/mine"}, {"name": CARDS_GATE}
 TEMPLATE: JsonObject = {"spec": {"schedulingGates": [OWN]}}

@@ -22,9 +22,9 @@ from events.api.labels import (
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from events.json_path import FieldBroken, get, put
 from events.whole_number import whole_number
-from services.jobs.injection import inject
-from services.jobs.pod_set import Form, Injection, Pods
-from services.jobs.scheduling_gates import gate_closed, waits_at
+from services.jobs.pod_sets.injection import inject
+from services.jobs.pod_sets.pod_set import Form, Injection, Pods
+from services.jobs.pod_sets.scheduling_gates import gate_closed, waits_at
 
 LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
 """Kueue's name for the kind LeaderWorkerSet, which its pods bear as the kind that has made them."""

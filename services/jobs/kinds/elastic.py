@@ -4,7 +4,7 @@ Rule: docs/rules/elastic.md#kinds
 """
 
 from events.job_kind import JobKind
-from services.jobs.table import JOB, RAY_CLUSTER
+from services.jobs.kinds.table import JOB, RAY_CLUSTER
 
 _KINDS = frozenset({JOB.name, RAY_CLUSTER.name})
 

@@ -6,11 +6,11 @@ from events.json_object import JsonObject
 from events.json_path import get
 from events.settings import SettingsObserved
 from services.jobs.defaulting import waiting
-from services.jobs.kinds import kinds_of
-from services.jobs.pod_set import Injection, Original
-from services.jobs.pods import gated, let_through
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pods import gated, let_through
+from services.jobs.kinds.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
+from services.jobs.pod_sets.pod_set import Injection, Original
 from services.jobs.start_stop import injected, restored
-from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 
 OWN = {"name": "example.com/mine"}
 CARDS, TOPOLOGY, ADMISSION = (

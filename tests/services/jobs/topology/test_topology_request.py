@@ -8,13 +8,13 @@ from events.settings import SettingsObserved
 from events.topology import SliceConstraint, TopologyRequest
 from services.applier.workloads.workload_manifest import topology_request_object
 from services.jobs.defaulting import waiting
-from services.jobs.kinds import kinds_of
-from services.jobs.pod_set import PodIndex, Pods
-from services.jobs.pod_sets import pods_of
-from services.jobs.serving import pods_of_parent, queued_pods
-from services.jobs.table import APP_WRAPPER, JOB, KINDS
-from services.jobs.topology_request import topology_request
-from services.jobs.train_job import CHILD
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.serving import pods_of_parent, queued_pods
+from services.jobs.kinds.table import APP_WRAPPER, JOB, KINDS
+from services.jobs.kinds.train_job import CHILD
+from services.jobs.pod_sets.pod_set import PodIndex, Pods
+from services.jobs.topology.topology_request import topology_request
 from tests.services.watcher.test_workload_objects import requested
 from tests.stories.job_samples import SAMPLED, child, manifest
 

@@ -18,9 +18,9 @@ from events.json_object import JsonObject, object_at
 from events.json_path import Location, get, put
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations.pins import is_pin
-from services.jobs.pod_set import Form, Injection, Original, Pods
-from services.jobs.scheduling_gates import gate_closed, gate_opened
-from services.jobs.updates import PodFields, added_to, noted, with_updates
+from services.jobs.pod_sets.pod_set import Form, Injection, Original, Pods
+from services.jobs.pod_sets.scheduling_gates import gate_closed, gate_opened
+from services.jobs.pod_sets.updates import PodFields, added_to, noted, with_updates
 
 _LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME)
 _ANNOTATIONS = (WORKLOAD, WORKLOAD_SLICE_NAME)

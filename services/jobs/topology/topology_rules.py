@@ -23,12 +23,12 @@ from events.json_path import FieldBroken, dotted
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
-from services.jobs.kinds import kinds_of
-from services.jobs.pod_set import Form, Pods
-from services.jobs.pod_sets import pods_of
-from services.jobs.serving import pods_of_parent
-from services.jobs.table import DEPLOYMENT, POD
-from services.jobs.topology_request import MOST_LAYERS, Layer, as_bool, as_int32, layer_count_text, layers_in
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.serving import pods_of_parent
+from services.jobs.kinds.table import DEPLOYMENT, POD
+from services.jobs.pod_sets.pod_set import Form, Pods
+from services.jobs.topology.topology_request import MOST_LAYERS, Layer, as_bool, as_int32, layer_count_text, layers_in
 from services.validation.fields.names import label_key_problems
 from services.validation.kinds.workload import is_elastic
 from services.validation.problem import Problem, forbidden, invalid, required

@@ -7,10 +7,10 @@ from events.json_object import JsonObject
 from events.json_path import get, put
 from events.settings import SettingsObserved
 from services.jobs.defaulting import queued_later, waiting
-from services.jobs.kinds import kinds_of
-from services.jobs.pods import gated, is_gated, is_held, role_of
-from services.jobs.serving import pods_of_parent
-from services.jobs.serving_rules import serving_problems
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pods import gated, is_gated, is_held, role_of
+from services.jobs.kinds.serving import pods_of_parent
+from services.jobs.kinds.serving_rules import serving_problems
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 LABELS = {QUEUE: "team", "kueue.x-k8s.io/priority-class": "p"}

@@ -1,0 +1,1 @@
+"""What pod templates ask of topology, and what is refused of it"""
