@@ -6,11 +6,11 @@ from events.json_object import JsonObject
 from ops.files.yaml_text import yaml_text
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.metrics.alert_rules import rules
-from ops.production.metrics.card_board import CARDS
-from ops.production.metrics.fairness_board import FAIRNESS
-from ops.production.metrics.log_board import LOG
-from ops.production.metrics.overview_board import OVERVIEW
-from ops.production.metrics.queue_board import QUEUES
+from ops.production.metrics.boards.cards import CARDS
+from ops.production.metrics.boards.fairness import FAIRNESS
+from ops.production.metrics.boards.log import LOG
+from ops.production.metrics.boards.overview import OVERVIEW
+from ops.production.metrics.boards.queues import QUEUES
 
 _HEAD = "# Made by `python -m ops.production.deploy` from ops/production/metrics/alert_rules.py; change that, not this file.\n"
 

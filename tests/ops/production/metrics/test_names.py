@@ -38,12 +38,12 @@ from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
-from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.counters.follower import CountersFollower
+from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.endpoint import OF_PROCESS, ApartInOpenMetrics, registry_of
 from ops.production.metrics.fold_positions import FoldPosition, FoldPositions
 from ops.production.metrics.names import EXPORTED
 from ops.production.metrics.page import page
-from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.metrics.verifications import VerificationMetrics

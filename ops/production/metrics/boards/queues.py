@@ -4,7 +4,7 @@ It asks for Kueue's names only, so it shows a cluster of Kueue's as well.
 """
 
 from ops.production.metrics.alert_rules import once, total
-from ops.production.metrics.board import RATE, Board, Panel, Query, Shape, Variable, quantiles, rate
+from ops.production.metrics.boards.board import RATE, Board, Panel, Query, Shape, Variable, quantiles, rate
 
 _QUEUES = "cluster_queue=~$cluster_queue"
 _LOCAL_QUEUES = "namespace=~$namespace"

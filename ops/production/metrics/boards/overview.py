@@ -1,7 +1,7 @@
 """The first board for Grafana, one screen: who waits and runs, how long, on what, and whether anything is wrong."""
 
 from ops.production.metrics.alert_rules import once, quantile, total
-from ops.production.metrics.board import Board, Panel, Query, Shape, each
+from ops.production.metrics.boards.board import Board, Panel, Query, Shape, each
 
 _USED = total("kueue_cluster_queue_resource_usage", "resource")
 _NOMINAL = total("kueue_cluster_queue_nominal_quota", "resource")

@@ -1,7 +1,7 @@
 """The board of the log and its services for Grafana: who lags behind, who writes what, how full it is, and what somebody has to act on."""
 
 from ops.production.metrics.alert_rules import once, total
-from ops.production.metrics.board import RATE, Board, Panel, Query, Shape, each, quantiles, rate
+from ops.production.metrics.boards.board import RATE, Board, Panel, Query, Shape, each, quantiles, rate
 
 _STREAM, _PARTITION = "{{stream}}", "{{partition}}"
 

@@ -6,7 +6,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
-from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS, KUEUE, Kind
 from projections.counters.counted_so_far import Series

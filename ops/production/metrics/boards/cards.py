@@ -4,7 +4,7 @@ What is really used inside of containers HAMi's node monitor measures; panels th
 """
 
 from ops.production.metrics.alert_rules import once, total
-from ops.production.metrics.board import Board, Panel, Query, Shape, Variable, each
+from ops.production.metrics.boards.board import Board, Panel, Query, Shape, Variable, each
 
 _ON = "node=~$node"
 _GIVEN, _THERE = once("hami_gpu_memory_allocated_bytes", _ON), once("hami_gpu_memory_limit_bytes", _ON)

@@ -16,7 +16,7 @@ from events.event import Millis
 from events.subjects import FACTS
 from ops.production.archive.history import begins_at_one, end_of
 from ops.production.log.shelf import COUNTERS
-from ops.production.metrics.counters_reader import CountersReader
+from ops.production.metrics.counters.reader import CountersReader
 from ops.production.wiring import Running
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.queue_counters import QueueCounters

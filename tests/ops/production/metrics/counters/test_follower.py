@@ -13,9 +13,9 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import COUNTERS, MemoryShelf
 from ops.production.log.streams import PARTITION
-from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.counters.follower import CountersFollower
+from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.endpoint import served
-from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from services.runtime.log_port import Message

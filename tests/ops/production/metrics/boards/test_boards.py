@@ -11,9 +11,9 @@ from prometheus_client.core import Metric
 
 from ops.production.deploy.__main__ import FOLDER
 from ops.production.deploy.monitoring import BOARDS
-from ops.production.metrics.board import Board, Panel
+from ops.production.metrics.boards.board import Board, Panel
+from ops.production.metrics.boards.queues import QUEUES
 from ops.production.metrics.names import BY_NAME, MONITOR, Whose
-from ops.production.metrics.queue_board import QUEUES
 from tests.ops.production.metrics.promql import labels_of, metrics, wrong
 from tests.ops.production.metrics.test_alert_rules import Series, needs_promtool, promtool, up, written
 from tests.ops.production.metrics.test_names import everything, families

@@ -1,7 +1,7 @@
 """The board of fairness and money for Grafana: who has more than his share, who lends, what preemption costs, what is left of budgets."""
 
 from ops.production.metrics.alert_rules import BUDGET_SPENT, WASTED_PART, once, total
-from ops.production.metrics.board import Board, Panel, Query, Shape, Variable, each
+from ops.production.metrics.boards.board import Board, Panel, Query, Shape, Variable, each
 
 _QUEUES = "cluster_queue=~$cluster_queue"
 _OWN = ("cluster_queue", "resource")

@@ -1,0 +1,1 @@
+"""The boards for Grafana, one subject each"""

@@ -1,0 +1,1 @@
+"""Kueue's counters and histograms, in step with the log"""
