@@ -14,7 +14,7 @@ from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.cli.serving.serve import settings_of
 from ops.production.kubernetes.client import connect as connect_kube
-from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.memory import MemoryStream
 from ops.production.log.streams import streams_on
 from ops.production.migration import Difference, Found, differences, running

@@ -101,7 +101,7 @@ def streams(
 
 async def _create(nats: str, replicas: int, max_bytes: int) -> None:
     from ops.production.deploy.bus import STREAMS  # noqa: PLC0415
-    from ops.production.log.jetstream import connect  # noqa: PLC0415
+    from ops.production.log.jetstream.bus import connect  # noqa: PLC0415
 
     bus = await connect(nats, replicas=replicas, max_bytes=max_bytes)
     try:

@@ -27,7 +27,7 @@ from ops.production.archive.witness import WitnessKeyMissing
 from ops.production.configuration.configuration_file import ConfigurationBroken
 from ops.production.kubernetes.client import KubeConfigMissing
 from ops.production.listeners.listening import PortTaken
-from ops.production.log.server import NatsMissing, StoreInUse
+from ops.production.log.server.server import NatsMissing, StoreInUse
 from ops.production.log.snapshots import SnapshotUnusable
 from ops.production.log.streams import SeveralPartitions
 from ops.production.process.span_exporter import ExporterUnknown

@@ -15,8 +15,8 @@ from ops.files.run_folder import NATS, FolderHeld, Hold, HoldsNoLog, take
 from ops.production.archive.errors import ArchiveNeverGrows
 from ops.production.archive.history import History, Paged, begins_at_one, end_of, read_everything
 from ops.production.archive.paged_history import Waits, open_everything
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer, running_server
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer, running_server
 from ops.production.log.streams import streams_on
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus

@@ -151,9 +151,9 @@ def _read(file: Path) -> Kept:
 async def read_on(kept: Kept, nats: str, folder: Path) -> None:
     """Take in what the facts have told since, as far as it is read in time; nothing where no bus runs."""
     from ops.files.run_folder import NATS  # noqa: PLC0415 - a name that is kept needs none of them
-    from ops.production.log.generations import asked  # noqa: PLC0415
-    from ops.production.log.jetstream import connect  # noqa: PLC0415
-    from ops.production.log.server import running_server  # noqa: PLC0415
+    from ops.production.log.jetstream.bus import connect  # noqa: PLC0415
+    from ops.production.log.jetstream.generations import asked  # noqa: PLC0415
+    from ops.production.log.server.server import running_server  # noqa: PLC0415
     from services.runtime.log_errors import LogGap, LogUnavailable  # noqa: PLC0415
 
     url = nats or (running_server(folder / NATS) if (folder / NATS).is_dir() else "")

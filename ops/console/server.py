@@ -30,7 +30,7 @@ from ops.console.whatif import WhatIfs
 from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.listeners.listening import listening
-from ops.production.log.jetstream import JetStreamBus
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.visibility.server import follower
 from ops.production.wiring import stopped
 from ops.queries.answers import explained, life_of

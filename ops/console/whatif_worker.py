@@ -15,7 +15,7 @@ from ops.console.whatif_words import AskedWhatIf, Errand, Told
 from ops.files.manifests import ManifestBroken
 from ops.production.archive.errors import LOG_UNREADABLE
 from ops.production.archive.history import History, read_everything
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.queries.point import NotOnTheLog
 from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime

@@ -15,7 +15,7 @@ from events.subjects import CONTROL, FACTS
 from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
-from ops.production.log.capacity import WARN_PERCENT
+from ops.production.log.jetstream.capacity import WARN_PERCENT
 from ops.production.wiring import Running
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.partition.host import PartitionHost

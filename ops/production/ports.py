@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from ops.production.log.capacity import StreamFill
+from ops.production.log.jetstream.capacity import StreamFill
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Connector, Reader, Watches, Writer
 from services.runtime.log_port import Bus

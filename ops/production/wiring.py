@@ -16,8 +16,8 @@ from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
 from ops.production.archive.handing_out import HandingOut
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
-from ops.production.log.capacity import StreamFill
 from ops.production.log.control import read_control, record_rate
+from ops.production.log.jetstream.capacity import StreamFill
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
 from ops.production.log.streams import SOLE, streams_known

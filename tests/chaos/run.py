@@ -18,11 +18,11 @@ from events.settings import SettingsObserved
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
 from ops.production.crds.definitions import manifests
-from ops.production.log.generations import asked
-from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import asked
 from ops.production.log.retrying_bus import RetryingBus
-from ops.production.log.server import NatsServer
-from ops.production.log.server_cluster import NatsCluster
+from ops.production.log.server.cluster import NatsCluster
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
 from ops.queries.audit.verify import Auditor

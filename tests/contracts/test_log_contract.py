@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.memory import Fault, MemoryBus
-from ops.production.log.server import NatsServer
-from ops.production.log.server_cluster import NatsCluster
+from ops.production.log.server.cluster import NatsCluster
+from ops.production.log.server.server import NatsServer
 from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, TailLost, UnsafeStream
 from services.runtime.log_port import Bus, Entry, Message, Stream
 

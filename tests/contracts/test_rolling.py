@@ -11,15 +11,15 @@ from nats.aio.client import Client
 from nats.errors import NoRespondersError
 
 from events.subjects import FACTS
-from ops.production.log import rolling
-from ops.production.log.generations import Generation
-from ops.production.log.generations import asked as asked_once
-from ops.production.log.generations import generations as generations_once
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.jetstream_stream import JetStreamStream
-from ops.production.log.rolling import StillNeeded
-from ops.production.log.server import NatsServer
-from ops.production.log.server_cluster import NatsCluster
+from ops.production.log.jetstream import rolling
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import Generation
+from ops.production.log.jetstream.generations import asked as asked_once
+from ops.production.log.jetstream.generations import generations as generations_once
+from ops.production.log.jetstream.rolling import StillNeeded
+from ops.production.log.jetstream.stream import JetStreamStream
+from ops.production.log.server.cluster import NatsCluster
+from ops.production.log.server.server import NatsServer
 from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable, TailLost, UnsafeStream
 from services.runtime.log_port import Entry, Message, Stream
 

@@ -10,8 +10,8 @@ import pytest
 
 from events.catalogue import all_events
 from events.subjects import CONTROL, FACTS
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from services.runtime.control_log import Control

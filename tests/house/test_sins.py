@@ -52,14 +52,14 @@ def test_a_room_or_service_that_takes_the_whole_world_or_has_no_floor_is_found(c
     (copy / order).write_text(f"{(ROOT / order).read_text()}\nfrom projections.world import World\n")
     heads = Path("services/admitter/heads.py")
     (copy / heads).write_text(f"{(ROOT / heads).read_text()}\nfrom projections.world import World\n")
-    shelf = Path("ops/production/log/shelf.py")
+    shelf = Path("ops/production/log/jetstream/shelf.py")
     (copy / shelf).write_text(
         f"{(ROOT / shelf).read_text()}\nfrom ops.production.archive.errors import ArchiveDamaged\n"
     )
     by_imports = linted(copy, "lint-imports", "--no-cache")
     assert "projections.queues.order -> projections.world (" in by_imports.stdout
     assert "services.admitter.heads -> projections.world (" in by_imports.stdout
-    assert "ops.production.log.shelf -> ops.production.archive.errors (" in by_imports.stdout
+    assert "ops.production.log.jetstream.shelf -> ops.production.archive.errors (" in by_imports.stdout
     (copy / "projections/leftovers.py").write_text('"""New."""\n')
     unplaced = linted(copy, "lint-imports", "--no-cache")
     assert unplaced.returncode != 0

@@ -8,8 +8,8 @@ from events.admission import WorkloadAdmitted
 from events.codec import decode_commit
 from events.subjects import FACTS
 from ops.production.archive.history import read_everything
+from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.shelf import MemoryShelf
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running

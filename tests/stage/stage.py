@@ -12,9 +12,9 @@ from events.settings import SettingsObserved
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.kubernetes.reflector import Reflector
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.jetstream import connect as connect_bus
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import SERVICES, Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from multiprocessing.context import ForkServerProcess
 
 from ops.production.kubernetes.absent import AbsentCluster
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.process.clock import ScaledClock
 from ops.production.process.telemetry import configure_logging
 from ops.production.wiring import Ports, Running

@@ -9,8 +9,8 @@ from events.json_object import JsonObject
 from events.json_path import get
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.kubernetes.client import path_of
-from ops.production.log.jetstream import connect as connect_bus
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.server.server import NatsServer
 from ops.production.wiring import SERVICES, stopped
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated

@@ -10,7 +10,7 @@ import pytest
 from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from events.json_path import look
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Running
 from services.runtime.cluster_port import Resource

@@ -10,8 +10,8 @@ import psutil
 from rich.console import Console
 
 from ops.cli.failures import known_failures
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.process.event_loop import run
 from ops.sandbox.bench.console import ConsoleCosts, measure, store
 from ops.sandbox.bench.console_load import ConsoleLoad, written

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ops.cli.failures import known_failures
 from ops.production.archive.archivist import ARCHIVE
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom

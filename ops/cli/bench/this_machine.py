@@ -18,8 +18,8 @@ from events.subjects import FACTS
 from events.workload import WorkloadQueued, WorkloadSubmitted
 from ops.cli.failures import known_failures
 from ops.production.archive.history import read_everything
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.percentiles import p99

@@ -11,7 +11,7 @@ from ops.cli.failures import known_failures
 from ops.production.archive.history import read_stored
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.control import say
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded

@@ -13,7 +13,7 @@ from ops.terminal.console import terminal
 from ops.terminal.endings import complain
 
 if TYPE_CHECKING:
-    from ops.production.log.jetstream import JetStreamBus
+    from ops.production.log.jetstream.bus import JetStreamBus
 
 console = terminal()
 Witness = Annotated[Path | None, typer.Option(help="The folder of the head witness; else in the folder of --data.")]
@@ -69,7 +69,7 @@ def restore(
     from ops.cli.failures import known_failures  # noqa: PLC0415
     from ops.production.archive.errors import BackupRefused  # noqa: PLC0415
     from ops.production.archive.restore import restore_backup  # noqa: PLC0415
-    from ops.production.log.jetstream import connect  # noqa: PLC0415
+    from ops.production.log.jetstream.bus import connect  # noqa: PLC0415
 
     async def put_back() -> None:
         if data is None and (not nats or witness is None or not archive):
@@ -112,7 +112,7 @@ def roll(
     from ops.cli.failures import known_failures  # noqa: PLC0415
     from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
     from ops.production.archive.handing_out import HandingOut  # noqa: PLC0415
-    from ops.production.log.generations import generations  # noqa: PLC0415
+    from ops.production.log.jetstream.generations import generations  # noqa: PLC0415
     from ops.production.log.streams import streams_on
     from ops.production.process.clock import ScaledClock  # noqa: PLC0415
     from services.runtime.log_errors import LogUnavailable  # noqa: PLC0415
@@ -163,7 +163,7 @@ def _beside(source: LogSource, witness: Path | None) -> tuple[Path, str]:
 async def bus_here(source: LogSource) -> "AsyncGenerator[JetStreamBus, None]":
     """The bus itself, for what is more than reading."""
     from ops.cli.log_reading import bus_of  # noqa: PLC0415
-    from ops.production.log.jetstream import JetStreamBus  # noqa: PLC0415
+    from ops.production.log.jetstream.bus import JetStreamBus  # noqa: PLC0415
 
     alone = LogSource(data=source.folder, nats=source.nats)
     async with bus_of(alone) as bus:
@@ -175,7 +175,7 @@ async def bus_here(source: LogSource) -> "AsyncGenerator[JetStreamBus, None]":
 async def _server(data: Path | None, nats: str) -> AsyncGenerator[str, None]:
     """Where the bus takes connections; one in a folder is held as long as it is used. Raises `FolderHeld`."""
     from ops.files.run_folder import held, keep_from_demos  # noqa: PLC0415
-    from ops.production.log.server import NatsServer  # noqa: PLC0415
+    from ops.production.log.server.server import NatsServer  # noqa: PLC0415
 
     if nats or data is None:
         yield nats

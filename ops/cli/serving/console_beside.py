@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ops.console.server import Door, console_served
 from ops.production.listeners.endpoint import LOOPBACK
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 
 
 @asynccontextmanager

@@ -20,11 +20,11 @@ from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.endpoint import Endpoint
-from ops.production.log.jetstream import JetStreamBus, without_password
-from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.jetstream.bus import JetStreamBus, without_password
+from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.lazy_bus import LazyBus
-from ops.production.log.server import NatsServer
-from ops.production.log.server_keeper import kept
+from ops.production.log.server.keeper import kept
+from ops.production.log.server.server import NatsServer
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints

@@ -14,8 +14,8 @@ from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.listeners.access_review import AccessReviews
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.endpoint import Endpoint
-from ops.production.log.jetstream import connect as connect_bus
-from ops.production.log.jetstream import without_password
+from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.jetstream.bus import without_password
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview

@@ -19,10 +19,10 @@ from ops.production.archive.errors import ArchiveDamaged, ArchiveOfAnotherLog, F
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.beginnings import check_beginnings
-from ops.production.log.generations import Generation, generations
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.rolling import StillNeeded, finish, remove, roll
-from ops.production.log.shelf import WATCHER
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.generations import Generation, generations
+from ops.production.log.jetstream.rolling import StillNeeded, finish, remove, roll
+from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.streams import streams_on
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream

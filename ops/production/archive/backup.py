@@ -26,9 +26,9 @@ from ops.production.archive.history import common_ends
 from ops.production.archive.keys import KEY, RING
 from ops.production.archive.segment import file_hash
 from ops.production.archive.witness import HEADS, HeadWitness, leaves_name
-from ops.production.log.generations import generations
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.shelf import WATCHER
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.streams import LogStreams, is_stream, streams_on
 from services.runtime.log_port import Entry
 from services.runtime.shelf_port import Kept

@@ -17,12 +17,12 @@ from ops.production.archive.evidence import judge, load_evidence
 from ops.production.archive.folder import Folder
 from ops.production.archive.keys import KEY
 from ops.production.archive.witness import HEADS
-from ops.production.log.generations import asked, decoded, generations
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.jetstream_stream import PublishAck
-from ops.production.log.pull import STORED
-from ops.production.log.refusals import UNANSWERED, refused, unanswered
-from ops.production.log.shelf import STREAM as SHELF
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.generations import asked, decoded, generations
+from ops.production.log.jetstream.pull import STORED
+from ops.production.log.jetstream.refusals import UNANSWERED, refused, unanswered
+from ops.production.log.jetstream.shelf import STREAM as SHELF
+from ops.production.log.jetstream.stream import PublishAck
 from services.runtime.log_port import Entry
 
 _SUBJECT = re.compile(r"kuelog\.[\w.-]+")

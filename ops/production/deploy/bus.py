@@ -9,10 +9,10 @@ from events.authors import AUTHORS
 from events.json_object import JsonObject
 from events.subjects import CLUSTER, CONTROL, commit_subject
 from ops.production.log.control import OPERATOR
-from ops.production.log.generations import mark_subject, names_of, room_name
-from ops.production.log.jetstream import subjects_of
-from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
-from ops.production.log.shelf import STREAM as SHELF
+from ops.production.log.jetstream.bus import subjects_of
+from ops.production.log.jetstream.generations import mark_subject, names_of, room_name
+from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
+from ops.production.log.jetstream.shelf import STREAM as SHELF
 from ops.production.log.streams import SOLE
 
 STREAMS = SOLE.witnessed

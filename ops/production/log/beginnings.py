@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from events.subjects import FACTS
-from ops.production.log.rolling import StillNeeded
+from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.snapshots import names_world
 from services.runtime.log_port import Bus
 from services.runtime.shelf_port import Kept, Shelf

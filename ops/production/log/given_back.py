@@ -8,8 +8,8 @@ import asyncio
 
 import structlog
 
+from ops.production.log.jetstream.pull import STORED
 from ops.production.log.kept_tail import KeptTail
-from ops.production.log.pull import STORED
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable, TailLost
 from services.runtime.log_port import Head, Stream

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from ops.production.log.capacity import StreamFill
-from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.capacity import StreamFill
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Kept, Shelf
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
 from events.event import Millis
-from ops.production.log.pull import stored_at
+from ops.production.log.jetstream.pull import stored_at
 from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost
 from services.runtime.log_port import Entry, Head, Message, Stream
 

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
-from ops.production.log.capacity import CapacityMetrics, StreamFill
+from ops.production.log.jetstream.capacity import CapacityMetrics, StreamFill
 from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics

@@ -12,7 +12,7 @@ import structlog
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.listeners.listening import listening
-from ops.production.log.jetstream import JetStreamBus
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility

@@ -17,7 +17,7 @@ import psutil
 from events.codec import encode
 from events.commit import Sighting
 from events.subjects import FACTS, fact_subject
-from ops.production.log.jetstream import JetStreamBus
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.sandbox.bench.console_load import arrival
 from ops.sandbox.bench.day import BEGINS
 from ops.sandbox.bench.percentiles import p99

@@ -17,9 +17,9 @@ from events.subjects import CONTROL, FACTS
 from ops.production.archive.archivist import ARCHIVE, Archivist, Limits
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.control import say
-from ops.production.log.generations import generations
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.shelf import WATCHER
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.snapshots import EVERY, Snapshots
 from ops.production.log.streams import SOLE
 from ops.queries.whatif.run import VirtualRun

@@ -11,7 +11,7 @@ from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.production.health import Health
 from ops.production.kubernetes.absent import AbsentCluster
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom

@@ -16,10 +16,10 @@ from ops.production.crds.definitions import manifests as crds
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.kubernetes.reflector import Reflector
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.jetstream import connect as connect_bus
-from ops.production.log.server import NatsServer
-from ops.production.log.server_keeper import kept
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.server.keeper import kept
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.api import GROUP as VISIBILITY
 from ops.production.visibility.api import Visibility

@@ -2,8 +2,8 @@
 
 from events.rules import RULES
 from events.subjects import CONTROL
+from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import Snapshots
 from ops.production.log.streams import streams_in
 from ops.queries.replay import fold_partition

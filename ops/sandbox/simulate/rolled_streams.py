@@ -8,7 +8,7 @@ import asyncio
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.production.log.beginnings import check_beginnings
-from ops.production.log.rolling import StillNeeded
+from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.streams import streams_known
 from ops.sandbox.simulate.fault_plan import Kind
 from ops.sandbox.simulate.simulation import Simulation

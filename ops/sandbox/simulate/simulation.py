@@ -11,8 +11,8 @@ from events.event import Millis
 from events.json_object import JsonObject
 from ops.production.crds.definitions import manifests
 from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus, MemoryStream
-from ops.production.log.shelf import MemoryShelf
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster

@@ -16,8 +16,8 @@ from ops.cli.adopt import LogInUse, adopted
 from ops.cli.main import app
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
-from ops.production.log.jetstream import connect as connect_bus
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped
 from services.applier.writing import WORKLOADS

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from events.json_object import JsonObject
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from tests.ops.cli.test_adopt import Left, Make, left, until
 from tests.ops.production.deploy.small_cluster import job

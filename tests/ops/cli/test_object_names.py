@@ -13,9 +13,9 @@ from events.codec import encode
 from events.commit import Sighting
 from events.quota import ClusterQueueObserved
 from events.subjects import FACTS, fact_subject
-from ops.production.log.generations import asked
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import asked
+from ops.production.log.server.server import NatsServer
 from ops.sandbox.bench.day import BEGINS, played, small_day
 from services.runtime.log_port import Message
 from tests.ops.console.served import store

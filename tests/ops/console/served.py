@@ -16,8 +16,8 @@ from events.timestamp import format_timestamp
 from ops.cli.main import app
 from ops.console.gate import Access
 from ops.console.server import Door, console_served
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Entry, Message

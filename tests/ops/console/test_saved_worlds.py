@@ -8,9 +8,9 @@ import pytest
 from events.rules import RULES
 from events.subjects import CONTROL, FACTS
 from ops.console.live import Live
-from ops.production.log.generations import NOT_THERE, asked
-from ops.production.log.jetstream import JetStreamBus
-from ops.production.log.shelf import STREAM, MemoryShelf
+from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.generations import NOT_THERE, asked
+from ops.production.log.jetstream.shelf import STREAM, MemoryShelf
 from ops.production.log.snapshots import Snapshots
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.visibility.server import follower

@@ -17,7 +17,7 @@ import pytest
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import bus_of
 from ops.files.run_folder import DEMO, Hold, Holder, NotADemosFolder, check_demo, clear_for_demo, take
-from ops.production.log.server import NatsServer, running_server
+from ops.production.log.server.server import NatsServer, running_server
 from services.runtime.log_errors import LogUnavailable
 from tests.places import ROOT
 

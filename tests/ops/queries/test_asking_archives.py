@@ -22,8 +22,8 @@ from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_stored
 from ops.production.archive.segment import from_parquet, to_parquet
 from ops.production.archive.witness import HeadWitness
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.snapshots import Snapshots
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.wiring import RULES

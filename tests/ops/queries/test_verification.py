@@ -16,8 +16,8 @@ from events.quota import NamespaceObserved
 from events.subjects import CONTROL, FACTS, fact_subject
 from ops.cli.main import app
 from ops.production.log.control import say
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Message

@@ -9,8 +9,8 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS, fact_subject
 from events.workload import PodsReady, WorkloadDeleted
+from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.shelf import MemoryShelf
 from services.runtime.log_port import Message, Stream
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import KEY, ViewSaver

@@ -15,7 +15,7 @@ from events.commit import bytes_hash
 from events.event import Millis
 from events.subjects import FACTS
 from ops.production.archive.history import begins_at_one, end_of
-from ops.production.log.shelf import COUNTERS
+from ops.production.log.jetstream.shelf import COUNTERS
 from ops.production.metrics.counters.reader import CountersReader
 from ops.production.wiring import Running
 from projections.counters.counted_so_far import CountedSoFar

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.sandbox.bench.day import played, small_day
 from tests.ops.cli.test_object_names import completed
 from tests.ops.console.served import store

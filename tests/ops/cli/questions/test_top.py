@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from events.subjects import FACTS
 from ops.cli.main import app
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.server.server import NatsServer
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Entry, Message
 from tests.ops.console.served import PATIENCE_S, store

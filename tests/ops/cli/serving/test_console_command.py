@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from ops.cli.main import app
 from ops.console.changes import format_positions
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.sandbox.bench.day import played, small_day
 from tests.ops.console.people import MINE, NAMESPACES, people
 from tests.ops.console.served import PATIENCE_S, store

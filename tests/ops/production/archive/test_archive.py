@@ -26,9 +26,9 @@ from ops.production.archive.evidence import load_evidence
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_everything
 from ops.production.archive.segment import SegmentUnreadable, file_hash, from_parquet, to_parquet
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import MemoryBus
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.query import query_archive, query_log
 from ops.queries.audit.verify import Auditor

@@ -14,11 +14,11 @@ from ops.production.archive.evidence import load_evidence
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_everything
 from ops.production.archive.witness import HeadWitness
-from ops.production.log.generations import generations
-from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.memory import MemoryBus
-from ops.production.log.server import NatsServer
-from ops.production.log.shelf import WATCHER
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed

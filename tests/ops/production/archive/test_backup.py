@@ -23,11 +23,11 @@ from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
 from ops.production.archive.restore import restore_backup
 from ops.production.archive.witness import HeadWitness
-from ops.production.log.generations import generations
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.rolling import remove
-from ops.production.log.server import NatsServer
-from ops.production.log.shelf import WATCHER
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.rolling import remove
+from ops.production.log.jetstream.shelf import WATCHER
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from ops.queries.replay import fold_partition

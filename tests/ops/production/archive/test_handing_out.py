@@ -17,8 +17,8 @@ from ops.production.archive.evidence import Statement, load_statement, save_evid
 from ops.production.archive.folder import Folder
 from ops.production.archive.handing_out import AGAIN_MS, EVERY_MS, HandingOut, file_of, shown, statement_in
 from ops.production.archive.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from tests.ops.production.archive.stamping import StampServer
 from tests.ops.queries.audit.logs import evidence_of, key_of, log_of
 from tests.ops.queries.audit.test_audit_commands import stored

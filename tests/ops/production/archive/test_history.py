@@ -10,9 +10,9 @@ from events.subjects import CONTROL, FACTS
 from ops.production.archive.archive import write_archive
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.production.archive.history import read_everything, read_stored
-from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day

@@ -14,16 +14,16 @@ import msgspec
 from ops.files.whole_file import write_whole
 from ops.production.archive.checkpoint import Checkpoint
 from ops.production.archive.witness import HEADS, HeadWitness
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import MemoryStream
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from services.runtime.log_port import Entry, Message, Stream
 from tests.places import ROOT
 
 WITNESSES = """
 import asyncio, sys
 from pathlib import Path
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.archive.witness import HeadWitness
 
 async def main(url, folder):

@@ -10,8 +10,8 @@ from events.quota import NamespaceObserved
 from events.subjects import FACTS
 from ops.production.archive.history import read_everything
 from ops.production.log import snapshots
+from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import image_of
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock

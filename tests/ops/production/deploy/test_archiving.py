@@ -12,9 +12,9 @@ from ops.production.archive.archive import segments_of
 from ops.production.archive.folder import Folder
 from ops.production.deploy.archiving import ARCHIVIST
 from ops.production.deploy.chart import CHOICES, manifests
-from ops.production.log.generations import generations
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.shelf import WATCHER
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.production.deploy.test_bus_users import address, bus

@@ -15,13 +15,13 @@ from events.authors import AUTHORS
 from events.catalogue import Fact
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
-from ops.production.log.generations import asked, generations, mark_subject, names_of
 from ops.production.log.given_back import GivingBack
-from ops.production.log.jetstream import JetStreamBus, connect, subjects_of
+from ops.production.log.jetstream.bus import JetStreamBus, connect, subjects_of
+from ops.production.log.jetstream.generations import asked, generations, mark_subject, names_of
+from ops.production.log.jetstream.rolling import remove, roll
+from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.kept_tail import KeptTail
-from ops.production.log.rolling import remove, roll
-from ops.production.log.server import nats_binary
-from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
+from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import SERVICES

@@ -18,7 +18,7 @@ from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.control import record_rate
-from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import SERVICES, Ports, Running, stopped
 from services.applier.writing import WORKLOADS

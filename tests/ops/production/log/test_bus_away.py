@@ -13,9 +13,9 @@ from rich.console import Console
 from events.subjects import FACTS
 from ops.cli.serving.serve import reached
 from ops.production.health import Health
-from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.lazy_bus import LazyBus
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.wiring import Ports, Running, stopped
 from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable
 from services.runtime.log_port import Message

@@ -9,10 +9,10 @@ import pytest
 
 from ops.production.archive.witness import HeadWitness
 from ops.production.log import retrying_bus
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import MemoryBus, MemoryStream
 from ops.production.log.retrying_bus import RetryingBus
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from services.runtime.log_errors import TailLost
 from services.runtime.log_port import Entry, Head, Message, Stream

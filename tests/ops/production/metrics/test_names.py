@@ -31,7 +31,7 @@ from events.quota import (
 )
 from events.settings import AdmissionFairSharing, PodsReadyRule, SettingsObserved
 from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadDeleted, WorkloadFinished
-from ops.production.log.capacity import CapacityMetrics, StreamFill
+from ops.production.log.jetstream.capacity import CapacityMetrics, StreamFill
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.__main__ import PAGE
 from ops.production.metrics.alarms import AlarmMetrics

@@ -17,7 +17,7 @@ from events.workload import PodsGone, WorkloadQueued
 from ops.production.archive.checkpoint import Checkpoint, checkpoint_of, signed_text
 from ops.production.archive.evidence import Evidence
 from ops.production.archive.keys import RingKey, fingerprint
-from ops.production.log.jetstream import JetStreamBus
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry
 

@@ -17,8 +17,8 @@ from ops.cli.main import app
 from ops.production.archive.archive import segments_of
 from ops.production.archive.folder import Folder
 from ops.production.archive.witness import HeadWitness
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.queries.audit.logs import fact, log_of

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from events.codec import decode_commit, decode_sighting, encode
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import SOLE
 from ops.queries.billing.focus_columns import MANDATORY, NAMES, broken_rules
 from services.runtime.log_port import Entry, Message

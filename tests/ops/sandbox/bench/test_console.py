@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.console import measure, store

@@ -22,8 +22,8 @@ from events.workload import WorkloadParked, WorkloadQueued
 from ops.cli.log.care import run_quarantine
 from ops.production.archive.history import read_everything
 from ops.production.health import Health
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running

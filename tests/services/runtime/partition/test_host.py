@@ -16,9 +16,9 @@ from events.quota import NamespaceObserved
 from events.subjects import FACTS, fact_subject
 from ops.production.archive.history import read_everything
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import Fault, MemoryBus
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running

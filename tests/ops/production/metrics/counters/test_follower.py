@@ -10,8 +10,8 @@ from events.commit import Sighting
 from events.subjects import FACTS, fact_subject
 from events.workload import WorkloadFinished
 from ops.production.listeners.endpoint import Endpoint
+from ops.production.log.jetstream.shelf import COUNTERS, MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.shelf import COUNTERS, MemoryShelf
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics

@@ -17,11 +17,11 @@ from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from events.json_object import JsonObject
-from ops.production.log.cancellable import cancellable
-from ops.production.log.connection import is_answered
-from ops.production.log.generations import Generation, decoded, generations, mark_subject
-from ops.production.log.pull import TRACE, PullReader, StreamGone, stored_at
-from ops.production.log.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.connection import is_answered
+from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject
+from ops.production.log.jetstream.pull import TRACE, PullReader, StreamGone, stored_at
+from ops.production.log.jetstream.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
 from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost, UnsafeStream
 from services.runtime.log_port import Entry, Head, Message
 

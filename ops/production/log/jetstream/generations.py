@@ -11,9 +11,9 @@ import msgspec
 from nats.aio.client import Client
 
 from events.json_object import JsonObject
-from ops.production.log.cancellable import cancellable
-from ops.production.log.connection import is_answered
-from ops.production.log.refusals import UNANSWERED, unanswered
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.connection import is_answered
+from ops.production.log.jetstream.refusals import UNANSWERED, unanswered
 from services.runtime.log_errors import LogUnavailable
 
 T = TypeVar("T")

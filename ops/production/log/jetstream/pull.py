@@ -15,9 +15,16 @@ from nats.errors import TimeoutError as NatsTimeout
 
 from events.event import Millis
 from events.json_object import JsonObject
-from ops.production.log.cancellable import cancellable
-from ops.production.log.connection import MayNot, calling_on_return, is_answered, is_refused, may_not_read, reads
-from ops.production.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.connection import (
+    MayNot,
+    calling_on_return,
+    is_answered,
+    is_refused,
+    may_not_read,
+    reads,
+)
+from ops.production.log.jetstream.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
 from services.runtime.log_errors import LogUnavailable, NotAllowed, TailLost
 from services.runtime.log_port import Entry
 

@@ -12,8 +12,9 @@ import structlog
 
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.production.log.cancellable import cancellable
-from ops.production.log.generations import (
+from ops.production.log.jetstream.bus import JetStreamBus, subjects_of
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.generations import (
     Generation,
     asked,
     begin_subject,
@@ -24,10 +25,9 @@ from ops.production.log.generations import (
     names_of,
     room_name,
 )
-from ops.production.log.jetstream import JetStreamBus, subjects_of
-from ops.production.log.jetstream_stream import PublishAck
-from ops.production.log.pull import PullReader
-from ops.production.log.refusals import UNANSWERED, unanswered
+from ops.production.log.jetstream.pull import PullReader
+from ops.production.log.jetstream.refusals import UNANSWERED, unanswered
+from ops.production.log.jetstream.stream import PublishAck
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message
 

@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from ops.production.log.cancellable import cancellable
+from ops.production.log.jetstream.cancellable import cancellable
 
 
 async def swallowing(answer: "asyncio.Future[str]") -> str:

@@ -10,12 +10,12 @@ from nats.aio.client import Client
 from events.codec import decode_commit, encode
 from events.commit import Commit
 from events.subjects import FACTS
-from ops.production.log import shelf
-from ops.production.log.generations import asked
-from ops.production.log.jetstream import connect
+from ops.production.log.jetstream import shelf
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.jetstream.generations import asked
+from ops.production.log.jetstream.shelf import STREAM, MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.server import NatsServer
-from ops.production.log.shelf import STREAM, MemoryShelf
+from ops.production.log.server.server import NatsServer
 from ops.production.log.snapshots import Snapshots, image_of
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogUnavailable

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from ops.production.log.generations import Generation
+from ops.production.log.jetstream.generations import Generation
 
 WARN_PERCENT = 80
 """A stream that is this full, in per cent, is named by `/readyz`, though nothing fails yet."""

@@ -7,9 +7,9 @@ import aiohttp
 
 from ops.production.health import Health, health_app
 from ops.production.listeners.listening import listening
-from ops.production.log.capacity import StreamFill
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.jetstream.capacity import StreamFill
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.endpoint import exposition
 from ops.production.process.clock import ScaledClock

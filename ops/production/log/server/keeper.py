@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from ops.production.log.server import NatsServer, StoreInUse
+from ops.production.log.server.server import NatsServer, StoreInUse
 from services.runtime.log_errors import LogUnavailable
 
 log = structlog.get_logger()

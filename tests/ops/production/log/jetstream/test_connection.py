@@ -16,10 +16,10 @@ from structlog.testing import capture_logs
 
 from events.subjects import FACTS
 from ops.production.health import Health
-from ops.production.log import pull
-from ops.production.log.connection import MayNot, is_refused
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import nats_binary
+from ops.production.log.jetstream import pull
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.connection import MayNot, is_refused
+from ops.production.log.server.server import nats_binary
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogUnavailable, NotAllowed
@@ -138,9 +138,9 @@ async def test_whoever_may_not_do_what_was_asked_is_told_so_before_any_answer_co
     await stored(bus)
     await bus.shelf.prepare()
     facts = await bus.stream(FACTS)
-    for module in ("jetstream_stream", "generations", "shelf"):
-        name = "DEADLINE_S" if module == "jetstream_stream" else "_DEADLINE_S"
-        monkeypatch.setattr(f"ops.production.log.{module}.{name}", 10 * PATIENCE_S)
+    for module in ("stream", "generations", "shelf"):
+        name = "DEADLINE_S" if module == "stream" else "_DEADLINE_S"
+        monkeypatch.setattr(f"ops.production.log.jetstream.{module}.{name}", 10 * PATIENCE_S)
     denied = {"publish": {"deny": ["kuelog.facts.>", "kuelog.snapshots.>", "$JS.API.STREAM.DELETE.>"]}}
     server.reload(authorization={"users": [{**OURS, "permissions": denied}, OTHER]})
 

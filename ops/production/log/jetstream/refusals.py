@@ -7,7 +7,7 @@ from nats.aio.client import Client
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError, NoServersError
 from nats.js.errors import APIError
 
-from ops.production.log.connection import closed_for, is_refused
+from ops.production.log.jetstream.connection import closed_for, is_refused
 from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
 
 UNANSWERED = (OSError, Error)

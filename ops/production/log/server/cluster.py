@@ -4,7 +4,7 @@ import socket
 from contextlib import ExitStack
 from pathlib import Path
 
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 from services.runtime.log_errors import LogUnavailable
 
 _TRIES = 5

@@ -8,10 +8,10 @@ import pytest
 from nats.aio.msg import Msg
 
 from events.subjects import FACTS
-from ops.production.log.generations import generations
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.jetstream_stream import JetStreamStream
-from ops.production.log.server import nats_binary
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.stream import JetStreamStream
+from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import PARTITION
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message

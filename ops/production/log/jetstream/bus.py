@@ -10,13 +10,13 @@ from nats.errors import Error
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
-from ops.production.log.cancellable import cancellable
-from ops.production.log.capacity import StreamFill, stream_fill
-from ops.production.log.connection import Connection
-from ops.production.log.generations import generations, names_of
-from ops.production.log.jetstream_stream import JetStreamStream
-from ops.production.log.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
-from ops.production.log.shelf import BusShelf
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.capacity import StreamFill, stream_fill
+from ops.production.log.jetstream.connection import Connection
+from ops.production.log.jetstream.generations import generations, names_of
+from ops.production.log.jetstream.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
+from ops.production.log.jetstream.shelf import BusShelf
+from ops.production.log.jetstream.stream import JetStreamStream
 from services.runtime.log_errors import NotAllowed, UnsafeStream
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf

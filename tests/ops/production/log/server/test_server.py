@@ -10,16 +10,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ops.production.log.jetstream import connect
-from ops.production.log.server import NatsServer, StoreInUse, running_server
-from ops.production.log.server_cluster import NatsCluster
+from ops.production.log.jetstream.bus import connect
+from ops.production.log.server.cluster import NatsCluster
+from ops.production.log.server.server import NatsServer, StoreInUse, running_server
 from services.runtime.log_errors import LogUnavailable
 from tests.places import ROOT
 
 STARTS_ONE = """
 import asyncio, sys
 from pathlib import Path
-from ops.production.log.server import NatsServer
+from ops.production.log.server.server import NatsServer
 
 async def main():
     server = NatsServer(Path(sys.argv[1]))
@@ -139,7 +139,7 @@ async def test_a_stopped_server_that_is_frozen_is_ended_all_the_same(tmp_path: P
 async def test_a_cluster_starts_although_somebody_takes_one_of_its_ports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ops.production.log import server_cluster as module
+    from ops.production.log.server import cluster as module
 
     right, asked = module._unused_ports, list[int]()
     with socket.socket() as other:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 import msgspec
 from nats.aio.client import Client
 
-from ops.production.log.cancellable import cancellable
-from ops.production.log.connection import is_answered
-from ops.production.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked, decoded
-from ops.production.log.refusals import UNANSWERED, refusal, unanswered
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.connection import is_answered
+from ops.production.log.jetstream.generations import NO_MESSAGE, NOT_THERE, as_answer, asked, decoded
+from ops.production.log.jetstream.refusals import UNANSWERED, refusal, unanswered
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.shelf_port import Kept
 from services.watcher.saved_view import KEY

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from ops.production.log import launch
+from ops.production.log.server import launch
 from services.runtime.log_errors import LogUnavailable
 
 _START_S = 30.0

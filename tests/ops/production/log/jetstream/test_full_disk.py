@@ -13,9 +13,9 @@ import pytest
 from events.subjects import FACTS
 from ops.production.archive.history import read_everything
 from ops.production.health import Health
-from ops.production.log.jetstream import JetStreamBus, connect
-from ops.production.log.server import NatsServer
-from ops.production.log.server_keeper import kept
+from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.server.keeper import kept
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.wiring import Ports, Running, stopped
 from ops.queries.replay import fold_partition

@@ -1,0 +1,1 @@
+"""A nats-server as a child process: started, kept at work, and three of them as a cluster"""
