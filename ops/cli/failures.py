@@ -8,7 +8,6 @@ from ops.console.guard import ConsoleUnserved
 from ops.files.manifests import ManifestBroken
 from ops.files.reading import Unreadable
 from ops.files.run_folder import FolderHeld, FolderUnusable, HoldsNoLog, NotADemosFolder
-from ops.production.archive.approvers import ApproverRefused
 from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -21,9 +20,10 @@ from ops.production.archive.errors import (
     NotProvable,
     QueryRefused,
 )
-from ops.production.archive.handing_out import NotHandedOut
-from ops.production.archive.timestamps import StampRefused
-from ops.production.archive.witness import WitnessKeyMissing
+from ops.production.archive.proof.approvers import ApproverRefused
+from ops.production.archive.proof.handing_out import NotHandedOut
+from ops.production.archive.proof.timestamps import StampRefused
+from ops.production.archive.proof.witness import WitnessKeyMissing
 from ops.production.configuration.configuration_file import ConfigurationBroken
 from ops.production.kubernetes.client import KubeConfigMissing
 from ops.production.listeners.listening import PortTaken

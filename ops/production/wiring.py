@@ -14,8 +14,8 @@ from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
-from ops.production.archive.handing_out import HandingOut
-from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
+from ops.production.archive.proof.handing_out import HandingOut
+from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
 from ops.production.log.control import read_control, record_rate
 from ops.production.log.jetstream.capacity import StreamFill
 from ops.production.log.retrying_bus import RetryingBus

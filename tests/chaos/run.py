@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from events.settings import SettingsObserved
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
+from ops.production.archive.proof.evidence import load_evidence
 from ops.production.crds.definitions import manifests
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import asked

@@ -12,8 +12,8 @@ from ops.cli.audit.auditing import Source, examined, found_of, show, sign_all
 from ops.cli.failures import known_failures
 from ops.production.archive.archive import write_archive
 from ops.production.archive.data_sets import copy_data_sets
-from ops.production.archive.evidence import load_evidence
-from ops.production.archive.keys import KEY
+from ops.production.archive.proof.evidence import load_evidence
+from ops.production.archive.proof.keys import KEY
 from ops.queries.billing.closed_months import closings
 
 

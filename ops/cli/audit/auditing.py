@@ -18,15 +18,15 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
 from ops.production.archive.archive_pages import ArchivedStreams
 from ops.production.archive.errors import FolderUnreadable
-from ops.production.archive.evidence import Evidence, Statement, load_evidence, load_statement, stamped_text
 from ops.production.archive.finding import AuditFinding, Report
 from ops.production.archive.folder import Folder
-from ops.production.archive.handing_out import file_of, hand_out, shown, statement_in
 from ops.production.archive.history import end_of
-from ops.production.archive.keys import begin_anew
 from ops.production.archive.paged_history import PastGaps, open_stored
-from ops.production.archive.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
-from ops.production.archive.witness import HEADS, HeadWitness
+from ops.production.archive.proof.evidence import Evidence, Statement, load_evidence, load_statement, stamped_text
+from ops.production.archive.proof.handing_out import file_of, hand_out, shown, statement_in
+from ops.production.archive.proof.keys import begin_anew
+from ops.production.archive.proof.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
+from ops.production.archive.proof.witness import HEADS, HeadWitness
 from ops.production.log.streams import streams_on
 from ops.queries.audit.first_change import first_changes
 from ops.queries.audit.proof import prove, prove_consistency

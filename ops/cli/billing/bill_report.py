@@ -9,7 +9,7 @@ from ops.cli.audit.auditing import Source, examined, found_of
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import opened_log
 from ops.files.whole_file import write_whole
-from ops.production.archive.evidence import load_evidence
+from ops.production.archive.proof.evidence import load_evidence
 from ops.queries.billing.month_report import MonthReport, month_report
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.report_pages import html, pdf

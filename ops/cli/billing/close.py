@@ -13,10 +13,10 @@ from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.files.reading import json_of
 from ops.files.whole_file import write_whole
-from ops.production.archive.approvers import add, approved, approvers_in, check_approvals, make_key
 from ops.production.archive.data_sets import DataSetWriter
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
+from ops.production.archive.proof.approvers import add, approved, approvers_in, check_approvals, make_key
+from ops.production.archive.proof.evidence import load_evidence
 from ops.production.process.clock import ScaledClock
 from ops.queries.billing.closed_months import Entries, closings, drawn_up, invoice_of, upto
 from ops.queries.billing.entering import enter

@@ -9,7 +9,7 @@ from events.control import Quarantined
 from events.subjects import CONTROL
 from ops.cli.failures import known_failures
 from ops.production.archive.history import read_stored
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.control import say
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.streams import streams_on

@@ -111,7 +111,7 @@ def roll(
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415
     from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
-    from ops.production.archive.handing_out import HandingOut  # noqa: PLC0415
+    from ops.production.archive.proof.handing_out import HandingOut  # noqa: PLC0415
     from ops.production.log.jetstream.generations import generations  # noqa: PLC0415
     from ops.production.log.streams import streams_on
     from ops.production.process.clock import ScaledClock  # noqa: PLC0415

@@ -13,7 +13,7 @@ from ops.cli.failures import known_failures
 from ops.cli.serving.console_beside import console_beside
 from ops.files.run_folder import held, keep_from_demos
 from ops.production.archive.archivist import Limits, archivist_of
-from ops.production.archive.handing_out import HandingOut
+from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.configuration.configuration_file import configuration_of, read_configuration
 from ops.production.health import health_served
 from ops.production.kubernetes.absent import AbsentCluster

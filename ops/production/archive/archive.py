@@ -12,15 +12,16 @@ from typing import Annotated
 import msgspec
 
 from events.merkle import SIZE, leaf_hash
-from ops.production.archive.checkpoint import MOST, Checkpoint
 from ops.production.archive.errors import ArchiveDamaged, ArchiveOfAnotherLog, LogDiffers
-from ops.production.archive.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
 from ops.production.archive.finding import AuditFinding
 from ops.production.archive.folder import Folder
-from ops.production.archive.leaves import Leaves
-from ops.production.archive.parquet_reading import Bounds
-from ops.production.archive.parts import files_of, parts_of
-from ops.production.archive.segment import (
+from ops.production.archive.proof.checkpoint import MOST, Checkpoint
+from ops.production.archive.proof.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
+from ops.production.archive.proof.leaves import Leaves
+from ops.production.archive.proof.witness import HEADS, leaves_name
+from ops.production.archive.segments.parquet_reading import Bounds
+from ops.production.archive.segments.parts import files_of, parts_of
+from ops.production.archive.segments.segment import (
     DEFAULT_BOUNDS,
     SegmentUnreadable,
     check_segment,
@@ -29,7 +30,6 @@ from ops.production.archive.segment import (
     size_of,
     to_parquet,
 )
-from ops.production.archive.witness import HEADS, leaves_name
 from services.runtime.log_port import Bus, Entry
 
 LIST = "archive.json"

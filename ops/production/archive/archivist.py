@@ -16,8 +16,8 @@ from events.event import Millis
 from events.subjects import FACTS
 from ops.production.archive.archive import archive_signed, check_proofs
 from ops.production.archive.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, LogDiffers
-from ops.production.archive.evidence import load_evidence
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.evidence import load_evidence
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.generations import Generation, generations

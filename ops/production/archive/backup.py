@@ -14,18 +14,18 @@ import msgspec
 from events.merkle import SIZE, Frontier
 from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable, json_of
-from ops.production.archive.approvers import APPROVERS
 from ops.production.archive.archive import LIST, archive_signed, segments_of
-from ops.production.archive.checkpoint import MOST, checkpoint_of
 from ops.production.archive.data_sets import names_in
 from ops.production.archive.errors import ArchiveDamaged, BackupRefused
-from ops.production.archive.evidence import Evidence, load_evidence
 from ops.production.archive.finding import AuditFinding
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import common_ends
-from ops.production.archive.keys import KEY, RING
-from ops.production.archive.segment import file_hash
-from ops.production.archive.witness import HEADS, HeadWitness, leaves_name
+from ops.production.archive.proof.approvers import APPROVERS
+from ops.production.archive.proof.checkpoint import MOST, checkpoint_of
+from ops.production.archive.proof.evidence import Evidence, load_evidence
+from ops.production.archive.proof.keys import KEY, RING
+from ops.production.archive.proof.witness import HEADS, HeadWitness, leaves_name
+from ops.production.archive.segments.segment import file_hash
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.shelf import WATCHER

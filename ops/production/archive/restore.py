@@ -13,10 +13,10 @@ from ops.production.archive.archive import LIST, check_proofs, read_segment, seg
 from ops.production.archive.backup import MANIFEST, Manifest, Part, Progress, is_safe, read_manifest
 from ops.production.archive.data_sets import CLOSED
 from ops.production.archive.errors import BackupRefused
-from ops.production.archive.evidence import judge, load_evidence
 from ops.production.archive.folder import Folder
-from ops.production.archive.keys import KEY
-from ops.production.archive.witness import HEADS
+from ops.production.archive.proof.evidence import judge, load_evidence
+from ops.production.archive.proof.keys import KEY
+from ops.production.archive.proof.witness import HEADS
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.generations import asked, decoded, generations
 from ops.production.log.jetstream.pull import STORED

@@ -7,9 +7,9 @@ import msgspec
 
 from events.merkle import leaf_hash
 from ops.production.archive.archive_pages import ArchivePages
-from ops.production.archive.evidence import Evidence
 from ops.production.archive.finding import AuditFinding
-from ops.production.archive.leaves import Leaves
+from ops.production.archive.proof.evidence import Evidence
+from ops.production.archive.proof.leaves import Leaves
 from ops.queries.audit.walk import Streams
 from services.runtime.log_port import Entry
 

@@ -8,10 +8,10 @@ import msgspec
 
 from events.json_object import JsonObject
 from events.merkle import consistency_path, inclusion_path
-from ops.production.archive.checkpoint import Checkpoint
 from ops.production.archive.errors import NotProvable
-from ops.production.archive.evidence import Evidence, Statement, judge, prefix_agrees
-from ops.production.archive.leaves import Leaves
+from ops.production.archive.proof.checkpoint import Checkpoint
+from ops.production.archive.proof.evidence import Evidence, Statement, judge, prefix_agrees
+from ops.production.archive.proof.leaves import Leaves
 from ops.queries.audit.chain import link_of
 from services.runtime.log_port import Entry
 

@@ -13,8 +13,8 @@ from pyarrow.fs import FSSpecHandler, PyFileSystem
 from ops.production.archive.archive import check_files, segments_of
 from ops.production.archive.errors import FolderUnreadable, QueryRefused
 from ops.production.archive.folder import Folder
-from ops.production.archive.parts import files_of
-from ops.production.archive.segment import SCHEMA, to_table
+from ops.production.archive.segments.parts import files_of
+from ops.production.archive.segments.segment import SCHEMA, to_table
 from services.runtime.log_port import Entry
 
 _VIEWS = """

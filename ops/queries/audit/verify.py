@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from events.subjects import CONTROL, FACTS
-from ops.production.archive.evidence import Evidence, Statement, judge, statement_findings
 from ops.production.archive.finding import AuditFinding, Covered, Report
-from ops.production.archive.leaves import Leaves
+from ops.production.archive.proof.evidence import Evidence, Statement, judge, statement_findings
+from ops.production.archive.proof.leaves import Leaves
 from ops.queries.audit.chain import LinkOf, Rests, link_of, missing_inputs
 from ops.queries.audit.compare import differences
 from ops.queries.audit.walk import Streams, Walk

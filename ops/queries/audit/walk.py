@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from events.merkle import Frontier
 from events.subjects import FACTS
 from ops.production.archive.finding import AuditFinding
-from ops.production.archive.leaves import Leaves
+from ops.production.archive.proof.leaves import Leaves
 from ops.queries.audit.amiss import amiss_finding
 from ops.queries.audit.chain import Chain, Gaps, LinkOf, Resting
 from services.runtime.control_log import Control

@@ -15,7 +15,7 @@ from events.event import Millis
 from events.rules import RULES
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.archivist import ARCHIVE, Archivist, Limits
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.control import say
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.generations import generations

@@ -11,7 +11,7 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
-from ops.production.archive.evidence import Evidence
+from ops.production.archive.proof.evidence import Evidence
 from ops.production.log.streams import streams_in
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.selection import look

@@ -17,9 +17,9 @@ from ops.files.manifests import read_manifests
 from ops.files.reading import NODES_AT_MOST, Unreadable, bytes_of, json_of, text_of, yaml_as_written, yaml_of
 from ops.production.archive.backup import MANIFEST, read_manifest
 from ops.production.archive.errors import BackupRefused, FolderUnreadable
-from ops.production.archive.evidence import load_evidence, load_statement
+from ops.production.archive.proof.evidence import load_evidence, load_statement
+from ops.production.archive.proof.witness import HEADS, HeadWitness
 from ops.production.archive.restore import check_filed
-from ops.production.archive.witness import HEADS, HeadWitness
 from ops.production.configuration.configuration_file import read_configuration
 from ops.production.kubernetes.client import connect
 from ops.production.log.snapshots import read_snapshot

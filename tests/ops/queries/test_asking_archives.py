@@ -20,8 +20,8 @@ from ops.cli.main import app
 from ops.production.archive.archive import LIST, segments_of, write_archive
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_stored
-from ops.production.archive.segment import from_parquet, to_parquet
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness
+from ops.production.archive.segments.segment import from_parquet, to_parquet
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from ops.production.log.snapshots import Snapshots

@@ -16,12 +16,12 @@ from events.merkle import SIZE, Frontier, leaf_hash
 from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadFinished
 from ops.cli.main import app
-from ops.production.archive import parts
 from ops.production.archive.archive import segments_of, write_archive
-from ops.production.archive.checkpoint import checkpoint_of
-from ops.production.archive.evidence import Evidence, Statement
 from ops.production.archive.folder import Folder
-from ops.production.archive.leaves import Leaves
+from ops.production.archive.proof.checkpoint import checkpoint_of
+from ops.production.archive.proof.evidence import Evidence, Statement
+from ops.production.archive.proof.leaves import Leaves
+from ops.production.archive.segments import parts
 from ops.queries import time_order
 from ops.queries.audit.query import query_log
 from ops.queries.audit.verify import Auditor

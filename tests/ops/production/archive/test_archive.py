@@ -22,10 +22,10 @@ from ops.production.archive.errors import (
     HistoryIncomplete,
     QueryRefused,
 )
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_everything
-from ops.production.archive.segment import SegmentUnreadable, file_hash, from_parquet, to_parquet
+from ops.production.archive.proof.evidence import load_evidence
+from ops.production.archive.segments.segment import SegmentUnreadable, file_hash, from_parquet, to_parquet
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server.server import NatsServer

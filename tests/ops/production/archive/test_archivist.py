@@ -7,13 +7,13 @@ import pytest
 
 from events.commit import bytes_hash
 from events.subjects import FACTS
-from ops.production.archive import parts
 from ops.production.archive.archive import read_archive, segments_of, write_archive
 from ops.production.archive.archivist import Archivist, Limits
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_everything
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.evidence import load_evidence
+from ops.production.archive.proof.witness import HeadWitness
+from ops.production.archive.segments import parts
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.shelf import WATCHER

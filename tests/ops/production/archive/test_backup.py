@@ -15,14 +15,14 @@ from events.commit import bytes_hash
 from events.subjects import FACTS, commit_subject
 from ops.cli.main import app
 from ops.files.run_folder import held
-from ops.production.archive.approvers import APPROVERS
 from ops.production.archive.backup import MANIFEST, make_backup
 from ops.production.archive.data_sets import DataSetWriter, kept
 from ops.production.archive.errors import ArchiveDamaged, BackupRefused
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_everything
+from ops.production.archive.proof.approvers import APPROVERS
+from ops.production.archive.proof.evidence import load_evidence
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.archive.restore import restore_backup
-from ops.production.archive.witness import HeadWitness
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.rolling import remove

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log import retrying_bus
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import MemoryBus, MemoryStream

@@ -14,9 +14,9 @@ from events.device import DevicesReleased
 from events.merkle import Frontier, leaf_hash
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from events.workload import PodsGone, WorkloadQueued
-from ops.production.archive.checkpoint import Checkpoint, checkpoint_of, signed_text
-from ops.production.archive.evidence import Evidence
-from ops.production.archive.keys import RingKey, fingerprint
+from ops.production.archive.proof.checkpoint import Checkpoint, checkpoint_of, signed_text
+from ops.production.archive.proof.evidence import Evidence
+from ops.production.archive.proof.keys import RingKey, fingerprint
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry

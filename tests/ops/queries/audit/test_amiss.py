@@ -14,8 +14,8 @@ from events.control import Quarantined
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.archive import read_archive, write_archive
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.finding import AUTHOR, TIME
+from ops.production.archive.proof.evidence import load_evidence
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.control_log import AHEAD

@@ -16,7 +16,7 @@ from events.subjects import FACTS
 from ops.cli.main import app
 from ops.production.archive.archive import segments_of
 from ops.production.archive.folder import Folder
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION

@@ -13,8 +13,8 @@ import pytest
 from ops.production.archive.archive import LIST, Segment, read_archive, read_segment, segments_of, write_archive
 from ops.production.archive.errors import ArchiveDamaged
 from ops.production.archive.folder import Folder
-from ops.production.archive.parquet_reading import Bounds
-from ops.production.archive.segment import SCHEMA, SegmentUnreadable, file_hash, from_parquet, to_table
+from ops.production.archive.segments.parquet_reading import Bounds
+from ops.production.archive.segments.segment import SCHEMA, SegmentUnreadable, file_hash, from_parquet, to_table
 from ops.production.log.streams import PARTITION
 from ops.queries.audit.query import query_archive
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of
@@ -106,8 +106,8 @@ def unpacked_in_half_a_gibibyte(file: Path) -> str:
     """What reading a file says in a process that may have half a GiB more than it has once everything is imported."""
     script = (
         "import resource, sys, pathlib\n"
-        "from ops.production.archive.segment import SegmentUnreadable, from_parquet\n"
-        "from ops.production.archive.parquet_reading import Bounds\n"
+        "from ops.production.archive.segments.segment import SegmentUnreadable, from_parquet\n"
+        "from ops.production.archive.segments.parquet_reading import Bounds\n"
         "data = pathlib.Path(sys.argv[1]).read_bytes()\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         f"resource.setrlimit(resource.RLIMIT_AS, (used + {GIB // 2},) * 2)\n"

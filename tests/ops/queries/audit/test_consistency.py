@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from events.json_object import JsonObject
 from events.merkle import consistency_path, root_of
 from ops.production.archive.errors import NotProvable
-from ops.production.archive.evidence import Evidence, Statement, load_evidence
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.evidence import Evidence, Statement, load_evidence
+from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import PARTITION
 from ops.queries.audit.proof import prove_consistency

@@ -10,9 +10,9 @@ import pytest
 
 from events.merkle import inclusion_path, leaf_hash, root_by_path, root_of
 from ops.production.archive.errors import FolderUnreadable, NotProvable
-from ops.production.archive.evidence import Evidence, load_evidence
-from ops.production.archive.keys import Trust, begin_anew
-from ops.production.archive.witness import HeadWitness, WitnessKeyMissing, leaves_name
+from ops.production.archive.proof.evidence import Evidence, load_evidence
+from ops.production.archive.proof.keys import Trust, begin_anew
+from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing, leaves_name
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import PARTITION
 from ops.queries.audit.proof import prove

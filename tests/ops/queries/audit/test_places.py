@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from events.subjects import FACTS
-from ops.production.archive.evidence import Evidence
 from ops.production.archive.finding import Covered
+from ops.production.archive.proof.evidence import Evidence
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry

@@ -6,7 +6,7 @@ from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun, bytes_hash
 from events.control import Quarantined
 from events.subjects import CONTROL, FACTS
-from ops.production.archive.evidence import Evidence
+from ops.production.archive.proof.evidence import Evidence
 from ops.production.log.streams import PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import cast
 
-from ops.production.archive.evidence import load_evidence
 from ops.production.archive.history import read_stored
+from ops.production.archive.proof.evidence import load_evidence
 from ops.production.log.memory import MemoryBus
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from events.control import Quarantined
 from events.subjects import CONTROL, FACTS
-from ops.production.archive.evidence import Evidence, Statement
+from ops.production.archive.proof.evidence import Evidence, Statement
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of

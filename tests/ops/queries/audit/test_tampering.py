@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from events.subjects import FACTS
-from ops.production.archive.evidence import Evidence, Statement
+from ops.production.archive.proof.evidence import Evidence, Statement
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.chain import Link, link_of
 from ops.queries.audit.verify import Auditor

@@ -15,7 +15,7 @@ from events.device import DevicesRegistered
 from events.quota import NamespaceObserved
 from events.subjects import FACTS, fact_subject
 from ops.production.archive.history import read_everything
-from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
+from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import Fault, MemoryBus
 from ops.production.log.server.server import NatsServer

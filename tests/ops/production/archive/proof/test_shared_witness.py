@@ -12,8 +12,8 @@ from typing import cast
 import msgspec
 
 from ops.files.whole_file import write_whole
-from ops.production.archive.checkpoint import Checkpoint
-from ops.production.archive.witness import HEADS, HeadWitness
+from ops.production.archive.proof.checkpoint import Checkpoint
+from ops.production.archive.proof.witness import HEADS, HeadWitness
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.memory import MemoryStream
 from ops.production.log.server.server import NatsServer
@@ -24,7 +24,7 @@ WITNESSES = """
 import asyncio, sys
 from pathlib import Path
 from ops.production.log.jetstream.bus import connect
-from ops.production.archive.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness
 
 async def main(url, folder):
     bus = await connect(url)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ops.files.reading import Unreadable
-from ops.production.archive.parquet_pages import pages_of
+from ops.production.archive.segments.parquet_pages import pages_of
 
 _ROWS = 1024
 """So many rows are unpacked at a time."""

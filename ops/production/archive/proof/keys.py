@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from ops.files.reading import rows_in
 from ops.files.whole_file import write_whole
-from ops.production.archive.checkpoint import Checkpoint, signed_by, signed_text
+from ops.production.archive.proof.checkpoint import Checkpoint, signed_by, signed_text
 
 KEY, RING = "witness.key", "keys.json"
 _LENGTH, _SHORT = 32, 16

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.production.archive.parquet_reading import Bounds, check_parquet, parquet_columns
+from ops.production.archive.segments.parquet_reading import Bounds, check_parquet, parquet_columns
 from services.runtime.log_port import Entry
 
 SCHEMA = pa.schema(

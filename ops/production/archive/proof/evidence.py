@@ -6,13 +6,13 @@ import msgspec
 
 from events.merkle import root_of
 from ops.files.reading import Unreadable, json_of
-from ops.production.archive.checkpoint import Checkpoint
 from ops.production.archive.errors import FolderUnreadable
 from ops.production.archive.finding import AuditFinding
 from ops.production.archive.folder import Folder
-from ops.production.archive.keys import RING, RingKey, Trust
-from ops.production.archive.leaves import Leaves
-from ops.production.archive.witness import HEADS, leaves_name
+from ops.production.archive.proof.checkpoint import Checkpoint
+from ops.production.archive.proof.keys import RING, RingKey, Trust
+from ops.production.archive.proof.leaves import Leaves
+from ops.production.archive.proof.witness import HEADS, leaves_name
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from events.billing import Approval, MonthClosed
 from ops.files.reading import rows_in
 from ops.files.whole_file import write_whole
-from ops.production.archive.checkpoint import signed_by
-from ops.production.archive.keys import Signer, ring_in, trusted_publics, write_private
+from ops.production.archive.proof.checkpoint import signed_by
+from ops.production.archive.proof.keys import Signer, ring_in, trusted_publics, write_private
 
 APPROVERS = "approvers.json"
 NEEDED = 2

@@ -23,8 +23,8 @@ from events.merkle import SIZE, Frontier, leaf_hash
 from ops.files.reading import json_of
 from ops.files.run_folder import FolderUnusable
 from ops.files.whole_file import write_whole
-from ops.production.archive.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
-from ops.production.archive.keys import RING, Signer, Trust, WitnessKeyMissing
+from ops.production.archive.proof.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
+from ops.production.archive.proof.keys import RING, Signer, Trust, WitnessKeyMissing
 from services.runtime.log_errors import LogGap, LogRegressed
 from services.runtime.log_port import Stream
 

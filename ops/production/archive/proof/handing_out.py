@@ -17,13 +17,13 @@ import structlog
 
 from events.event import Millis
 from ops.files.reading import Unreadable, json_of
-from ops.production.archive.checkpoint import Checkpoint
 from ops.production.archive.errors import FolderUnreadable
-from ops.production.archive.evidence import Statement, stamped_text
 from ops.production.archive.folder import Folder
-from ops.production.archive.keys import ring_in
-from ops.production.archive.timestamps import StampRefused, stamp
-from ops.production.archive.witness import HEADS
+from ops.production.archive.proof.checkpoint import Checkpoint
+from ops.production.archive.proof.evidence import Statement, stamped_text
+from ops.production.archive.proof.keys import ring_in
+from ops.production.archive.proof.timestamps import StampRefused, stamp
+from ops.production.archive.proof.witness import HEADS
 from services.runtime.clock_port import Clock
 
 log = structlog.get_logger()

@@ -1,0 +1,1 @@
+"""Messages of a stream as Parquet files, written, and read within bounds"""
