@@ -5,7 +5,7 @@ from typing import Any
 
 from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "team"

@@ -8,7 +8,7 @@ from events.api.labels import PREBUILT_WORKLOAD_NAME
 from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from tests.stage.cluster import Embedded
 
 WORKLOADS, JOBS = "workloads.kueue.x-k8s.io", "jobs.batch"

@@ -12,12 +12,12 @@ from events.json_object import JsonObject
 from events.json_path import difference
 from ops.production.kubernetes.client import KubeClient, path_of
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.controller import Controller
-from ops.sandbox.embedded_cluster.job_controller import JobController
-from ops.sandbox.embedded_cluster.kubelet import Kubelet
-from ops.sandbox.embedded_cluster.pod_garbage import PodGarbage
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.job import JobController
+from ops.sandbox.embedded_cluster.nodes.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.nodes.pod_garbage import PodGarbage
+from ops.sandbox.embedded_cluster.nodes.scheduler import Scheduler
 from ops.sandbox.embedded_cluster.resources import Resources
-from ops.sandbox.embedded_cluster.scheduler import Scheduler
 from ops.sandbox.embedded_cluster.store import Name, Store
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches

@@ -18,7 +18,7 @@ from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import SERVICES, Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from services.runtime.cluster_port import Resource
 from tests.stage.cluster import Cluster, Embedded, end_pods
 from tests.stage.processes import Order, ServiceProcess

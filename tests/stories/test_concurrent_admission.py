@@ -4,7 +4,7 @@ import yaml
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from tests.stage.stage import JOBS, Stage
 
 WORKLOADS = "workloads.kueue.x-k8s.io"

@@ -8,7 +8,7 @@ import yaml
 
 from events.json_object import JsonObject
 from events.json_path import look
-from ops.sandbox.embedded_cluster.nodes import plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
 from services.runtime.cluster_port import ObjectInvalid
 from tests.stage.stage import JOBS, PODS, Stage, job
 

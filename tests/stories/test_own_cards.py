@@ -5,7 +5,7 @@ from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from projections.devices.annotations.allocated_cards import USE_UUID, pod_shares
 from projections.devices.holdings.drift import all_findings
 from projections.world import World

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from events.json_object import JsonObject
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from projections.devices.holdings.drift import all_findings
 from tests.stage.stage import NODES, PODS, Stage
 from tests.stories.test_own_cards import INDEX, alive, cards_by_index, held, pinned, running, settled

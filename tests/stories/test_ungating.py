@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from events.json_object import JsonObject
-from ops.sandbox.embedded_cluster.nodes import plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
 from projections.devices.holdings.drift import all_findings
 from projections.snapshot import tables_of, world_of
 from projections.topology.pods.placed_pods import placed_pod_sets

@@ -23,7 +23,7 @@ from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.percentiles import p99
-from ops.sandbox.embedded_cluster.nodes import plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.platform import Platform, platform
 from ops.terminal.form import Form, print_answer

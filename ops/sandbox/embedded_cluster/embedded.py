@@ -11,20 +11,20 @@ from ops.production.listeners.listening import close_listener, open_listener
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster import discovery
 from ops.sandbox.embedded_cluster.api import Aggregated, Api
-from ops.sandbox.embedded_cluster.controller import Controller
-from ops.sandbox.embedded_cluster.cron_job_controller import CronJobs
-from ops.sandbox.embedded_cluster.deployment_controller import Deployments
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.cron_job import CronJobs
+from ops.sandbox.embedded_cluster.controllers.deployment import Deployments
+from ops.sandbox.embedded_cluster.controllers.garbage import Garbage
+from ops.sandbox.embedded_cluster.controllers.job import JobController
+from ops.sandbox.embedded_cluster.controllers.replica_set import ReplicaSets
+from ops.sandbox.embedded_cluster.controllers.stateful_set import StatefulSets
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.faults import Faults
-from ops.sandbox.embedded_cluster.garbage import Garbage
-from ops.sandbox.embedded_cluster.job_controller import JobController
-from ops.sandbox.embedded_cluster.kubelet import Kubelet
-from ops.sandbox.embedded_cluster.pod_garbage import PodGarbage
-from ops.sandbox.embedded_cluster.replica_set_controller import ReplicaSets
+from ops.sandbox.embedded_cluster.nodes.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.nodes.pod_garbage import PodGarbage
+from ops.sandbox.embedded_cluster.nodes.scheduler import Scheduler
+from ops.sandbox.embedded_cluster.nodes.scheduling_events import SchedulingEvents
 from ops.sandbox.embedded_cluster.resources import Mutator, Resources, Validator
-from ops.sandbox.embedded_cluster.scheduler import Scheduler
-from ops.sandbox.embedded_cluster.scheduling_events import SchedulingEvents
-from ops.sandbox.embedded_cluster.stateful_set_controller import StatefulSets
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.embedded_cluster.versions import Converter, renamed
 

@@ -2,7 +2,7 @@
 
 from events.api.labels import RUN_SECONDS
 from ops.sandbox.embedded_cluster.failures import bad_request
-from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS
+from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
 

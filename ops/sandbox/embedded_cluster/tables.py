@@ -5,8 +5,8 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import parse_timestamp
-from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.kinds import Column, Kind
+from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
 

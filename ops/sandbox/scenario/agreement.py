@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ops.sandbox.embedded_cluster.hami import HamiNodes
+from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes
 from ops.sandbox.scenario.platform import Platform
 from projections.devices.card_use import IDLE
 

@@ -8,8 +8,8 @@ import msgspec
 
 from ops.files.reading import Unreadable, yaml_file
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.hami import HamiNodes
-from ops.sandbox.embedded_cluster.nodes import gpu_node, plain_node
+from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
 from ops.sandbox.embedded_cluster.store import Object
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]

@@ -11,7 +11,7 @@ from events.api.labels import RUN_SECONDS
 from events.event import Millis
 from ops.files.manifests import Document, read_manifests
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.fault_injection import remove_node, set_card_health, set_node_ready
+from ops.sandbox.embedded_cluster.nodes.fault_injection import remove_node, set_card_health, set_node_ready
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.scenario.agreement import agreement
 from ops.sandbox.scenario.left_out import placed

@@ -7,7 +7,7 @@ from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.production.log.streams import SOLE
-from ops.sandbox.embedded_cluster.fault_injection import NODES, remove_node, set_card_health, set_node_ready
+from ops.sandbox.embedded_cluster.nodes.fault_injection import NODES, remove_node, set_card_health, set_node_ready
 from ops.sandbox.simulate.fault_plan import Fault, Kind
 from ops.sandbox.simulate.lost_tails import lose_tails
 from ops.sandbox.simulate.operators import enter_at_last, skip_what_halts

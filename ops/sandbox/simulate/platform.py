@@ -9,7 +9,7 @@ from events.event import Millis
 from events.json_object import JsonObject
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.log.memory import IDS_KNOWN_FOR
-from ops.sandbox.embedded_cluster.nodes import gpu_node, plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
 from ops.sandbox.simulate.fault_plan import rolls
 from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of, job_of
 

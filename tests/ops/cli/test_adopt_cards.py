@@ -4,7 +4,7 @@ from pathlib import Path
 
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from services.applier.writing import WORKLOADS
 from services.watcher.jobs.jobs import workload_name
 from tests.ops.cli.test_adopt import Left, Make, condition, left, until

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from events.json_object import JsonObject
 from ops.lint.check import lint
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from tests.places import SCENARIOS
 
 QUEUE = """

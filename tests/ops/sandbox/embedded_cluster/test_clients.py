@@ -20,7 +20,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.faults import Fault
-from ops.sandbox.embedded_cluster.nodes import gpu_node, plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
 from services.runtime.cluster_port import Changed, Listed, ObjectConflict, ObjectInvalid, Resource, Vanished
 from tests.places import ROOT
 

@@ -12,7 +12,7 @@ from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.cron_schedule import BadSchedule, Schedule
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.nodes import plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
 
 APPS = "/apis/apps/v1/namespaces/default"
 PATIENCE_S = 60

@@ -14,7 +14,7 @@ from events.settings import SettingsObserved
 from ops.production.crds.definitions import manifests as crds
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.nodes import gpu_node, plain_node
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
 from ops.sandbox.scenario.platform import convert, validating
 
 KUBECTL = shutil.which("kubectl")

@@ -1,6 +1,6 @@
 """Garbage collection: what an owner leaves behind goes too, and so does all that is in a deleted namespace."""
 
-from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.store import Change, Name, Object
 

@@ -3,7 +3,7 @@
 import hashlib
 
 from events.timestamp import format_timestamp
-from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Name, Object
 

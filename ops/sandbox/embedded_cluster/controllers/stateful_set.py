@@ -1,7 +1,7 @@
 """The StatefulSet controller: pods in their order, each under the name of its number."""
 
-from ops.sandbox.embedded_cluster.controller import Controller
-from ops.sandbox.embedded_cluster.owned_pods import (
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.owned_pods import (
     PODS,
     is_alive,
     is_ready,

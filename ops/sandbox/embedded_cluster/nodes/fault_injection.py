@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ops.sandbox.embedded_cluster.failures import not_found
-from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS
+from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.store import Object, Store
 
 NODES = "nodes"

@@ -7,9 +7,9 @@ import pytest
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
-from ops.sandbox.embedded_cluster.hami import HamiNodes
-from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.nodes.fault_injection import set_card_health, set_node_ready
+from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes
+from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from projections.devices.registration.node_cards import cards_on
 
 CARDS = {"product": "V100", "zone": "z", "cards": 2, "memory_mib": 32768, "model": "NVIDIA-V100"}

@@ -4,9 +4,9 @@ from events.api.labels import EXIT, RUN_SECONDS, TERMINATION_SECONDS
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.deletion import ENDED
-from ops.sandbox.embedded_cluster.fault_injection import node_is_heard_of
+from ops.sandbox.embedded_cluster.nodes.fault_injection import node_is_heard_of
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Name, Object

@@ -7,7 +7,7 @@ import msgspec
 from events.card import CardShare
 from events.event import Millis
 from events.quantity import BadQuantity, to_units
-from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS, NVIDIA, Dialect
+from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS, NVIDIA, Dialect
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object, Store
 from projections.devices.annotations.index_annotations import PinContext

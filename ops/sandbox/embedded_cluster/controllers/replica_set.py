@@ -2,8 +2,16 @@
 
 import hashlib
 
-from ops.sandbox.embedded_cluster.controller import Controller
-from ops.sandbox.embedded_cluster.owned_pods import PODS, is_alive, is_ready, owned, owner_of, pod_of, replicas_of
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.owned_pods import (
+    PODS,
+    is_alive,
+    is_ready,
+    owned,
+    owner_of,
+    pod_of,
+    replicas_of,
+)
 from ops.sandbox.embedded_cluster.store import Change, Name, Object
 
 REPLICA_SETS = "replicasets.apps"

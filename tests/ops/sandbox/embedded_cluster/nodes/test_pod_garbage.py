@@ -7,8 +7,8 @@ import pytest_asyncio
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.nodes import plain_node
-from ops.sandbox.embedded_cluster.pod_garbage import ABSENT_MS, OUT_OF_SERVICE
+from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
+from ops.sandbox.embedded_cluster.nodes.pod_garbage import ABSENT_MS, OUT_OF_SERVICE
 from tests.ops.sandbox.embedded_cluster.test_everyday_kinds import until
 
 NODES, PODS = "nodes", "pods"

@@ -6,7 +6,7 @@ from typing import Any
 
 from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Name, Object

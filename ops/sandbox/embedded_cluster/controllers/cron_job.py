@@ -4,9 +4,9 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp, parse_timestamp
-from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.owned_pods import owned, owner_of, owner_reference
 from ops.sandbox.embedded_cluster.cron_schedule import Schedule
-from ops.sandbox.embedded_cluster.owned_pods import owned, owner_of, owner_reference
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Name, Object
 

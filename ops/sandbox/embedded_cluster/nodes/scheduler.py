@@ -8,9 +8,9 @@ from typing import Any
 from events.quantity import BadQuantity, to_units
 from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.controller import Controller
-from ops.sandbox.embedded_cluster.hami import HamiNodes, gpu_requests
-from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes, gpu_requests
+from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Name, Object

@@ -3,9 +3,15 @@
 from typing import Any
 
 from events.timestamp import format_timestamp
-from ops.sandbox.embedded_cluster.controller import Controller
-from ops.sandbox.embedded_cluster.owned_pods import owned, owner_of, owner_reference, replicas_of, template_hash
-from ops.sandbox.embedded_cluster.replica_set_controller import REPLICA_SETS
+from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.owned_pods import (
+    owned,
+    owner_of,
+    owner_reference,
+    replicas_of,
+    template_hash,
+)
+from ops.sandbox.embedded_cluster.controllers.replica_set import REPLICA_SETS
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Name, Object
 

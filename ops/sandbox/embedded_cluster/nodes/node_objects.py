@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS, NVIDIA
+from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS, NVIDIA
 
 
 def gpu_node(

@@ -1,0 +1,1 @@
+"""The controllers of Kubernetes that the embedded cluster has, one a module"""
