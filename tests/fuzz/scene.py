@@ -21,8 +21,8 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
+from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.platform import platform_of
 from services.runtime.log_errors import LogMovedOn

@@ -9,8 +9,8 @@ from aiohttp import web
 
 from ops.production.listeners.listening import close_listener, open_listener
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster import discovery
-from ops.sandbox.embedded_cluster.api import Aggregated, Api
+from ops.sandbox.embedded_cluster.api import discovery
+from ops.sandbox.embedded_cluster.api.http_api import Aggregated, Api
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.controllers.cron_job import CronJobs
 from ops.sandbox.embedded_cluster.controllers.deployment import Deployments

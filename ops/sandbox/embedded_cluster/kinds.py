@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ops.sandbox.embedded_cluster.merge_rules import MergeRule
+from ops.sandbox.embedded_cluster.changes.merge_rules import MergeRule
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS, KUEUE
 
 

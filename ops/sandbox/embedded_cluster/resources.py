@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.sandbox.embedded_cluster.admission import settled
-from ops.sandbox.embedded_cluster.built_in import filled
-from ops.sandbox.embedded_cluster.crd_schema import Schemas
+from ops.sandbox.embedded_cluster.admission.built_in import filled
+from ops.sandbox.embedded_cluster.admission.crd_schema import Schemas
+from ops.sandbox.embedded_cluster.admission.every_object import settled
+from ops.sandbox.embedded_cluster.admission.immutable import refuse_immutable, refuse_status
+from ops.sandbox.embedded_cluster.admission.outline import refuse_outline
+from ops.sandbox.embedded_cluster.changes.ownership import owned_by
 from ops.sandbox.embedded_cluster.deletion import grace_of, is_full, is_let_go, understood
 from ops.sandbox.embedded_cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
-from ops.sandbox.embedded_cluster.immutable import refuse_immutable, refuse_status
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
-from ops.sandbox.embedded_cluster.outline import refuse_outline
-from ops.sandbox.embedded_cluster.ownership import owned_by
 from ops.sandbox.embedded_cluster.store import Name, Object, Store
 from ops.sandbox.embedded_cluster.versions import Converter, Versions, renamed
 

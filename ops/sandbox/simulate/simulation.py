@@ -15,9 +15,9 @@ from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus, MemoryStream
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
+from ops.sandbox.embedded_cluster.api.in_process import InProcessClient
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.in_process import InProcessClient
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.store import Change
 from ops.sandbox.scenario.platform import convert, suspend

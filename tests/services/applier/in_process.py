@@ -9,10 +9,10 @@ import msgspec
 
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import failure_of
-from ops.sandbox.embedded_cluster.apply import apply
+from ops.sandbox.embedded_cluster.changes.apply import apply
+from ops.sandbox.embedded_cluster.changes.patches import merge_patch
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict
 from ops.sandbox.embedded_cluster.kinds import Kind
-from ops.sandbox.embedded_cluster.patches import merge_patch
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.store import Name, Store
 from services.runtime.cluster_port import Resource

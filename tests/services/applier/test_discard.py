@@ -7,8 +7,8 @@ import pytest
 from events.api.labels import RESOURCE_IN_USE
 from events.workload import Owner, WorkloadSpec
 from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from projections.workloads.lifecycle import Workload
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application

@@ -7,7 +7,7 @@ from events.api.labels import POD_SET, WORKLOAD
 from events.pod_set import PodSet, PodShape
 from events.workload import Owner, WorkloadSpec
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.patches import merge_patch
+from ops.sandbox.embedded_cluster.changes.patches import merge_patch
 from projections.workloads.lifecycle import Workload
 from services.applier.events.cluster_events import ClusterEvent
 from services.applier.events.event_recorder import EventRecorder

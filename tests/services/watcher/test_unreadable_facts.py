@@ -15,8 +15,8 @@ from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped
+from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from services.runtime.log_port import Message
 
 

@@ -29,7 +29,7 @@ from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.api_service import API_SERVICES, NAMES
 from ops.production.visibility.server import serving
-from ops.sandbox.embedded_cluster.api import reply
+from ops.sandbox.embedded_cluster.api.http_api import reply
 from services.runtime.cluster_port import ClusterUnavailable
 from tests.ops.production.visibility.test_api import BASE, waiting_world
 from tests.places import ROOT

@@ -18,7 +18,7 @@ from ops.production.webhook.conversion import answer_conversion, converted
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
 from ops.production.webhook.verdicts import problems_of, stored
-from ops.sandbox.embedded_cluster.patches import json_patch
+from ops.sandbox.embedded_cluster.changes.patches import json_patch
 from services.runtime.cluster_port import ObjectMissing, Resource
 from services.validation.conversion.from_beta1 import topology_slices
 from services.validation.conversion.to_beta1 import slice_domains

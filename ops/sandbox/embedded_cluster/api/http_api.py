@@ -10,21 +10,21 @@ from aiohttp import web
 
 from events.event import Millis
 from ops.files.reading import Unreadable, yaml_of
-from ops.sandbox.embedded_cluster import discovery
-from ops.sandbox.embedded_cluster.applied import applied
+from ops.sandbox.embedded_cluster.api import discovery
+from ops.sandbox.embedded_cluster.api.apply_requests import applied
+from ops.sandbox.embedded_cluster.api.field_validation import warnings
+from ops.sandbox.embedded_cluster.api.pod_log import pod_log
+from ops.sandbox.embedded_cluster.api.protobuf import FORM, object_of
+from ops.sandbox.embedded_cluster.api.reviews import Reviews, as_whom
+from ops.sandbox.embedded_cluster.api.scaling import scale_of, with_scale
+from ops.sandbox.embedded_cluster.api.tables import table
+from ops.sandbox.embedded_cluster.api.targets import Target, target_of
+from ops.sandbox.embedded_cluster.api.watching import including, list_objects, wants_table, watch_objects
+from ops.sandbox.embedded_cluster.changes.patches import json_patch, merge_patch, strategic_patch
 from ops.sandbox.embedded_cluster.failures import ApiFailure, bad_request, conflict, whole
 from ops.sandbox.embedded_cluster.faults import Faults
-from ops.sandbox.embedded_cluster.field_validation import warnings
-from ops.sandbox.embedded_cluster.patches import json_patch, merge_patch, strategic_patch
-from ops.sandbox.embedded_cluster.pod_log import pod_log
-from ops.sandbox.embedded_cluster.protobuf import FORM, object_of
 from ops.sandbox.embedded_cluster.resources import Resources
-from ops.sandbox.embedded_cluster.reviews import Reviews, as_whom
-from ops.sandbox.embedded_cluster.scaling import scale_of, with_scale
 from ops.sandbox.embedded_cluster.store import Object
-from ops.sandbox.embedded_cluster.tables import table
-from ops.sandbox.embedded_cluster.targets import Target, target_of
-from ops.sandbox.embedded_cluster.watching import including, list_objects, wants_table, watch_objects
 
 _METADATA: dict[str, type[Any]] = {
     **dict.fromkeys(("name", "namespace", "generateName", "resourceVersion", "uid"), str),

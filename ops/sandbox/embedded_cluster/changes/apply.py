@@ -5,9 +5,9 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp
+from ops.sandbox.embedded_cluster.changes.merge_rules import MergeRule
+from ops.sandbox.embedded_cluster.changes.patches import strategic_patch
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.merge_rules import MergeRule
-from ops.sandbox.embedded_cluster.patches import strategic_patch
 from ops.sandbox.embedded_cluster.store import Object
 
 _UNOWNED = frozenset({"apiVersion", "kind"})

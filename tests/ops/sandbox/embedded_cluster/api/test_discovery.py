@@ -1,7 +1,7 @@
 """What kubectl asks for when it first applies anything is at hand before."""
 
-from ops.sandbox.embedded_cluster import discovery
-from ops.sandbox.embedded_cluster.built_in_fields import fields_of
+from ops.sandbox.embedded_cluster.api import discovery
+from ops.sandbox.embedded_cluster.api.built_in_fields import fields_of
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN
 
 

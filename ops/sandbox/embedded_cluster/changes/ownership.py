@@ -4,8 +4,8 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.sandbox.embedded_cluster.apply import Fields, fields_of, owned_part, parts, subtracted
-from ops.sandbox.embedded_cluster.merge_rules import MergeRule
+from ops.sandbox.embedded_cluster.changes.apply import Fields, fields_of, owned_part, parts, subtracted
+from ops.sandbox.embedded_cluster.changes.merge_rules import MergeRule
 from ops.sandbox.embedded_cluster.store import Object
 
 

@@ -1,6 +1,6 @@
 """The fields of Kubernetes' messages by their numbers, gathered from the definitions that Kubernetes publishes.
 
-`python -m ops.sandbox.embedded_cluster.protobuf_fields FOLDER` writes protobuf_fields.json anew, where FOLDER holds
+`python -m ops.sandbox.embedded_cluster.api.protobuf_fields FOLDER` writes protobuf_fields.json anew, where FOLDER holds
 k8s.io/api and k8s.io/apimachinery. Whether a zero means something is only in the types of Go, so that both are read.
 """
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.sandbox.embedded_cluster.built_in_fields import schema_name, schemas_of, type_of
+from ops.sandbox.embedded_cluster.api.built_in_fields import schema_name, schemas_of, type_of
 from ops.sandbox.embedded_cluster.kinds import Kind
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]

@@ -3,8 +3,8 @@
 import copy
 from typing import Any
 
+from ops.sandbox.embedded_cluster.changes.merge_rules import MergeRule
 from ops.sandbox.embedded_cluster.failures import bad_request, invalid
-from ops.sandbox.embedded_cluster.merge_rules import MergeRule
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

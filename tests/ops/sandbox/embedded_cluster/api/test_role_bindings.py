@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ops.sandbox.embedded_cluster.role_bindings import allows
+from ops.sandbox.embedded_cluster.api.role_bindings import allows
 from ops.sandbox.embedded_cluster.store import Store
 
 RBAC = "rbac.authorization.k8s.io"

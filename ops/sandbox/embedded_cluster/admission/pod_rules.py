@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from events.quantity import BadQuantity, parse_quantity
+from ops.sandbox.embedded_cluster.admission.metadata_rules import label_problems
+from ops.sandbox.embedded_cluster.admission.quantities import canonical
 from ops.sandbox.embedded_cluster.failures import bad_request
-from ops.sandbox.embedded_cluster.metadata_rules import label_problems
-from ops.sandbox.embedded_cluster.quantities import canonical
 
 Object = dict[str, Any]
 Problems = list[tuple[str, str]]

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from events.timestamp import format_timestamp
+from ops.sandbox.embedded_cluster.api.protobuf_fields import WireField, messages
 from ops.sandbox.embedded_cluster.failures import bad_request
-from ops.sandbox.embedded_cluster.protobuf_fields import WireField, messages
 from ops.sandbox.embedded_cluster.store import Object
 
 FORM = "application/vnd.kubernetes.protobuf"

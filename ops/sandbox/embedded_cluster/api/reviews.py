@@ -11,8 +11,8 @@ from aiohttp import web
 
 from events.event import Millis
 from events.timestamp import format_timestamp
+from ops.sandbox.embedded_cluster.api.role_bindings import allows
 from ops.sandbox.embedded_cluster.failures import bad_request, not_found
-from ops.sandbox.embedded_cluster.role_bindings import allows
 from ops.sandbox.embedded_cluster.store import Object, Store
 
 _ACCESS, _IDENTITY = "authorization.k8s.io", "authentication.k8s.io"

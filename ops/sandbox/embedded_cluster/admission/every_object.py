@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from ops.sandbox.embedded_cluster.admission.metadata_rules import refuse_metadata
+from ops.sandbox.embedded_cluster.admission.pod_rules import settled as settled_pods
 from ops.sandbox.embedded_cluster.cron_schedule import BadSchedule, Schedule
 from ops.sandbox.embedded_cluster.failures import invalid
 from ops.sandbox.embedded_cluster.kinds import Kind
-from ops.sandbox.embedded_cluster.metadata_rules import refuse_metadata
-from ops.sandbox.embedded_cluster.pod_rules import settled as settled_pods
 
 Object = dict[str, Any]
 _CLUSTER_EVENTS = ("default", "kube-system")

@@ -7,12 +7,12 @@ import msgspec
 from aiohttp import web
 
 from events.event import Millis
+from ops.sandbox.embedded_cluster.api.tables import METADATA, NOTHING, WHOLE, table
 from ops.sandbox.embedded_cluster.failures import ApiFailure, bad_request, gone, whole
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import Test, field_test, label_test
 from ops.sandbox.embedded_cluster.store import Change, Object
-from ops.sandbox.embedded_cluster.tables import METADATA, NOTHING, WHOLE, table
 
 _BOOKMARK_EVERY_S = 5.0
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ops.sandbox.embedded_cluster.built_in_fields import fields_of, type_of
+from ops.sandbox.embedded_cluster.api.built_in_fields import fields_of, type_of
 from ops.sandbox.embedded_cluster.failures import bad_request
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.store import Object

@@ -5,8 +5,8 @@ from base64 import b64decode
 import pytest
 
 from events.json_object import JsonObject
+from ops.sandbox.embedded_cluster.api.protobuf import object_of
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.protobuf import object_of
 
 JOB = (
     "azhzAAoPCghiYXRjaC92MRIDSm9iEoMBChgKAWoSABoHZGVmYXVsdCIAKgAyADgAQgASXTJbChAKABIAGgAiACoAMgA4AEIAEkcS"

@@ -1,11 +1,11 @@
 """What a server-side apply makes of an object as it is in the store."""
 
 from events.event import Millis
-from ops.sandbox.embedded_cluster.apply import apply
+from ops.sandbox.embedded_cluster.api.targets import Target
+from ops.sandbox.embedded_cluster.changes.apply import apply
 from ops.sandbox.embedded_cluster.failures import conflict
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.store import Object
-from ops.sandbox.embedded_cluster.targets import Target
 
 
 def applied(

@@ -9,12 +9,12 @@ import msgspec
 
 from events.event import Millis
 from ops.production.kubernetes.client import ApiRequests, failure_of
-from ops.sandbox.embedded_cluster.applied import applied
+from ops.sandbox.embedded_cluster.api.apply_requests import applied
+from ops.sandbox.embedded_cluster.api.targets import Target, target_of
+from ops.sandbox.embedded_cluster.changes.patches import merge_patch
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict, not_found
-from ops.sandbox.embedded_cluster.patches import merge_patch
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.store import Change, Object
-from ops.sandbox.embedded_cluster.targets import Target, target_of
 
 _BOOKMARK_EVERY_S = 60.0
 

@@ -7,9 +7,9 @@ import msgspec
 
 from events.api.jobs import ApiJob
 from events.api.pods import ApiNode, ApiPod, PodTemplate
+from ops.sandbox.embedded_cluster.admission.pod_rules import TEMPLATES
 from ops.sandbox.embedded_cluster.failures import invalid
 from ops.sandbox.embedded_cluster.kinds import Kind
-from ops.sandbox.embedded_cluster.pod_rules import TEMPLATES
 from ops.sandbox.embedded_cluster.store import Object
 
 _WHOLE: dict[str, type[Any]] = {"pods": ApiPod, "nodes": ApiNode, "jobs.batch": ApiJob}

@@ -1,0 +1,1 @@
+"""How an object is changed: patches, server-side apply, and who owns which field afterwards"""
