@@ -1,12 +1,9 @@
 """The two kinds of message on the log: a sighting carries one fact, a commit carries one author's decisions.
 
-The hash chain and the order of inputs give every fact its place (docs/rules/log.md#inputs): a commit names the sequence
-that its author had folded (`base`), and the runs of input that it had folded since the commit before (`inputs`), which
-gives the facts their place: whoever folds the log again folds those runs first, in that order, and then the commit's
-events.
+The order of inputs gives every fact its place (docs/rules/log.md#inputs): a commit names the sequence that its author had
+folded (`base`), and the runs of input that it had folded since the commit before (`inputs`). Whoever folds the log again folds
+those runs first, in that order, and then the commit's events. `events.hash_chain` says which commit may stand behind which.
 """
-
-import hashlib
 
 import msgspec
 
@@ -49,16 +46,3 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cause: str = ""
     events: tuple[Decision, ...]
     state_hash: str = ""
-
-    def follows(self, base: int, prev_hash: str) -> bool:
-        """Whether it was made behind this sequence and names the bytes that stand there: the hash chain of a partition."""
-        return self.base == base and self.prev_hash == prev_hash
-
-
-GENESIS = "0" * 64
-"""The `prev_hash` of the first commit of a partition."""
-
-
-def bytes_hash(data: bytes) -> str:
-    """The hash by which the next commit names this one: SHA-256 over the bytes as stored."""
-    return hashlib.sha256(data).hexdigest()

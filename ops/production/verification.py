@@ -10,6 +10,7 @@ from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit
 from events.event import Millis
+from events.hash_chain import follows
 from events.rules import RULES
 from ops.production.deciders import all_deciders
 from ops.production.log.snapshots import image_of
@@ -77,7 +78,7 @@ class Verification:
         recorded = encode_events(commit.events)
         decided, failed = self._decide_again(fold, commit)
         self.verified += 1
-        chained = commit.follows(fold.base, fold.prev_hash)
+        chained = follows(commit, fold.base, fold.prev_hash)
         if recorded == decided and not failed and chained and not self._hurried(fold, entry):
             fold.settled_as_decided(entry.sequence, entry.data, commit)
             return True

@@ -1,9 +1,9 @@
 """When time alone changes what has to happen to a workload: back-off over, pods not ready in time, run too long."""
 
 from events.event import Millis
-from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import ConditionStatus
-from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, PODS_READY, Workload
+from events.settings import SettingsObserved
+from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload
+from projections.workloads.pods_ready import pods_ready_until
 
 DEACTIVATED_DUE_TO = "DeactivatedDueTo"
 
@@ -13,23 +13,9 @@ def backoff_until(workload: Workload) -> Millis | None:
     return None if workload.reserved or workload.finished else workload.requeue.at
 
 
-def pods_ready_until(workload: Workload, rule: PodsReadyRule) -> Millis | None:
-    """The time by which its pods have to be ready; None when they are, or it does not run.
-
-    Rule: docs/rules/eviction.md#pods-ready
-    """
-    admitted, ready = _true_since(workload, ADMITTED), workload.condition(PODS_READY)
-    if admitted is None or workload.evicted or workload.is_true(PODS_READY):
-        return None
-    if ready is None or ready.reason != "WaitForRecovery":  # Older versions of Kueue give the type as the reason.
-        return admitted + rule.timeout
-    recovery = rule.timeout if rule.recovery_timeout is None else rule.recovery_timeout
-    return ready.since + recovery
-
-
 def runs_until(workload: Workload) -> Millis | None:
     """The time at which its maximum execution time is used up."""
-    most, admitted = workload.spec.max_execution, _true_since(workload, ADMITTED)
+    most, admitted = workload.spec.max_execution, workload.true_since(ADMITTED)
     if most is None or admitted is None or workload.evicted:
         return None
     return admitted + most - workload.past_execution
@@ -39,7 +25,7 @@ def kept_until(workload: Workload, settings: SettingsObserved) -> Millis | None:
     """Until when its object stays after the end, or after Kueue's own rules have deactivated it; None for ever."""
     if workload.discarded:
         return None
-    finished, evicted = _true_since(workload, FINISHED), _true_since(workload, EVICTED)
+    finished, evicted = workload.true_since(FINISHED), workload.true_since(EVICTED)
     if finished is not None:
         return None if settings.retain_finished is None else finished + settings.retain_finished
     if settings.retain_deactivated is None or workload.spec.active or workload.reserved or evicted is None:
@@ -60,8 +46,3 @@ def next_deadline(workload: Workload, settings: SettingsObserved) -> Millis | No
         kept_until(workload, settings),
     )
     return min((time for time in times if time is not None), default=None)
-
-
-def _true_since(workload: Workload, kind: str) -> Millis | None:
-    found = workload.condition(kind)
-    return found.since if found is not None and found.status is ConditionStatus.TRUE else None

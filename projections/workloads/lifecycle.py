@@ -210,6 +210,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         found = self.conditions.get(kind)
         return found is not None and found.status is ConditionStatus.TRUE
 
+    def true_since(self, kind: str) -> Millis | None:
+        """Since when the condition is True; None where it is not."""
+        found = self.conditions.get(kind)
+        return found.since if found is not None and found.status is ConditionStatus.TRUE else None
+
     @property
     def finished(self) -> bool:
         """Whether the job has finished."""

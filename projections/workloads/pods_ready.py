@@ -1,11 +1,13 @@
-"""Whether the pods of a workload are ready, in Kueue's words; until when they have to be says `deadlines.pods_ready_until`.
+"""Whether the pods of a workload are ready, in Kueue's words, and until when they have to be (`waitForPodsReady`).
 
 Rule: docs/rules/eviction.md#pods-ready
 """
 
+from events.event import Millis
+from events.settings import PodsReadyRule
 from events.workload import Condition, ConditionStatus
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import PODS_READY, Workload, condition_at, with_condition
+from projections.workloads.lifecycle import ADMITTED, PODS_READY, Workload, condition_at, with_condition
 
 _WAIT_FOR_START = "WaitForStart"
 _NOT_READY_YET = "Not all pods are ready or succeeded"
@@ -33,3 +35,14 @@ def waits_for_start(workload: Workload, position: LogPosition) -> Workload:
         return workload
     condition = condition_at(PODS_READY, ConditionStatus.FALSE, _WAIT_FOR_START, _NOT_READY_YET, workload, position)
     return with_condition(workload, condition)
+
+
+def pods_ready_until(workload: Workload, rule: PodsReadyRule) -> Millis | None:
+    """The time by which its pods have to be ready; None when they are, or it does not run."""
+    admitted, ready = workload.true_since(ADMITTED), workload.condition(PODS_READY)
+    if admitted is None or workload.evicted or workload.is_true(PODS_READY):
+        return None
+    if ready is None or ready.reason != "WaitForRecovery":  # Older versions of Kueue give the type as the reason.
+        return admitted + rule.timeout
+    recovery = rule.timeout if rule.recovery_timeout is None else rule.recovery_timeout
+    return ready.since + recovery

@@ -21,11 +21,11 @@ from services.applier.events.budget_events import BudgetEvents
 from services.applier.events.cluster_events import refusal_event
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application, plan
-from services.applier.pods.finalizer_removal import PodKeeper
+from services.applier.pods.pod_finalizers import PodKeeper
 from services.applier.pods.pod_gates import PodGates
 from services.applier.pods.stranded_pods import StrandedPods
 from services.applier.state import ApplierState
-from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.write_limit import MOST
 from services.applier.writing import ApplicationWriter, Ended

@@ -28,9 +28,9 @@ from services.applier.patches import (
 from services.applier.plan import Application
 from services.applier.pods.start_or_end import start_or_end_pods
 from services.applier.templates import Templates, as_written
-from services.applier.workloads.finalizer_removal import WorkloadKeeper
 from services.applier.workloads.known_objects import WORKLOADS, KnownObjects
 from services.applier.workloads.status_parts import Part, decided_part, left_behind, print_of, seen_parts
+from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.workloads.workload_manifest import workload_object
 from services.applier.writes.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended

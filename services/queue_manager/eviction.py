@@ -12,9 +12,10 @@ from projections.budgets.state import BudgetState
 from projections.configuration import Configuration
 from projections.topology.placement.node_failures import lost_place, unhealthy_nodes
 from projections.topology.state import TopologyState
-from projections.workloads.deadlines import pods_ready_until, runs_until
+from projections.workloads.deadlines import runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
 from projections.workloads.pods import has_live_pods, stands_still
+from projections.workloads.pods_ready import pods_ready_until
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import has_to_stop
 from services.queue_manager.back_off import back_off

@@ -6,7 +6,8 @@ import pytest
 from events.application import DecisionApplied, DecisionRejected
 from events.catalogue import Decision, Fact, all_events
 from events.codec import UPCASTS, NotOurs, decode_commit, decode_event, decode_sighting, encode
-from events.commit import Commit, InputRun, Sighting, bytes_hash
+from events.commit import Commit, InputRun, Sighting
+from events.hash_chain import bytes_hash
 from events.workload import WorkloadQueued
 
 

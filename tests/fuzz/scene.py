@@ -8,8 +8,9 @@ from collections import Counter
 from contextlib import suppress
 
 from events.codec import encode
-from events.commit import GENESIS, Sighting
+from events.commit import Sighting
 from events.control import Quarantined
+from events.hash_chain import GENESIS
 from events.json_object import JsonObject
 from events.subjects import CONTROL, FACTS, fact_subject
 from ops.production.archive.history import read_stored

@@ -22,9 +22,10 @@ from events.billing import Meter, Price, PriceListSet
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun, Sighting
+from events.commit import Commit, InputRun, Sighting
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodPlacement
+from events.hash_chain import GENESIS
 from events.preemption import PreemptionOrdered
 from events.quota import FlavorObserved, LocalQueueObserved, NamespaceObserved
 from events.subjects import CONTROL, FACTS

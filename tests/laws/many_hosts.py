@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from events.catalogue import Decision, Fact
 from events.codec import decode_commit, encode
-from events.commit import Commit, InputRun, Sighting, bytes_hash
+from events.commit import Commit, InputRun, Sighting
 from events.event import Millis
+from events.hash_chain import bytes_hash
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of

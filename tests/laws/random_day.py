@@ -10,9 +10,10 @@ from events.billing import CorrectionEntered, LineKind, Meter, Price, PriceListS
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent, Decision
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun, Sighting
+from events.commit import Commit, InputRun, Sighting
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.hash_chain import GENESIS
 from events.quota import (
     AdmissionCheckObserved,
     CheckRule,

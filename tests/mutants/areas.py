@@ -76,6 +76,7 @@ AREAS = {
             "services/queue_manager/eviction.py",
             "services/queue_manager/upkeep.py",
             "projections/workloads/deadlines.py",
+            "projections/workloads/pods_ready.py",
         ),
         ("tests/projections/workloads/test_deadlines.py", "tests/services/queue_manager"),
     ),

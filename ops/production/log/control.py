@@ -5,9 +5,10 @@ from contextlib import suppress
 
 from events.catalogue import ControlEvent
 from events.codec import encode
-from events.commit import GENESIS, Commit
+from events.commit import Commit
 from events.control import ClockScaled
 from events.event import Millis
+from events.hash_chain import GENESIS
 from events.rules import RULES
 from events.subjects import CONTROL, commit_subject
 from services.runtime.control_log import Control

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from events.codec import NotOurs, decode_commit
-from events.commit import bytes_hash
+from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_whole
 from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of

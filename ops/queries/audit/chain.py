@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
-from events.commit import GENESIS, InputRun, bytes_hash
+from events.commit import InputRun
+from events.hash_chain import GENESIS, bytes_hash
 from events.merkle import leaf_hash
 from events.subjects import FACTS
 from ops.production.archive.finding import AuditFinding

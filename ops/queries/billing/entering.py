@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from events.billing import CorrectionEntered, MonthClosed, PriceListSet
-from events.commit import GENESIS, bytes_hash
 from events.control import Quarantined
 from events.event import Millis
+from events.hash_chain import GENESIS, bytes_hash
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.production.log.control import say_behind

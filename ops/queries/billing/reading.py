@@ -12,8 +12,9 @@ import msgspec
 
 from events.billing import PriceListSet
 from events.catalogue import AnyEvent
-from events.commit import GENESIS, Sighting, bytes_hash
+from events.commit import Sighting
 from events.event import Millis
+from events.hash_chain import GENESIS, bytes_hash
 from events.subjects import CONTROL, FACTS
 from ops.queries.billing.message_times import message_times
 from ops.queries.stored import opened

@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from events.admission import WorkloadAdmitted
 from events.codec import decode_sighting, encode
-from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
+from events.commit import Commit, InputRun, Sighting
+from events.hash_chain import GENESIS, bytes_hash
 from events.quota import ClusterQueueObserved, FlavorQuotas, ResourceGroup
 from events.rules import RULES
 from events.subjects import DEVICES, FACTS, LOG, commit_subject, fact_subject, family_of

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
+from events.commit import Commit, InputRun, Sighting
 from events.event import Millis
+from events.hash_chain import GENESIS, bytes_hash, follows
 from events.subjects import DEVICES, FACTS, LOG, family_of
 from projections.amiss import AUTHOR, TIME, note_amiss
 from projections.evolve import evolve, evolve_sighting
@@ -137,7 +138,7 @@ class PartitionFold:
 
         Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
         """
-        if not commit.follows(self.base, self.prev_hash):
+        if not follows(commit, self.base, self.prev_hash):
             raise ChainBroken(
                 stream=self.partition, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
             )

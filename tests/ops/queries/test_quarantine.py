@@ -3,8 +3,9 @@
 import pytest
 
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun
+from events.commit import Commit, InputRun
 from events.event import Millis
+from events.hash_chain import GENESIS
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded

@@ -6,8 +6,9 @@ from msgspec.structs import replace
 from events.event import Millis
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, WorkloadSpec
-from projections.workloads.deadlines import backoff_until, kept_until, next_deadline, pods_ready_until, runs_until
+from projections.workloads.deadlines import backoff_until, kept_until, next_deadline, runs_until
 from projections.workloads.lifecycle import Admission, Requeue, Workload
+from projections.workloads.pods_ready import pods_ready_until
 
 SPEC = WorkloadSpec(queue="lq", pod_sets=())
 HELD = Admission(cluster_queue="cq", assignments=(), reservation=1, reserved_at=0)

@@ -8,8 +8,8 @@ from events.settings import PodsReadyRule
 from events.workload import PodsReady
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.workloads.deadlines import pods_ready_until
 from projections.workloads.lifecycle import PODS_READY, Workload
+from projections.workloads.pods_ready import pods_ready_until
 from projections.world import World
 from tests.projections.workloads.test_terminating import RUNS
 

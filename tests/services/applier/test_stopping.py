@@ -12,7 +12,7 @@ from projections.workloads.lifecycle import Workload
 from services.applier.events.cluster_events import ClusterEvent
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application
-from services.applier.workloads.finalizer_removal import WorkloadKeeper
+from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import ApplicationWriter
 from services.jobs.kinds.table import JOB

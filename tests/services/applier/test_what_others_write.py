@@ -15,8 +15,8 @@ from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application
-from services.applier.workloads.finalizer_removal import WorkloadKeeper
 from services.applier.workloads.status_parts import ADMISSION
+from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import WORKLOADS, ApplicationWriter
 from services.runtime.cluster_port import ObjectConflict

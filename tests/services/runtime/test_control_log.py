@@ -1,8 +1,9 @@
 """The stream of control: what it skips, what it can't say, and how fast clocks run."""
 
 from events.codec import encode
-from events.commit import GENESIS, Commit
+from events.commit import Commit
 from events.control import ClockScaled, Quarantined
+from events.hash_chain import GENESIS
 from events.subjects import CONTROL, FACTS, commit_subject
 from services.runtime.control_log import AHEAD, Control
 from services.runtime.log_port import Entry

@@ -6,7 +6,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from events.commit import bytes_hash
+from events.hash_chain import bytes_hash
 from events.merkle import Frontier
 
 MOST = 1 << 62

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from events.commit import bytes_hash
+from events.hash_chain import bytes_hash
 from events.merkle import SIZE, Frontier, leaf_hash
 from ops.files.reading import json_of
 from ops.files.run_folder import FolderUnusable

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import msgspec
 import structlog
 
-from events.commit import bytes_hash
 from events.event import Millis
+from events.hash_chain import bytes_hash
 from events.subjects import FACTS
 from ops.production.archive.history import begins_at_one, end_of
 from ops.production.log.jetstream.shelf import COUNTERS

@@ -5,8 +5,9 @@ from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from events.commit import Commit, Sighting, bytes_hash
+from events.commit import Commit, Sighting
 from events.event import Millis
+from events.hash_chain import bytes_hash
 from events.subjects import FACTS
 from ops.production.archive.history import end_of
 from projections.counters.queue_counters import QueueCounters

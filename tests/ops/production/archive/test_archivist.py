@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from events.commit import bytes_hash
+from events.hash_chain import bytes_hash
 from events.subjects import FACTS
 from ops.production.archive.archive import read_archive, segments_of, write_archive
 from ops.production.archive.archivist import Archivist, Limits

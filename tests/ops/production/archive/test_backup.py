@@ -11,7 +11,7 @@ import pytest_asyncio
 from typer.testing import CliRunner
 
 from events.codec import decode_commit, encode
-from events.commit import bytes_hash
+from events.hash_chain import bytes_hash
 from events.subjects import FACTS, commit_subject
 from ops.cli.main import app
 from ops.files.run_folder import held

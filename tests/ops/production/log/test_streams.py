@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from events.codec import encode
-from events.commit import GENESIS, Commit, bytes_hash
+from events.commit import Commit
 from events.control import LogPartitioned
+from events.hash_chain import GENESIS, bytes_hash
 from events.subjects import CONTROL, FACTS, commit_subject
 from ops.cli.questions.replay import Question, replayed
 from ops.production.archive.history import read_everything

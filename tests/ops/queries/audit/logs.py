@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from events.catalogue import Decision
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
+from events.commit import Commit, InputRun, Sighting
 from events.device import DevicesReleased
+from events.hash_chain import GENESIS, bytes_hash
 from events.merkle import Frontier, leaf_hash
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from events.workload import PodsGone, WorkloadQueued

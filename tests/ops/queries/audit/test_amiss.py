@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from events.codec import decode_commit, decode_sighting, encode
-from events.commit import GENESIS, bytes_hash
 from events.control import Quarantined
 from events.event import Millis
+from events.hash_chain import GENESIS, bytes_hash
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.archive import read_archive, write_archive
 from ops.production.archive.finding import AUTHOR, TIME

@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from events.codec import decode_commit, encode
-from events.commit import Commit, InputRun, bytes_hash
+from events.commit import Commit, InputRun
 from events.control import Quarantined
+from events.hash_chain import bytes_hash
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.proof.evidence import Evidence
 from ops.production.log.streams import PARTITION

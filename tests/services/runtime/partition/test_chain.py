@@ -6,7 +6,8 @@ from typing import Any, cast
 import pytest
 
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun, bytes_hash
+from events.commit import Commit, InputRun
+from events.hash_chain import GENESIS, bytes_hash
 from events.quota import NamespaceObserved
 from events.rules import RULES
 from ops.production.archive.history import read_everything

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from events.codec import decode_commit, encode
-from events.commit import GENESIS, Commit, Sighting, bytes_hash
+from events.commit import Commit, Sighting
 from events.event import Millis
+from events.hash_chain import GENESIS, bytes_hash
 from events.quota import LocalQueueObserved, NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside

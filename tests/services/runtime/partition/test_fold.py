@@ -3,7 +3,8 @@
 import pytest
 
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun, Sighting
+from events.commit import Commit, InputRun, Sighting
+from events.hash_chain import GENESIS
 from events.quota import NamespaceObserved
 from events.subjects import CONTROL, FACTS
 from projections.state_hash import state_hash

@@ -5,9 +5,10 @@ import pytest
 
 from events.catalogue import AnyEvent, Decision
 from events.codec import encode
-from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
+from events.commit import Commit, InputRun, Sighting
 from events.device import DevicesReleased
 from events.event import Millis
+from events.hash_chain import GENESIS, bytes_hash
 from events.quota import NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside
