@@ -15,7 +15,7 @@ from services.jobs.kinds.table import APP_WRAPPER, JOB, KINDS
 from services.jobs.kinds.train_job import CHILD
 from services.jobs.pod_sets.pod_set import PodIndex, Pods
 from services.jobs.topology.topology_request import topology_request
-from tests.services.watcher.test_workload_objects import requested
+from tests.services.watcher.workloads.test_workload_objects import requested
 from tests.stories.job_samples import SAMPLED, child, manifest
 
 K = "kueue.x-k8s.io/podset-"

@@ -9,7 +9,7 @@ from events.selector import Toleration
 from events.workload import CheckReported, PodSetUpdate
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
-from tests.services.watcher.test_workload_object_diff import companion
+from tests.services.watcher.workloads.test_workload_object_diff import companion
 
 GOOD: dict[str, Any] = {
     "name": "main",

@@ -7,7 +7,7 @@ from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import WorkloadSubmitted
 from services.watcher.view import View
-from tests.services.watcher.test_pod_members import pod
+from tests.services.watcher.pods.test_pod_members import pod
 from tests.services.watcher.test_view import job
 
 QUEUE = "kueue.x-k8s.io/queue-name"
