@@ -170,6 +170,11 @@ class ClusterQueueObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag
     held: bool = False
     """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
+    @property
+    def flavors(self) -> tuple[str, ...]:
+        """The flavors that it has quota of, in its own order."""
+        return tuple(quotas.flavor for group in self.groups for quotas in group.flavors)
+
 
 class CohortObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="CohortObserved.v1"):
     """A cohort object stands so in the cluster; a cohort that is only named needs none."""

@@ -106,5 +106,6 @@ def asks_for_topology(request: TopologyRequest | None) -> bool:
 
 def only_topology(queue: ClusterQueueObserved, flavors: Mapping[str, FlavorObserved]) -> bool:
     """Whether every flavor of a queue has a topology: its pods are placed in one although they don't ask for it."""
-    names = [quotas.flavor for group in queue.groups for quotas in group.flavors]
-    return bool(names) and all((found := flavors.get(name)) is not None and found.topology for name in names)
+    return bool(queue.flavors) and all(
+        (found := flavors.get(name)) is not None and found.topology for name in queue.flavors
+    )

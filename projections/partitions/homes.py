@@ -80,5 +80,5 @@ def _sharing_topologies(world: PartitionState, members: Iterable[str]) -> list[s
 def _topologies(world: PartitionState, queue: ClusterQueueObserved | None) -> set[str]:
     if queue is None:
         return set()
-    flavors = (world.flavors.get(quotas.flavor) for group in queue.groups for quotas in group.flavors)
+    flavors = (world.flavors.get(name) for name in queue.flavors)
     return {flavor.topology for flavor in flavors if flavor is not None and flavor.topology}

@@ -44,9 +44,7 @@ def inactive_reasons(world: QueueState, name: str) -> list[tuple[str, str]]:
         found.append(("Stopped", "is stopped"))
     if world.quota.cyclic(name):
         found.append(("CohortCycle", f"cohort {queue.cohort} is part of a cycle"))
-    missing = [
-        quotas.flavor for group in queue.groups for quotas in group.flavors if quotas.flavor not in world.flavors
-    ]
+    missing = [name for name in queue.flavors if name not in world.flavors]
     if missing:
         found.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
     return [*found, *_checks_amiss(world, queue), *_topologies_missing(world, queue)]
@@ -69,7 +67,7 @@ def _checks_amiss(world: ProvisioningState, queue: ClusterQueueObserved) -> list
 
 def _topologies_missing(world: Configuration, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
     """Flavors of a queue whose topology is not there (docs/rules/topology.md#topology-not-found)."""
-    names = dict.fromkeys(quotas.flavor for group in queue.groups for quotas in group.flavors)
+    names = dict.fromkeys(queue.flavors)
     flavors = [flavor for name in names if (flavor := world.flavors.get(name)) is not None and flavor.topology]
     if not flavors or not enabled(world.settings, "TopologyAwareScheduling"):
         return []

@@ -44,7 +44,7 @@ def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iter
 
 
 def _flavors_named(cluster_queues: Mapping[str, ClusterQueueObserved]) -> set[str]:
-    return {quotas.flavor for queue in cluster_queues.values() for group in queue.groups for quotas in group.flavors}
+    return {name for queue in cluster_queues.values() for name in queue.flavors}
 
 
 def _checks_named(cluster_queues: Mapping[str, ClusterQueueObserved]) -> set[str]:

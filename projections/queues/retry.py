@@ -29,7 +29,7 @@ def retry_all_refused(world: QueueState) -> None:
 def retry_users_of_flavor(world: QueueState, flavor: str) -> None:
     """Let what was refused in queues of a flavor be tried again, and have all of their workloads looked at."""
     for name, queue in sorted(world.cluster_queues.items()):
-        if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
+        if flavor in queue.flavors:
             retry_refused(world.quota, world.lines, world.trail, name)
             review_cluster_queue(world, name)
 

@@ -49,7 +49,7 @@ class Layout:
             self.members[key] = tuple(sorted(leaf.name for leaf in self.roots[key].leaves()))
         found: dict[str, dict[str, None]] = {}
         for name, queue in sorted(queues.items()):
-            for flavor in (quotas.flavor for group in queue.groups for quotas in group.flavors):
+            for flavor in queue.flavors:
                 found.setdefault(flavor, {})[self.queues[name].root.key] = None
         self.trees_of_flavor = {flavor: tuple(keys) for flavor, keys in found.items()}
         """The trees whose queues have quota of a flavor."""

@@ -11,10 +11,8 @@ from typing import TypeAlias
 import structlog
 
 from events.application import FAILED, FAILED_TO_START, DecisionApplied, DecisionRejected
-from events.codec import encode
 from events.commit import Sighting
 from events.control import ObjectRefused
-from events.subjects import fact_subject
 from projections.partitions.homes import leads
 from services.applier.backlog import Backlog
 from services.applier.events.budget_events import BudgetEvents
@@ -32,7 +30,8 @@ from services.applier.writing import ApplicationWriter, Ended
 from services.jobs.pod_sets.updates import UpdateConflict
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
-from services.runtime.log_port import Message, Stream
+from services.runtime.fact_message import fact_message
+from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
 from services.runtime.partition.guard import error_summary
 from services.runtime.tracing import NoTracer, Tracer
@@ -226,9 +225,8 @@ class Applier:
             cause=application.decision,
             fact=fact,
         )
-        message = Message(fact_subject("", kind), encode(sighting), sighting.id)
         traced = "" if application.nothing_decided else application.of.uid
-        await self.outbox.put([OutboxMessage(application.workload, message, traced)])
+        await self.outbox.put([OutboxMessage(application.workload, fact_message(sighting), traced)])
 
 
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:

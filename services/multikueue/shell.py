@@ -10,12 +10,10 @@ from collections.abc import Sequence
 
 import structlog
 
-from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
-from events.subjects import fact_subject
 from projections.checks.state import DispatchState
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.table import KINDS
@@ -41,7 +39,8 @@ from services.runtime.cluster_port import (
     Resource,
     Writer,
 )
-from services.runtime.log_port import Message, Stream
+from services.runtime.fact_message import fact_message
+from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
 from services.runtime.wanted_writes import WantedWrites
 
@@ -106,8 +105,7 @@ class RemoteClusters:
         """Have a fact stored; every replica tells the same fact under the same mark."""
         digest = hashlib.sha256(f"{type(fact).__name__}:{about}:{mark}".encode()).hexdigest()[:24]
         sighting = Sighting(id=f"{AUTHOR}:{digest}", at=self._clock.now(), author=AUTHOR, cause=cause, fact=fact)
-        message = Message(fact_subject("", type(fact).__name__), encode(sighting), sighting.id)
-        await self.outbox.put([OutboxMessage(about, message)])
+        await self.outbox.put([OutboxMessage(about, fact_message(sighting))])
 
     def _connect(self, world: DispatchState) -> None:
         rule = world.settings.multikueue

@@ -13,10 +13,10 @@ from events.object_version import ObjectVersion
 from events.pod import PodAccounted
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
-from events.subjects import CLUSTER, fact_subject
+from events.subjects import CLUSTER
 from events.workload import CheckReported, DecidedElsewhere, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
 from projections.object_versions import ACCOUNTED, NODE_USAGE
-from services.runtime.log_port import Message
+from services.runtime.fact_message import fact_message
 from services.runtime.outbox import OutboxMessage
 from services.watcher.object_keys import object_of, place_of
 from services.watcher.seen_versions import SeenVersions
@@ -58,7 +58,7 @@ class FactWriter:
     def letter(self, sighting: Sighting) -> OutboxMessage:
         """The message of a sighting."""
         fact, about = sighting.fact, sighting.about
-        message = Message(fact_subject(self._tree(fact), type(fact).__name__), encode(sighting), sighting.id)
+        message = fact_message(sighting, self._tree(fact))
         traced = fact.uid if isinstance(fact, WorkloadSubmitted) else ""
         return OutboxMessage(type(fact).__name__ if about is None else about.place, message, traced)
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from events.codec import encode
 from events.commit import Sighting
 from events.control import LogPartitioned
 from events.event import Millis
 from events.partition_map import PartitionMapObserved, TreePlacement
-from events.subjects import CLUSTER, CONTROL, FACTS, fact_subject
+from events.subjects import CLUSTER, CONTROL, FACTS
 from ops.production.log.control import say
-from services.runtime.log_port import Bus, Message
+from services.runtime.fact_message import fact_message
+from services.runtime.log_port import Bus
 
 
 async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[TreePlacement] = ()) -> None:
@@ -20,5 +20,5 @@ async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[Tre
     await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
     fact = PartitionMapObserved(partitions=partitions, placements=tuple(placements))
     sighting = Sighting(id=f"partition-map:{at}", at=at, author="watcher", about=None, fact=fact)
-    message = Message(fact_subject(CLUSTER, type(fact).__name__), encode(sighting), sighting.id)
+    message = fact_message(sighting, CLUSTER)
     await (await bus.stream(FACTS)).publish([message])

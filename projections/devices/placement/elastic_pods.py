@@ -12,12 +12,8 @@ from projections.workloads.pods import with_room
 
 def note_elastic_pod(world: DeviceState, pod: PodObserved) -> None:
     """Record whose pod it is, if its job is elastic."""
-    key = f"{pod.namespace}/{pod.name}"
-    before = world.pods.get(key)
-    if before is not None and before.workload != pod.workload:
-        forget_elastic_pod(world, key)
     if pod.elastic and pod.workload:
-        world.trail.put(world.elastic_pods.setdefault(pod.workload, {}), key, None)
+        world.trail.put(world.elastic_pods.setdefault(pod.workload, {}), f"{pod.namespace}/{pod.name}", None)
 
 
 def forget_elastic_pod(world: DeviceState, key: str) -> None:

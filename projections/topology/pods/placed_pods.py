@@ -18,9 +18,6 @@ from projections.workloads.lifecycle import Workload
 def note_placed_pod(world: TopologyState, pod: PodObserved) -> None:
     """Record whose pod it is, if it is placed by topology."""
     key = f"{pod.namespace}/{pod.name}"
-    before = world.pods.get(key)
-    if before is not None and before.workload != pod.workload:
-        forget_placed_pod(world, key)
     if pod.topology is not None and pod.workload:
         world.trail.put(world.placed_pods.setdefault(pod.workload, {}), key, None)
     else:

@@ -13,6 +13,11 @@ from projections.topology.state import TopologyState
 def note_pod(world: TopologyState, pod: PodObserved) -> None:
     """Record whose pod it is. To be called while the table of pods still says what was known of it before."""
     hold_at_gate(world, pod)
+    key = f"{pod.namespace}/{pod.name}"
+    before = world.pods.get(key)
+    if before is not None and before.workload != pod.workload:
+        forget_placed_pod(world, key)
+        forget_elastic_pod(world, key)
     note_placed_pod(world, pod)
     note_elastic_pod(world, pod)
 

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 import structlog
 
 from events.api.labels import DECISION
-from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.provisioning import ProvisioningRejected
-from events.subjects import fact_subject
 from projections.checks.state import ProvisioningState
 from services.applier.events.cluster_events import failed_create_event
 from services.applier.events.event_recorder import EventRecorder
@@ -45,8 +43,9 @@ from services.runtime.cluster_port import (
     Resource,
     Writer,
 )
+from services.runtime.fact_message import fact_message
 from services.runtime.log_errors import LogUnavailable
-from services.runtime.log_port import Message, Stream
+from services.runtime.log_port import Stream
 from services.runtime.wanted_writes import WantedWrites
 
 log = structlog.get_logger()
@@ -174,9 +173,8 @@ class ProvisioningWriter:
             cause=problem.request.decision,
             fact=fact,
         )
-        message = Message(fact_subject("", type(fact).__name__), encode(sighting), sighting.id)
         try:
-            await self._facts.publish([message])
+            await self._facts.publish([fact_message(sighting)])
         except LogUnavailable as unavailable:
             log.warning("log unavailable", problem=str(unavailable))
             return  # It is reported when it is tried again.

@@ -1,0 +1,11 @@
+"""A fact on its way to the log: its message, under the subject of its kind and the id that any repetition has, too."""
+
+from events.codec import encode
+from events.commit import Sighting
+from events.subjects import fact_subject
+from services.runtime.log_port import Message
+
+
+def fact_message(sighting: Sighting, tree: str = "") -> Message:
+    """The message that carries a sighting; `tree` is the quota tree that its fact belongs to, as far as it is known."""
+    return Message(fact_subject(tree, type(sighting.fact).__name__), encode(sighting), sighting.id)
