@@ -5,6 +5,7 @@ from events.subjects import FACTS
 from ops.console.changes import Positions
 from ops.console.workload_list import FollowedRows, WorkloadList
 from ops.production.wiring import Running
+from ops.queries.explaining import world_about
 from ops.queries.time_travel import Moment
 from projections.explanation.redaction import namespaces_in
 from projections.world import World
@@ -30,30 +31,38 @@ class Live:
     @property
     def ready(self) -> bool:
         """Whether everything that was on the log at the start is folded."""
-        host = self._running.hosts.get(self._running.streams.sole)
-        return host is not None and host.caught_up.is_set()
+        hosts = self._running.hosts_of_trees()
+        return bool(hosts) and all(host.caught_up.is_set() for host in hosts)
 
     @property
     def halted(self) -> str:
         """Why nothing more is folded; empty when all is well."""
-        host = self._running.hosts.get(self._running.streams.sole)
-        return host.halted if host is not None else ""
+        return "; ".join(host.halted for host in self._running.hosts_of_trees() if host.halted)
 
     def world(self) -> World:
-        """The world. Raises `NotFolded`."""
-        return self._host().fold.world
+        """The world of the partitions of trees. Raises `NotFolded`."""
+        self._hosts()
+        found = self._running.world_of_queues()
+        if found is None:
+            raise NotFolded
+        return found
+
+    def world_about(self, wanted: str) -> World:
+        """The world of the partition that decides about an object of a canonical name. Raises `NotFolded`."""
+        hosts = self._hosts()
+        return self.world() if len(hosts) == 1 else world_about([one.fold.world for one in hosts], wanted, self.at())
 
     def at(self) -> Millis:
         """The time as of which it answers."""
-        return max(self._host().fold.at, self._running.ports.clock.now())
+        return max(self._running.ports.clock.now(), *(host.fold.at for host in self._hosts()))
 
     def positions(self) -> Positions:
         """The last sequence of each stream that is folded; none before everything is."""
         if not self.ready:
             return {}
-        fold = self._host().fold
-        found = {name: fold.position(name) for name in (*self._running.streams.pools, FACTS)}
-        return {**found, fold.partition: fold.base}
+        folds = [host.fold for host in self._hosts()]
+        inputs = {name: min(one.position(name) for one in folds) for name in (*self._running.streams.pools, FACTS)}
+        return {**inputs, **{one.partition: one.base for one in folds}}
 
     def listed(self) -> WorkloadList:
         """All workloads. Raises `NotFolded`."""
@@ -81,8 +90,7 @@ class Live:
             self._used = found, queues | self.listed().namespaces()
         return self._used[1]
 
-    def _host(self) -> PartitionHost:
-        host = self._running.hosts.get(self._running.streams.sole)
-        if host is None or not self.ready:
+    def _hosts(self) -> list[PartitionHost]:
+        if not self.ready:
             raise NotFolded
-        return host
+        return self._running.hosts_of_trees()

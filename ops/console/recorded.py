@@ -15,6 +15,7 @@ from ops.console.workload_list import WorkloadList
 from ops.production.archive.history import Paged, end_of
 from ops.production.archive.paged_history import Waits, open_everything
 from ops.production.log.streams import streams_in
+from ops.queries.explaining import world_about
 from ops.queries.log_places import LogPlaces
 from ops.queries.log_times import LogTimes
 from ops.queries.point import NotOnTheLog, Point, is_sequence, point_at
@@ -35,6 +36,7 @@ class Recorded:
     def __init__(self, point: Point, text: str, log: Paged, recordings: "Recordings") -> None:
         self.point, self.text, self._log, self._recordings = point, text, log, recordings
         self._streams = streams_in(log)
+        self._world: World | None = None
 
     @property
     def times(self) -> LogTimes:
@@ -42,8 +44,16 @@ class Recorded:
         return self._recordings.times(self._log)
 
     def world(self) -> World:
-        """The world of the partition of admission."""
-        return self._recordings.worlds.world(self._streams.sole, self.point.entries, self.point.at)
+        """The world of the partitions of trees."""
+        if self._world is None:
+            self._world = self.world_about("")
+        return self._world
+
+    def world_about(self, wanted: str) -> World:
+        """The world of the partition that decides about an object of a canonical name."""
+        worlds, point = self._recordings.worlds, self.point
+        folded = [worlds.world(name, point.entries, point.at) for name in self._streams.trees]
+        return world_about(folded, wanted, point.at)
 
     def rows(self) -> Sequence[WorkloadRow]:
         """All workloads of that world."""

@@ -155,11 +155,13 @@ class ConsoleApp:
                 rights,
                 lambda then: {
                     **_explained(
-                        explained(then.world(), then.point, wanted, rights.reads, patience=Patience(_PATIENCE_S)),
+                        explained(
+                            then.world_about(wanted), then.point, wanted, rights.reads, patience=Patience(_PATIENCE_S)
+                        ),
                         rights,
                     ),
                     "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
-                    "stands": _stands(then.world(), key, rights),
+                    "stands": _stands(then.world_about(wanted), key, rights),
                 },
             )
         # What it waits for is asked of the world that is folded; what lies behind it only the log knows.
@@ -171,11 +173,12 @@ class ConsoleApp:
             },
         )
         point = Point(entries={}, at=self._live.at())
-        now = explained(self._live.world(), point, wanted, rights.reads, patience=Patience(_PATIENCE_LIVE_S))
+        world = self._live.world_about(wanted)
+        now = explained(world, point, wanted, rights.reads, patience=Patience(_PATIENCE_LIVE_S))
         answer = {
             **_explained({**now, "stops": before["stops"]}, rights),
             "history": before["history"],
-            "stands": _stands(self._live.world(), key, rights),
+            "stands": _stands(world, key, rights),
         }
         return self._answer_now(answer, self._live.at(), self._live.positions())
 

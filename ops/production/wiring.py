@@ -25,6 +25,7 @@ from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
 from ops.production.verification import RunningVerification
+from ops.production.whole_world import WholeWorld
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -61,12 +62,7 @@ WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
 
-_DECIDERS: dict[str, Callable[[], Decider]] = {
-    "queue-manager": QueueManager,
-    "admitter": Admitter,
-    "preemptor": Preemptor,
-    MULTIKUEUE: MultiKueue,
-}
+_DECIDERS: dict[str, Callable[[], Decider]] = {one.name: one for one in (QueueManager, Admitter, Preemptor, MultiKueue)}
 
 
 class BeginsAnew(Exception):
@@ -110,6 +106,7 @@ class Running:
         """Why the witness can take no note at the moment; empty when it can."""
         self.witnessed_at: Millis | None = None if witness is None else 0
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
+        self._whole = WholeWorld()
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
@@ -253,13 +250,16 @@ class Running:
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
-        host = self.hosts.get(self.streams.pool) or self.hosts.get(self.streams.sole)
+        host = next((self.hosts[name] for name in (self.streams.pool, *self.streams.trees) if name in self.hosts), None)
         return host.fold.world if host is not None else None
+
+    def hosts_of_trees(self) -> list[PartitionHost]:
+        """The hosts of the partitions that are folded here and in which queues and workloads are decided."""
+        return [self.hosts[name] for name in self.streams.trees if name in self.hosts]
 
     def world_of_queues(self) -> World | None:
         """What this process has folded about queues; None if it runs no service that decides about them."""
-        host = self.hosts.get(self.streams.sole)
-        return host.fold.world if host is not None else None
+        return self._whole.of([host.fold for host in self.hosts_of_trees()])
 
     async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't say, or not now."""

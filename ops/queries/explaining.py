@@ -20,6 +20,7 @@ from ops.queries.replay import fold_commits, fold_up
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
 from projections.budgets.enforcement import EXHAUSTED, used_up
+from projections.composed import composed
 from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.placement.gang import Gang
 from projections.devices.requests.card_requests import asks_for_cards
@@ -32,6 +33,7 @@ from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, Stop, Tier
 from projections.flavors.plan import Plan
 from projections.log_position import LogPosition
+from projections.partitions.homes import homes_of_tree
 from projections.preemption.loops import loops_of
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
@@ -84,7 +86,7 @@ def explain(
             explanation.cards = _room(world, workload, None)
         return explanation
     queue = world.cluster_queue_of(workload)
-    obstacle = standing_obstacle(world, workload) or _budget_used_up(world, workload, at)
+    obstacle = standing_obstacle(world, workload) or _budget_used_up(world, workload, at) or _split(world, queue)
     node = world.quota.node(queue.name) if queue is not None else None
     if queue is None or node is None:
         waiting(world, workload, explanation, at=at, obstacle=obstacle, tried=None, shortages=())
@@ -139,6 +141,15 @@ def _budget_used_up(world: World, workload: Workload, at: Millis) -> tuple[str, 
     queue = world.cluster_queue_of(workload)
     spent = used_up(world, workload, queue.name, at) if queue is not None else None
     return (EXHAUSTED, spent.message) if spent is not None else None
+
+
+def _split(world: World, queue: ClusterQueueObserved | None) -> tuple[str, str] | None:
+    """Reason and message why nobody is admitted in its tree: several partitions decide about that, each about a part."""
+    tree = world.quota.root_of(queue.name) if queue is not None else ""
+    homes = sorted(homes_of_tree(world, tree)) if tree else []
+    if len(homes) < 2:  # noqa: PLR2004 - a tree with one home is whole
+        return None
+    return "TreeSplit", f"{tree} is split: {' and '.join(homes)} each decide about a part of it, and nobody is admitted"
 
 
 def _left_alone(world: World, workload: Workload, explanation: Explanation, at: Millis) -> Explanation:
@@ -250,11 +261,21 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
     return start.world
 
 
-def world_at(point: Point) -> World:
-    """The world of the partition of admission at a point."""
-    fold = fold_up(streams_in(point.entries).sole, point.entries)
-    fold.world.advance(point.at)
-    return fold.world
+def world_at(point: Point, about: str = "") -> World:
+    """The world at a point, of all partitions of trees; or of the one that decides about an object of a canonical name."""
+    folds = [fold_up(name, point.entries) for name in streams_in(point.entries).trees]
+    return world_about([one.world for one in folds], about, point.at)
+
+
+def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
+    """The world of those of all partitions that decides about a workload or job of a canonical name, else one of all of them.
+
+    What keeps a workload from being admitted can stand in its partition alone.
+    """
+    found = [(one, world) for world in worlds if (one := find_workload(world, wanted)) is not None]
+    world = max(found, key=lambda one: one[0].created_at)[1] if found else composed(worlds)
+    world.advance(at)
+    return world
 
 
 def _as_tried(found: Nomination) -> Tried:

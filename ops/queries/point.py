@@ -10,7 +10,7 @@ from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
 from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
-from ops.queries.time_travel import as_of, first, moment, rests_on, until
+from ops.queries.time_travel import as_of, first, moment, reaching, rests_on, until
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -65,7 +65,10 @@ def is_sequence(text: str) -> bool:
 
 
 def _at_sequence(entries: Entries, there: LogStreams, stream: str, sequence: int, times: LogTimes) -> Point:
-    """The partition up to a commit, and of its inputs just what that commit rests on."""
+    """The partition up to a commit, and of its inputs just what that commit rests on.
+
+    Where trees are in several partitions, the others are as they were at the time of that commit, with all that they rest on.
+    """
     partition = stream or there.trees[0]
     if partition not in there.partitions or not (stream or len(there.trees) == 1):
         instead = " or ".join(f"{name}/{sequence}" for name in there.partitions)
@@ -76,9 +79,17 @@ def _at_sequence(entries: Entries, there: LogStreams, stream: str, sequence: int
         held = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
         raise NotOnTheLog(f"{partition} has no sequence {sequence}: it holds {held}")
     kept = first(found, sequence)
-    ends = times.rests_on(partition, sequence)
+    at, ends = _last_at(kept), times.rests_on(partition, sequence)
+    if len(there.trees) > 1:
+        ends = _beside(there, partition, {**ends, partition: sequence}, at, times)
     cut = {name: stored if name == CONTROL else first(stored, ends.get(name, 0)) for name, stored in entries.items()}
-    return Point(entries={**cut, partition: kept}, at=_last_at(kept), ended=False)
+    return Point(entries={**cut, partition: kept}, at=at, ended=False)
+
+
+def _beside(there: LogStreams, partition: str, ends: dict[str, int], at: Millis, times: LogTimes) -> dict[str, int]:
+    """By stream the last sequence at a time, for all partitions of trees but one, of which and of whose inputs no less is kept."""
+    others = {name: max(times.end(name, at), ends.get(name, 0)) for name in there.trees if name != partition}
+    return {**reaching(times, {**dict.fromkeys(there.every[1:], 0), **ends, **others}), partition: ends[partition]}
 
 
 def _last_at(commits: Sequence[Entry]) -> Millis:

@@ -83,7 +83,13 @@ def span(entries: Entries) -> tuple[Millis, Millis]:
 def until(entries: Entries, at: Millis, times: LogTimes | None = None) -> dict[str, Sequence[Entry]]:
     """What was stored by then. A fact that a decision of that time rests on is kept, whatever its own time is."""
     known = times if times is not None else LogTimes(entries)
-    ends = {name: known.end(name, at) for name in entries if name != CONTROL}
+    ends = reaching(known, {name: known.end(name, at) for name in entries if name != CONTROL})
+    return {name: found if name == CONTROL else first(found, ends[name]) for name, found in entries.items()}
+
+
+def reaching(known: LogTimes, upto: Mapping[str, int]) -> dict[str, int]:
+    """These last sequences of streams, each raised to all that the others rest on."""
+    ends = dict(upto)
     changed = True
     while changed:
         changed = False
@@ -91,7 +97,7 @@ def until(entries: Entries, at: Millis, times: LogTimes | None = None) -> dict[s
             for stream, sequence in known.rests_on(name, end).items():
                 if ends.get(stream, sequence) < sequence:
                     ends[stream], changed = sequence, True
-    return {name: found if name == CONTROL else first(found, ends[name]) for name, found in entries.items()}
+    return ends
 
 
 def first(found: Sequence[Entry], upto: int) -> Sequence[Entry]:

@@ -39,9 +39,14 @@ def owns_tree(world: PartitionState, tree: str) -> bool:
     """
     if not is_divided(world):
         return True
-    members = world.quota.members(tree)
-    homes = homes_of(world, (*members, *_sharing_topologies(world, members)))
+    homes = homes_of_tree(world, tree)
     return homes == {world.partition} or (not homes and leads(world))
+
+
+def homes_of_tree(world: PartitionState, tree: str) -> set[str]:
+    """The partitions of a tree's queues, and of those that share a topology with them: several where it is split."""
+    members = world.quota.members(tree)
+    return homes_of(world, (*members, *_sharing_topologies(world, members)))
 
 
 def homes_of(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:

@@ -36,7 +36,7 @@ def run_explain(
         with opened_log(source) as entries:
             with _busy(console, "asking the log"):
                 point = point_at(entries, at)
-                world = world_at(point)
+                world = world_at(point, wanted)
                 hidden = Redaction([namespace], namespaces_in(world), world.nodes) if namespace else None
                 about = point.upto, point.describe()
             if output is Form.TEXT:

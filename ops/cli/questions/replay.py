@@ -24,6 +24,7 @@ from ops.queries.replay import Replayed, fold_partition
 from ops.queries.start import begin
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, print_answer
+from projections.composed import composed
 from projections.world import World
 
 
@@ -64,11 +65,10 @@ def run_replay(source: LogSource, question: Question, *, output: Form, console: 
 
 
 def replayed(point: Point, question: Question, console: Console) -> tuple[list[Replayed], World]:
-    """What a replay of both partitions up to a point finds, and the world of the partition of admission."""
+    """What a replay of both partitions up to a point finds, and, where it is to be shown, the world of the partitions of trees."""
     results: list[Replayed] = []
     streams = streams_in(point.entries)
-    shown = streams.sole if question.show else streams.trees[0]
-    world = World()
+    worlds: list[World] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         for partition in streams.partitions:
@@ -83,9 +83,10 @@ def replayed(point: Point, question: Question, console: Console) -> tuple[list[R
                 on_progress=lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
             results.append(result)
-            if partition == shown:
-                world = fold.world
-                world.advance(point.at)
+            if question.show and partition in streams.trees:
+                worlds.append(fold.world)
+    world = composed(worlds) if worlds else World()
+    world.advance(point.at)
     return results, world
 
 

@@ -26,7 +26,13 @@ async def say(control: Stream, event: ControlEvent, at: Millis) -> int:
 
 async def say_behind(control: Stream, event: ControlEvent, at: Millis, *, base: int, prev_hash: str) -> int:
     """Store an event if the stream still ends where it was read to; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
-    commit = Commit(
+    commit = said(event, at, base=base, prev_hash=prev_hash)
+    return await control.append(commit_subject(CONTROL, OPERATOR), encode(commit), message_id=commit.id, base=base)
+
+
+def said(event: ControlEvent, at: Millis, *, base: int = 0, prev_hash: str = GENESIS) -> Commit:
+    """The commit that says it behind what ends there; the first of a log, if nothing does."""
+    return Commit(
         id=hashlib.sha256(encode(event) + str(base).encode()).hexdigest()[:32],
         prev_hash=prev_hash,
         partition=CONTROL,
@@ -38,7 +44,6 @@ async def say_behind(control: Stream, event: ControlEvent, at: Millis, *, base: 
         at=at,
         events=(event,),
     )
-    return await control.append(commit_subject(CONTROL, OPERATOR), encode(commit), message_id=commit.id, base=base)
 
 
 async def read_control(stream: Stream, known: Control) -> None:

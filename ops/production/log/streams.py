@@ -21,7 +21,7 @@ class SeveralPartitions(Exception):
     def __init__(self, partitions: Sequence[str]) -> None:
         super().__init__(
             f"the trees of this log are placed in {len(partitions)} partitions ({', '.join(partitions)}), and this "
-            "looks at one only: ask `kuelog replay`, `kuelog log show` or `kuelog audit`, which read all of them"
+            "looks at one only: ask `kuelog explain`, `kuelog top` or `kuelog replay`, which look at all of them"
         )
 
 
@@ -80,9 +80,14 @@ SOLE = LogStreams()
 """The streams of a log whose trees are all in one partition: of every log, until it says otherwise on CONTROL."""
 
 
+def streams_of(partitions: int) -> LogStreams:
+    """The streams of a log with so many partitions of trees."""
+    return LogStreams(trees=tuple(decisions_stream(str(number)) for number in range(partitions)))
+
+
 def streams_known(control: Control) -> LogStreams:
     """The streams of a log whose CONTROL stream was taken in."""
-    return LogStreams(trees=tuple(decisions_stream(str(number)) for number in range(control.partitions)))
+    return streams_of(control.partitions)
 
 
 def streams_in(entries: Mapping[str, Sequence[Entry]]) -> LogStreams:

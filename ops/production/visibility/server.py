@@ -44,11 +44,9 @@ class Followed:
 
     def world(self) -> World | None:
         """The world, or None while it is still being folded."""
-        host = self._running.hosts.get(self._running.streams.sole)
-        if host is None:
-            return None
-        self._ready = self._ready or host.quiet.is_set()
-        return host.fold.world if self._ready else None
+        hosts = self._running.hosts_of_trees()
+        self._ready = self._ready or (bool(hosts) and all(host.quiet.is_set() for host in hosts))
+        return self._running.world_of_queues() if self._ready else None
 
 
 @asynccontextmanager

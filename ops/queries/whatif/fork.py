@@ -18,6 +18,7 @@ from ops.queries.whatif.course import Happening, course_of
 from ops.queries.whatif.outcome import RunResults
 from ops.queries.whatif.run import VirtualRun
 from ops.queries.whatif.stage import OneWorld
+from projections.composed import composed
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
@@ -58,8 +59,8 @@ class Fork:
         self.point = there or Point(entries=_nothing(entries), at=self.course.began, ended=False)
         self.alone = self.point.ended or not hindsight
         """Whether nothing is known of what comes behind the fork."""
-        fold = fold_up(streams_in(entries).sole, self.point.entries)
-        self.world, self._sequence = fold.world, fold.base
+        folds = [fold_up(name, self.point.entries) for name in streams_in(entries).trees]
+        self.world, self._sequence = composed([one.world for one in folds]), max(one.base for one in folds)
         self._changes = changes
         self.jobs: list[Fact] = []
         self._later = self._behind()

@@ -29,6 +29,7 @@ from events.quota import (
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import Owner, WorkloadChanged, WorkloadDeleted, WorkloadSpec, WorkloadSubmitted
+from ops.production.log.streams import streams_of
 from ops.queries.whatif.course import Course, Happening
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.run import Progress, VirtualRun
@@ -105,10 +106,13 @@ def played(
     cards: bool = True,
     most: int | None = None,
     step: Millis = 1,
+    partitions: int = 1,
     on_progress: Progress = lambda _done, _all: None,
 ) -> tuple[dict[str, list[Entry]], Outcomes]:
     """The log that services would write on such a day, or on its first so many turns, and what became of everybody."""
-    stage = RecordedPartitions(cards=cards)
+    stage = RecordedPartitions(cards=cards, streams=streams_of(partitions))
+    if partitions > 1:
+        stage.divide(partitions, BEGINS)
     for fact in day.platform:
         stage.observe(fact, BEGINS)
     outcomes = VirtualRun(stage, day.course, day.happenings, at=BEGINS, step=step).run(most, on_progress)

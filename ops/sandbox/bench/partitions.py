@@ -1,4 +1,4 @@
-"""Both partitions in virtual time, written as services write them: sightings, commits with their inputs, chained by hash.
+"""All partitions in virtual time, written as services write them: sightings, commits with their inputs, chained by hash.
 
 What comes out is a log like any other: it can be replayed, verified, explained, audited.
 """
@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from events.catalogue import Decision, Fact
 from events.codec import encode
 from events.commit import Sighting
+from events.control import LogPartitioned
 from events.event import Millis
 from events.object_version import ObjectVersion
-from events.subjects import FACTS, commit_subject, fact_subject
+from events.partition_map import PartitionMapObserved
+from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.production.deciders import quota_deciders
-from ops.production.log.streams import SOLE
+from ops.production.log.control import OPERATOR, said
+from ops.production.log.streams import SOLE, LogStreams
 from ops.production.wiring import RULES
 from projections.log_position import LogPosition
 from projections.world import World
@@ -34,21 +37,22 @@ class WrittenPartitions:
         keep: Callable[[Entry], None],
         *,
         cards: bool = True,
+        streams: LogStreams = SOLE,
         mark: Mark = lambda _: "",
         keepers: Sequence[Keeper] = (),
     ) -> None:
         self._keep, self._facts = keep, 0
-        made = [_Partition(SOLE.sole, SOLE.inputs(SOLE.sole), quota_deciders(), self._store)]
+        made = [_Partition(name, streams.inputs(name), quota_deciders(), self._store) for name in streams.trees]
         if cards:
-            made.append(_Partition(SOLE.pool, SOLE.inputs(SOLE.pool), (Accountant(),), self._store))
+            made.append(_Partition(streams.pool, streams.inputs(streams.pool), (Accountant(),), self._store))
         for one in made:
             one.mark, one.keepers = mark, keepers
-        self._partitions = made
+        self._partitions, self._of_one = made, len(streams.trees) == 1
 
     @property
     def world(self) -> World:
-        """What is true on the partition of admission."""
-        return self._partitions[0].fold.world
+        """What is true on the partition of admission; where there are several, on that of cards, which folds them all."""
+        return self._partitions[0 if self._of_one else -1].fold.world
 
     def observe(self, fact: Fact, at: Millis, *, author: str = "watcher", about: ObjectVersion | None = None) -> None:
         """Store a sighting."""
@@ -75,9 +79,16 @@ class WrittenPartitions:
 class RecordedPartitions(WrittenPartitions):
     """A stage that keeps a log of everything that happens on it."""
 
-    def __init__(self, *, cards: bool = True) -> None:
-        self.entries: dict[str, list[Entry]] = {name: [] for name in SOLE.every}
-        super().__init__(lambda entry: self.entries[entry.stream].append(entry), cards=cards)
+    def __init__(self, *, cards: bool = True, streams: LogStreams = SOLE) -> None:
+        self.entries: dict[str, list[Entry]] = {name: [] for name in streams.every}
+        super().__init__(lambda entry: self.entries[entry.stream].append(entry), cards=cards, streams=streams)
+
+    def divide(self, partitions: int, at: Millis) -> None:
+        """Place the trees that come from now on among so many partitions."""
+        commit = said(LogPartitioned(partitions=partitions), at)
+        subject = commit_subject(CONTROL, OPERATOR)
+        self._store(Entry(stream=CONTROL, sequence=1, subject=subject, message_id=commit.id, data=encode(commit)))
+        self.observe(PartitionMapObserved(partitions=partitions), at)
 
 
 class _Partition:
