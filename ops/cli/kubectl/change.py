@@ -7,12 +7,10 @@ import typer
 
 from events.json_object import JsonObject
 from ops.cli.kubectl.cluster_names import named
+from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
-    Context,
     DryRun,
     DryRunOption,
-    Kubeconfig,
-    Namespace,
     Output,
     OutputOption,
     changed,
@@ -36,18 +34,16 @@ delete_app = typer.Typer(help="Delete queues, flavors and workloads, as kueuectl
 def stop_queue(noun: Noun) -> Callable[..., None]:
     """The command that stops queues of a kind."""
 
+    @in_namespace
     def stop(
         name: Name,
         keep: Annotated[
             bool, typer.Option("--keep-already-running", help="Let what runs run on; it is put back in line else.")
         ] = False,
-        namespace: Namespace = "",
+        where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
         output: OutputOption = Output.TABLE,
-        kubeconfig: Kubeconfig = "",
-        context: Context = "",
     ) -> None:
-        where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
         _patch(noun, where, name, {"stopPolicy": "Hold" if keep else "HoldAndDrain"}, "stopped", dry_run, output)
 
     stop.__doc__ = f"Admit nothing more through a {noun.name}.\n\nExample: kuelog stop {noun.name} team-a"
@@ -57,15 +53,13 @@ def stop_queue(noun: Noun) -> Callable[..., None]:
 def steer(noun: Noun, spec: JsonObject, verb: str, doc: str) -> Callable[..., None]:
     """A command that sets one field of an object."""
 
+    @in_namespace
     def command(
         name: Name,
-        namespace: Namespace = "",
+        where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
         output: OutputOption = Output.TABLE,
-        kubeconfig: Kubeconfig = "",
-        context: Context = "",
     ) -> None:
-        where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
         _patch(noun, where, name, spec, verb, dry_run, output)
 
     command.__doc__ = doc
@@ -75,19 +69,17 @@ def steer(noun: Noun, spec: JsonObject, verb: str, doc: str) -> Callable[..., No
 def delete(noun: Noun) -> Callable[..., None]:
     """The command that deletes objects of a kind; of workloads it deletes the jobs, too."""
 
+    @in_namespace
     def command(
         names: Annotated[list[str] | None, typer.Argument(help="Their names.", autocompletion=named)] = None,
         everything: Annotated[bool, typer.Option("--all", help="All of the namespace.")] = False,
         yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before jobs are deleted.")] = False,
-        namespace: Namespace = "",
+        where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
         output: OutputOption = Output.TABLE,
-        kubeconfig: Kubeconfig = "",
-        context: Context = "",
     ) -> None:
         if bool(names) is everything:
             raise refuse(f"name what to delete, or say --all: kuelog delete {noun.name} NAME")
-        where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
         space = where.space() if noun.resource.namespaced else ""
 
         async def look(client: KubeClient) -> list[JsonObject]:

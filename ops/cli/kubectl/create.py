@@ -7,12 +7,10 @@ import typer
 
 from events.json_object import JsonObject
 from ops.cli.kubectl.cluster_names import cluster_queues
+from ops.cli.kubectl.cluster_options import HERE, in_cluster, in_namespace
 from ops.cli.kubectl.connection import (
-    Context,
     DryRun,
     DryRunOption,
-    Kubeconfig,
-    Namespace,
     Output,
     OutputOption,
     created,
@@ -32,6 +30,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 app = typer.Typer(help="Create queues and flavors, as kueuectl does.", no_args_is_help=True)
 
 
+@in_cluster
 def create_cluster_queue(
     name: Name,
     cohort: Annotated[str, typer.Option(help="The cohort that it lends to and borrows from.")] = "",
@@ -52,8 +51,7 @@ def create_cluster_queue(
     lending: Annotated[list[str] | None, typer.Option("--lending-limit", help=_QUOTAS)] = None,
     dry_run: DryRunOption = DryRun.NONE,
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
+    where: Where = HERE,
 ) -> None:
     """A cluster queue.
 
@@ -67,10 +65,10 @@ def create_cluster_queue(
     }
     if cohort:
         spec["cohortName"] = cohort
-    where = Where(kubeconfig=kubeconfig, context=context)
     _create(CLUSTER_QUEUE, where, "", name, spec, dry_run, output)
 
 
+@in_namespace
 def create_local_queue(
     name: Name,
     cluster_queue: Annotated[
@@ -79,17 +77,14 @@ def create_local_queue(
     unknown: Annotated[
         bool, typer.Option("-i", "--ignore-unknown-cq", help="Also when that cluster queue is not there.")
     ] = False,
-    namespace: Namespace = "",
+    where: Where = HERE,
     dry_run: DryRunOption = DryRun.NONE,
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
 ) -> None:
     """A local queue.
 
     Example: kuelog create localqueue training -c team-a -n team-a
     """
-    where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
     if not unknown:
 
         async def look(client: KubeClient) -> bool:
@@ -104,6 +99,7 @@ def create_local_queue(
     _create(LOCAL_QUEUE, where, where.space(), name, {"clusterQueue": cluster_queue}, dry_run, output)
 
 
+@in_cluster
 def create_flavor(
     name: Name,
     labels: Annotated[
@@ -117,8 +113,7 @@ def create_flavor(
     ] = None,
     dry_run: DryRunOption = DryRun.NONE,
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
+    where: Where = HERE,
 ) -> None:
     """A resource flavor.
 
@@ -129,7 +124,6 @@ def create_flavor(
         "nodeTaints": [_taint(one) for one in _parts(node_taints)],
         "tolerations": [_toleration(one) for one in _parts(tolerations)],
     }
-    where = Where(kubeconfig=kubeconfig, context=context)
     _create(RESOURCE_FLAVOR, where, "", name, {key: one for key, one in spec.items() if one}, dry_run, output)
 
 

@@ -11,7 +11,8 @@ import typer
 from events.json_object import JsonObject
 from ops.cli.kubectl.age import since
 from ops.cli.kubectl.cluster_names import named
-from ops.cli.kubectl.connection import Context, Kubeconfig, Namespace, refuse, with_cluster
+from ops.cli.kubectl.cluster_options import HERE, in_namespace
+from ops.cli.kubectl.connection import refuse, with_cluster
 from ops.cli.kubectl.nouns import NOUNS, Noun, named_by
 from ops.cli.kubectl.where import Where
 from ops.production.kubernetes.client import KubeClient
@@ -26,13 +27,11 @@ app = typer.Typer(help="Show all of a queue, workload or flavor, as kubectl desc
 def describe(noun: Noun) -> Callable[..., None]:
     """The command that describes objects of a kind."""
 
+    @in_namespace
     def command(
         names: Annotated[list[str], typer.Argument(help="Their names.", autocompletion=named)],
-        namespace: Namespace = "",
-        kubeconfig: Kubeconfig = "",
-        context: Context = "",
+        where: Where = HERE,
     ) -> None:
-        where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
         space = where.space() if noun.resource.namespaced else ""
 
         async def ask(client: KubeClient) -> list[tuple[JsonObject, list[JsonObject]]]:

@@ -6,11 +6,9 @@ import typer
 
 from events.json_object import JsonObject
 from ops.cli.kubectl.age import since
+from ops.cli.kubectl.cluster_options import HERE, in_cluster, in_namespace
 from ops.cli.kubectl.connection import (
-    Context,
     Everywhere,
-    Kubeconfig,
-    Namespace,
     Output,
     OutputOption,
     show_table,
@@ -34,19 +32,18 @@ from ops.cli.kubectl.where import Where, listed
 app = typer.Typer(help="List queues, workloads, flavors and the pods of a job, as kueuectl does.", no_args_is_help=True)
 
 
+@in_cluster
 def list_cluster_queues(
     active: Annotated[list[bool] | None, typer.Option("--active", help="Only active ones, or only others.")] = None,
     labels: Labels = "",
     fields: Fields = "",
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
+    where: Where = HERE,
 ) -> None:
     """All cluster queues.
 
     Example: kuelog list clusterqueue --active true
     """
-    where = Where(kubeconfig=kubeconfig, context=context)
     found = with_cluster(where, lambda client: listed(client, CLUSTER_QUEUE, "", labels=labels, fields=fields))
     found = [one for one in found if not active or is_true(one, "Active") in active]
     if for_programs(CLUSTER_QUEUE, found, output):
@@ -67,21 +64,19 @@ def list_cluster_queues(
     show_table(headers, rows, empty="No resources found")
 
 
+@in_namespace
 def list_local_queues(
     cluster_queue: ClusterQueueFilter = "",
     labels: Labels = "",
     fields: Fields = "",
     everywhere: Everywhere = False,
-    namespace: Namespace = "",
+    where: Where = HERE,
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
 ) -> None:
     """The local queues of a namespace.
 
     Example: kuelog list localqueue -A -c team-a
     """
-    where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
     space = "" if everywhere else where.space()
     found = with_cluster(where, lambda client: listed(client, LOCAL_QUEUE, space, labels=labels, fields=fields))
     found = [one for one in found if not cluster_queue or spec_field(one, "clusterQueue") == cluster_queue]
@@ -102,18 +97,17 @@ def list_local_queues(
     show_spaced(headers, rows, found, space)
 
 
+@in_cluster
 def list_flavors(
     labels: Labels = "",
     fields: Fields = "",
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
+    where: Where = HERE,
 ) -> None:
     """All resource flavors.
 
     Example: kuelog list resourceflavor
     """
-    where = Where(kubeconfig=kubeconfig, context=context)
     found = with_cluster(where, lambda client: listed(client, RESOURCE_FLAVOR, "", labels=labels, fields=fields))
     if for_programs(RESOURCE_FLAVOR, found, output):
         return

@@ -7,11 +7,9 @@ import typer
 from events.api.labels import WORKLOAD as WORKLOAD_ANNOTATION
 from events.json_object import JsonObject, objects_at
 from ops.cli.kubectl.age import since
+from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
-    Context,
     Everywhere,
-    Kubeconfig,
-    Namespace,
     Output,
     OutputOption,
     refuse,
@@ -24,15 +22,14 @@ from ops.cli.kubectl.where import Where, listed
 from ops.production.kubernetes.client import KubeClient
 
 
+@in_namespace
 def list_pods(
     owner: Annotated[str, typer.Option("--for", help="The job whose pods are meant: TYPE[.API-GROUP]/NAME.")],
     labels: Labels = "",
     fields: Fields = "",
     everywhere: Everywhere = False,
-    namespace: Namespace = "",
+    where: Where = HERE,
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
 ) -> None:
     """The pods of a job: those that it has made itself, and those that bear the name of its workload.
 
@@ -40,7 +37,6 @@ def list_pods(
     """
     if owner.count("/") != 1 or not all(owner.split("/")):
         raise refuse(f"--for {owner}: write TYPE[.API-GROUP]/NAME, such as job.batch/train")
-    where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
     space = "" if everywhere else where.space()
 
     async def ask(client: KubeClient) -> list[JsonObject]:

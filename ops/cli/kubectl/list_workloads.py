@@ -10,11 +10,9 @@ from events.event import Millis
 from events.json_object import JsonObject
 from events.timestamp import parse_timestamp
 from ops.cli.kubectl.age import human, since
+from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
-    Context,
     Everywhere,
-    Kubeconfig,
-    Namespace,
     Output,
     OutputOption,
     refuse,
@@ -53,6 +51,7 @@ class Status(StrEnum):
     FINISHED = "finished"
 
 
+@in_namespace
 def list_workloads(
     cluster_queue: ClusterQueueFilter = "",
     local_queue: LocalQueueFilter = "",
@@ -61,10 +60,8 @@ def list_workloads(
     labels: Labels = "",
     fields: Fields = "",
     everywhere: Everywhere = False,
-    namespace: Namespace = "",
+    where: Where = HERE,
     output: OutputOption = Output.TABLE,
-    kubeconfig: Kubeconfig = "",
-    context: Context = "",
 ) -> None:
     """The workloads of a namespace, each with its job and its position in the local queue.
 
@@ -72,7 +69,6 @@ def list_workloads(
     """
     if owner and owner.count("/") != 1:
         raise refuse(f"--for {owner}: write TYPE[.API-GROUP]/NAME, such as job.batch/train")
-    where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
     space = "" if everywhere else where.space()
 
     async def ask(client: KubeClient) -> tuple[list[JsonObject], dict[str, str], dict[str, int]]:

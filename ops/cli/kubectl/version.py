@@ -6,7 +6,8 @@ import typer
 
 from events.json_object import JsonObject, objects_at
 from events.rules import RULES
-from ops.cli.kubectl.connection import Context, Kubeconfig, Namespace, with_cluster
+from ops.cli.kubectl.cluster_options import HERE, in_namespace
+from ops.cli.kubectl.connection import with_cluster
 from ops.cli.kubectl.nouns import DEPLOYMENT
 from ops.cli.kubectl.where import Where, listed
 
@@ -15,16 +16,16 @@ INSTALLED = "kuelog-system"
 _OURS = "app.kubernetes.io/name=kuelog"
 
 
-def show_version(namespace: Namespace = "", kubeconfig: Kubeconfig = "", context: Context = "") -> None:
+@in_namespace
+def show_version(where: Where = HERE) -> None:
     """Which version this is and by which rules it decides, and the images of the services in the cluster, if they are there.
 
     Example: kuelog version -n kuelog-system
     """
     typer.echo(f"Client Version: {version('kuelog')}, rules {RULES}")
-    where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
-    if not where.is_there() and not kubeconfig:
+    if not where.is_there() and not where.kubeconfig:
         return
-    space = namespace or INSTALLED
+    space = where.namespace or INSTALLED
     found = with_cluster(where, lambda client: listed(client, DEPLOYMENT, space, labels=_OURS))
     images: dict[str, list[str]] = {}
     for one in found:
