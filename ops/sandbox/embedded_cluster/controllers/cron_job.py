@@ -4,36 +4,23 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp, parse_timestamp
-from ops.sandbox.embedded_cluster.controllers.controller import Controller
-from ops.sandbox.embedded_cluster.controllers.owned_pods import owned, owner_of, owner_reference
+from ops.sandbox.embedded_cluster.controllers.owned_pods import owned, owner_reference
+from ops.sandbox.embedded_cluster.controllers.owner_controller import OwnerController
 from ops.sandbox.embedded_cluster.cron_schedule import Schedule
 from ops.sandbox.embedded_cluster.selection import look
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object
 
 CRON_JOBS, JOBS = "cronjobs.batch", "jobs.batch"
 _MINUTE = 60_000
 
 
-class CronJobs(Controller):
+class CronJobs(OwnerController):
     """Makes the jobs of every CronJob; what was missed while nobody looked is made once."""
 
-    def kinds(self) -> tuple[str, ...]:
-        """CronJobs, and the jobs that they own."""
-        return (CRON_JOBS, JOBS)
+    kind, owner_key, owned_key = "CronJob", CRON_JOBS, JOBS
 
-    def changed(self, change: Change, name: Name) -> None:
-        """A job's change is its owner's business."""
-        if change.key == JOBS:
-            owner = owner_of(change.object, "CronJob")
-            name = (name[0], owner["name"]) if owner is not None else ("", "")
-        value = self.store.get(CRON_JOBS, name)
-        if value is not None:
-            self.look(CRON_JOBS, name, value)
-
-    def look(self, key: str, name: Name, value: Object) -> None:
+    def reconcile(self, name: Name, value: Object) -> None:
         """Make the job whose time has come, forget those of long ago, tell the status."""
-        if key != CRON_JOBS or value["metadata"].get("deletionTimestamp"):
-            return
         last = look(value, "status.lastScheduleTime")
         begin = parse_timestamp(last or value["metadata"]["creationTimestamp"])
         if not value["spec"].get("suspend"):

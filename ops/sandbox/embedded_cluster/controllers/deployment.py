@@ -3,17 +3,16 @@
 from typing import Any
 
 from events.timestamp import format_timestamp
-from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.controllers.owned_pods import (
     owned,
-    owner_of,
     owner_reference,
     replicas_of,
     template_hash,
 )
+from ops.sandbox.embedded_cluster.controllers.owner_controller import OwnerController
 from ops.sandbox.embedded_cluster.controllers.replica_set import REPLICA_SETS
 from ops.sandbox.embedded_cluster.selection import look
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object
 
 DEPLOYMENTS = "deployments.apps"
 _REVISION = "deployment.kubernetes.io/revision"
@@ -21,26 +20,13 @@ _HASH = "pod-template-hash"
 _HISTORY = 10
 
 
-class Deployments(Controller):
+class Deployments(OwnerController):
     """Rolls every Deployment out."""
 
-    def kinds(self) -> tuple[str, ...]:
-        """Deployments, and the ReplicaSets that they own."""
-        return (DEPLOYMENTS, REPLICA_SETS)
+    kind, owner_key, owned_key = "Deployment", DEPLOYMENTS, REPLICA_SETS
 
-    def changed(self, change: Change, name: Name) -> None:
-        """A ReplicaSet's change is its owner's business."""
-        if change.key == REPLICA_SETS:
-            owner = owner_of(change.object, "Deployment")
-            name = (name[0], owner["name"]) if owner is not None else ("", "")
-        value = self.store.get(DEPLOYMENTS, name)
-        if value is not None:
-            self.look(DEPLOYMENTS, name, value)
-
-    def look(self, key: str, name: Name, value: Object) -> None:
+    def reconcile(self, name: Name, value: Object) -> None:
         """Have the newest template take the place of those before it as fast as its pods are ready."""
-        if key != DEPLOYMENTS or value["metadata"].get("deletionTimestamp"):
-            return
         digest = template_hash(value["spec"]["template"])
         sets = owned(self.store, REPLICA_SETS, value)
         newest = next((one for one in sets if one["metadata"]["labels"].get(_HASH) == digest), None)

@@ -2,41 +2,27 @@
 
 import hashlib
 
-from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.controllers.owned_pods import (
     PODS,
     is_alive,
     is_ready,
     owned,
-    owner_of,
     pod_of,
     replicas_of,
 )
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.controllers.owner_controller import OwnerController
+from ops.sandbox.embedded_cluster.store import Name, Object
 
 REPLICA_SETS = "replicasets.apps"
 
 
-class ReplicaSets(Controller):
+class ReplicaSets(OwnerController):
     """Keeps the pods of every ReplicaSet."""
 
-    def kinds(self) -> tuple[str, ...]:
-        """ReplicaSets, and the pods that they own."""
-        return (REPLICA_SETS, PODS)
+    kind, owner_key, owned_key = "ReplicaSet", REPLICA_SETS, PODS
 
-    def changed(self, change: Change, name: Name) -> None:
-        """A pod's change is its owner's business."""
-        if change.key == PODS:
-            owner = owner_of(change.object, "ReplicaSet")
-            name = (name[0], owner["name"]) if owner is not None else ("", "")
-        value = self.store.get(REPLICA_SETS, name)
-        if value is not None:
-            self.look(REPLICA_SETS, name, value)
-
-    def look(self, key: str, name: Name, value: Object) -> None:
+    def reconcile(self, name: Name, value: Object) -> None:
         """Create or delete pods, then tell the status."""
-        if key != REPLICA_SETS or value["metadata"].get("deletionTimestamp"):
-            return
         pods = [pod for pod in owned(self.store, PODS, value) if is_alive(pod)]
         wanted = replicas_of(value)
         # Who is not ready goes first, then who came last.

@@ -1,42 +1,28 @@
 """The StatefulSet controller: pods in their order, each under the name of its number."""
 
-from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.controllers.owned_pods import (
     PODS,
     is_alive,
     is_ready,
     owned,
-    owner_of,
     pod_of,
     replicas_of,
     template_hash,
 )
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.controllers.owner_controller import OwnerController
+from ops.sandbox.embedded_cluster.store import Name, Object
 
 STATEFUL_SETS = "statefulsets.apps"
 _REVISION = "controller-revision-hash"
 
 
-class StatefulSets(Controller):
+class StatefulSets(OwnerController):
     """Keeps the pods of every StatefulSet."""
 
-    def kinds(self) -> tuple[str, ...]:
-        """StatefulSets, and the pods that they own."""
-        return (STATEFUL_SETS, PODS)
+    kind, owner_key, owned_key = "StatefulSet", STATEFUL_SETS, PODS
 
-    def changed(self, change: Change, name: Name) -> None:
-        """A pod's change is its owner's business."""
-        if change.key == PODS:
-            owner = owner_of(change.object, "StatefulSet")
-            name = (name[0], owner["name"]) if owner is not None else ("", "")
-        value = self.store.get(STATEFUL_SETS, name)
-        if value is not None:
-            self.look(STATEFUL_SETS, name, value)
-
-    def look(self, key: str, name: Name, value: Object) -> None:
+    def reconcile(self, name: Name, value: Object) -> None:
         """Take one step in their order, then tell the status."""
-        if key != STATEFUL_SETS or value["metadata"].get("deletionTimestamp"):
-            return
         revision = f"{name[1]}-{template_hash(value['spec']['template'])}"
         pods = {pod["metadata"]["name"]: pod for pod in owned(self.store, PODS, value)}
         names = [f"{name[1]}-{number}" for number in range(replicas_of(value))]
