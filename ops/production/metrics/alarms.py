@@ -22,10 +22,6 @@ class AlarmMetrics(Collector):
     def __init__(self, running: Running) -> None:
         self._running = running
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: which partitions there are depends on the services."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """All of them; what is not there is not told, but for halts, each of which is told as 0."""
         hosts = self._running.hosts

@@ -24,10 +24,6 @@ class BudgetMetrics(Collector):
     def __init__(self, world: Callable[[], World | None], now: Callable[[], Millis]) -> None:
         self._world, self._now = world, now
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: what there is depends on the world."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """All budgets, as they stand now: those who run use more of them all the time."""
         world = self._world()

@@ -15,10 +15,6 @@ from ops.production.metrics.families import gauge
 class BuildMetrics(Collector):
     """Always the same; what is only known of a program in Go is empty."""
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """1 for each."""
         ours, made_by, on = _build()

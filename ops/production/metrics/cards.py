@@ -29,10 +29,6 @@ class CardMetrics(Collector):
     def __init__(self, world: Callable[[], World | None]) -> None:
         self._world = world
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: what there is depends on the world."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """All metrics of all cards."""
         world = self._world()

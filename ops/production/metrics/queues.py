@@ -41,10 +41,6 @@ class QueueMetrics(Collector):
     def __init__(self, world: Callable[[], World | None], now: Callable[[], Millis]) -> None:
         self._world, self._now = world, now
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: what there is depends on the world."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """All gauges of all queues."""
         world = self._world()

@@ -29,10 +29,6 @@ class ServiceMetrics(Collector):
     def __init__(self, running: Running, found: FoldPositions) -> None:
         self._running, self._found = running, found
 
-    def describe(self) -> Iterator[Metric]:
-        """No names beforehand: they depend on the services."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """All of them; one whose value is not known has no sample."""
         now = self._running.ports.clock.now()

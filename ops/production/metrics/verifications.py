@@ -20,10 +20,6 @@ class VerificationMetrics(Collector):
         self._running = running
         self._done: dict[str, Millis] = {}
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: a collector is made for each registry anew."""
-        return iter(())
-
     def look(self, found: FoldPositions) -> None:
         """Note which partitions are verified up to the end that their stream has now."""
         for one in found.positions:

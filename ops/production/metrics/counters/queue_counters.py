@@ -33,10 +33,6 @@ class CounterMetrics(Collector):
         self._times: dict[Series, Histogram] = {}
         self._latest: dict[Series, dict[int, Observation]] = {}
 
-    def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: a collector is made for each registry anew."""
-        return iter(())
-
     def collect(self) -> Iterator[Metric]:
         """All that are told, also those of which nothing was counted yet."""
         with self._follower.ahead() as counters:
