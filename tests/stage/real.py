@@ -121,6 +121,8 @@ class Real:
             made = await self._client.create(resource, space, value)
         except ObjectConflict:
             made = value
+        if (key := self._caches.kind_of(value).key) in self._caches.followed:
+            await self._caches.refresh(key)  # Whoever adds an object may ask for it at once.
         if resource == DEFINED:
             await served(self._client, value)
             await self._caches.follow(self._caches.learn(value))

@@ -5,11 +5,13 @@ from tests.stories.test_pods import Pods
 
 
 def told(stage: Stage, kind: str, name: str) -> dict[str, str]:
-    """By reason, in the words of the last of each."""
+    """What kuelog told of an object, by reason, in the words of the last of each."""
     return {
         one["reason"]: one["message"]
         for one in stage.of("events")
-        if one["involvedObject"]["kind"] == kind and one["involvedObject"]["name"] == name
+        if one["source"].get("component") == "kuelog"
+        and one["involvedObject"]["kind"] == kind
+        and one["involvedObject"]["name"] == name
     }
 
 

@@ -108,11 +108,12 @@ async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: St
         return (stage.get("jobs.batch", "default", "wide"))["spec"]
 
     assert spec()["parallelism"] == 1, "there is room for one"
-    await stage.add(job("urgent", 5, urgent=True))
+    await stage.add(job("urgent", 3600, urgent=True))
     await asyncio.wait_for(stage.until(lambda: stage.running("urgent")), 60)
     assert (spec()["suspend"], spec()["parallelism"]) == (True, 3)
     assert "nodeSelector" not in spec()["template"]["spec"]
     assert "kueue.x-k8s.io/podset" not in spec()["template"]["metadata"]["labels"]
+    await stage.end_pods("urgent")
     await asyncio.wait_for(stage.until(lambda: stage.running("wide")), 60)
     assert spec()["template"]["spec"]["nodeSelector"] == {"zone": "a"}
 

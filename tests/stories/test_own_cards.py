@@ -1,5 +1,7 @@
 """Pods of one set that were given different cards: each is told its own before it is scheduled, and has no others."""
 
+import pytest
+
 from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
@@ -11,6 +13,8 @@ from projections.devices.holdings.drift import all_findings
 from projections.world import World
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 from tests.stories.test_pods import PODS, Pods, member
+
+pytestmark = pytest.mark.bare_server
 
 WIDE = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 INDEX = "batch.kubernetes.io/job-completion-index"

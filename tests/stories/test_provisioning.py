@@ -117,12 +117,13 @@ async def failed_too_often(stage: Stage) -> None:
 
 
 async def booking_expired(stage: Stage) -> None:
-    await stage.add(job("patient", 5))
+    await stage.add(job("patient", 3600))
     await answer(stage, await asked(stage, 1), Accepted="", BookingExpired="too late")
     second = await asked(stage, 2)
     await answer(stage, second, Provisioned="there")
     await stage.until(lambda: stage.running("patient"))
     await answer(stage, second, Provisioned="there", BookingExpired="over")
+    await stage.end_pods("patient")
     await stage.until(lambda: stage.complete("patient"))
     await stage.until(lambda: not requests(stage) and not templates(stage))
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
@@ -74,6 +76,7 @@ async def card_job(found: Left, name: str, *, runs: bool) -> str:
     return key
 
 
+@pytest.mark.bare_server
 async def test_who_has_cards_keeps_them_and_the_next_one_waits_for_cards(
     cluster_with: Make, tmp_path: Path, clock: ScaledClock
 ) -> None:
