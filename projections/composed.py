@@ -12,7 +12,7 @@ import msgspec
 
 from projections.budgets.budget_usage import BudgetUsage, settled
 from projections.budgets.scopes import whole_of
-from projections.fair_sharing.ledger import Ledger
+from projections.fair_sharing.ledger import UsageRecord
 from projections.partitions.homes import FIRST
 from projections.snapshot import CareTables, DividedTables, LineSnapshot, Tables, tables_of, world_of
 from projections.world import World
@@ -45,7 +45,7 @@ def _apart(care: CareTables) -> CareTables:
     return msgspec.structs.replace(care, limits={key: dict(limits) for key, limits in care.limits.items()})
 
 
-def _ledgers(parts: Mapping[str, Tables], world: World) -> dict[str, Ledger]:
+def _ledgers(parts: Mapping[str, Tables], world: World) -> dict[str, UsageRecord]:
     """What local queues have used: all partitions begin with what Kueue had measured, one of them counts on."""
     found = {key: one for part in parts.values() for key, one in part.ledgers.items()}
     for key in found:

@@ -29,7 +29,7 @@ NODE_USAGE = "usage"
 _PARTS = (ACCOUNTED, NODE_USAGE)
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class KnownVersion(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """The newest version on record of an object."""
 
     version: int
@@ -44,7 +44,7 @@ class Versions:
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, KnownVersion] = {}
         self._epoch: dict[str, int] = {}
         self._gone: dict[Millis, dict[str, None]] = {}
         """Objects that are gone, by the step of time in which that was reported."""
@@ -94,7 +94,7 @@ class Versions:
         for step in list(self._gone):
             self._trail.drop(self._gone, step)
 
-    def restore(self, known: Mapping[str, Known], epoch: int) -> None:
+    def restore(self, known: Mapping[str, KnownVersion], epoch: int) -> None:
         """Go on from the versions of a snapshot."""
         self.known.update(known)
         if epoch:
@@ -111,7 +111,7 @@ class Versions:
                 return
             self._trail.drop(self._gone.get(before.since // _STEP, {}), key)
         since = at if about.gone else 0
-        known = Known(version=about.version, context=about.context, gone=about.gone, since=since)
+        known = KnownVersion(version=about.version, context=about.context, gone=about.gone, since=since)
         if known == before:
             return
         self._trail.put(self.known, key, known)

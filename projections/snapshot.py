@@ -34,8 +34,8 @@ from projections.devices.holdings.card_care import ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import Holding
 from projections.devices.namespace_quota import Limit
 from projections.devices.registration.card_health import CardHealth
-from projections.fair_sharing.ledger import Entered, Ledger
-from projections.object_versions import Known
+from projections.fair_sharing.ledger import Entered, UsageRecord
+from projections.object_versions import KnownVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.queues.order import order_in_line
 from projections.queues.pending_queues import Scan
@@ -107,7 +107,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     epochs: dict[str, int]
     aside: dict[str, Aside] = {}
     amiss: dict[str, Amiss] = {}
-    ledgers: dict[str, Ledger] = {}
+    ledgers: dict[str, UsageRecord] = {}
     entered: dict[str, Entered] = {}
     budgets: dict[str, BudgetUsage] = {}
     budgeted: dict[str, CountedWorkload] = {}
@@ -115,7 +115,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
     dispatches: dict[str, Dispatch] = {}
     remotes: dict[str, dict[str, RemoteWorkloadObserved]] = {}
-    versions: dict[str, Known] = {}
+    versions: dict[str, KnownVersion] = {}
     version_epoch: int = 0
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]

@@ -17,7 +17,7 @@ from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.memory import MemoryStream
 from ops.production.log.streams import streams_on
-from ops.production.migration import Difference, Found, differences, running
+from ops.production.migration import Difference, FoundObjects, differences, running
 from ops.production.process.clock import ScaledClock
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
@@ -107,7 +107,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
                 if decided:
                     raise LogInUse(partition, decided)
             facts = await bus.stream(FACTS)
-        found = Found(client, settings)
+        found = FoundObjects(client, settings)
         await found.take()
         trial = MemoryStream(FACTS)
         view = await _record(found, trial, clock, settings)
@@ -130,7 +130,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         )
 
 
-async def _record(found: Found, facts: Stream, clock: Clock, settings: SettingsObserved) -> View:
+async def _record(found: FoundObjects, facts: Stream, clock: Clock, settings: SettingsObserved) -> View:
     """Record what was found through the watcher itself: the same facts, under the same ids, as it reports later."""
     watcher = Watcher(found, facts, clock, settings=settings)
     task = asyncio.create_task(watcher.run())

@@ -89,16 +89,16 @@ KNOWN: tuple[type[Exception], ...] = (
 )
 
 
-class Outcome:
+class ExitCode:
     """The exit code of a command (docs/commands.md#exit-codes)."""
 
     code = FAILED
 
 
 @contextmanager
-def known_failures(further: tuple[type[Exception], ...] = ()) -> Generator[Outcome, None, None]:
+def known_failures(further: tuple[type[Exception], ...] = ()) -> Generator[ExitCode, None, None]:
     """Print a known failure, or one of the command's own, as one message on standard error with exit code 2; Ctrl-C ends with 130."""
-    outcome, known = Outcome(), (*KNOWN, *further)
+    outcome, known = ExitCode(), (*KNOWN, *further)
     try:
         yield outcome
     except known as failure:

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ops.production.process.telemetry import configure_logging
 from ops.sandbox.simulate.batch import HistorySpec, command, played
-from ops.sandbox.simulate.fault_plan import ALL, Kind
-from ops.sandbox.simulate.history import Outcome
+from ops.sandbox.simulate.fault_plan import ALL, FaultKind
+from ops.sandbox.simulate.history import HistoryOutcome
 from ops.terminal.console import terminal
 from ops.terminal.form import Form, Output, print_answer
 
@@ -34,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     command: str
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     """What many histories have shown."""
 
     first: int
@@ -67,7 +67,7 @@ def simulate(
     configure_logging("critical")
     specs = _specs(seeds, hours, faults, only_faults)
     console, began = terminal(stderr=True, soft_wrap=True), time.monotonic()
-    found: list[Outcome] = []
+    found: list[HistoryOutcome] = []
     interrupted = False
     try:
         for outcome in _watched(specs, jobs or os.cpu_count() or 1, console):
@@ -86,7 +86,7 @@ def simulate(
         for one in sorted(found, key=lambda one: one.seed)
         if one.broken
     )
-    report = Report(
+    report = SimulationReport(
         first=specs[0].seed,
         last=specs[-1].seed,
         histories=len(found),
@@ -100,7 +100,7 @@ def simulate(
     raise typer.Exit(1 if failures else 130 if interrupted else 0)
 
 
-def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Generator[Outcome, None, None]:
+def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Generator[HistoryOutcome, None, None]:
     columns = (TextColumn("histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         played(specs, processes) as outcomes,
@@ -130,14 +130,14 @@ def _range(text: str) -> tuple[int, int]:
     return int(first), int(last or first)
 
 
-def _kinds(text: str) -> tuple[Kind, ...]:
+def _kinds(text: str) -> tuple[FaultKind, ...]:
     if not text:
         return ALL
     names = [] if text == _NOTHING else text.split(",")
     unknown = sorted(set(names) - set(ALL))
     if unknown:
         raise typer.BadParameter(f"there is no fault {unknown[0]!r}; there are {', '.join(ALL)}")
-    return tuple(Kind(name) for name in names)
+    return tuple(FaultKind(name) for name in names)
 
 
 def _indexes(text: str) -> tuple[int, ...] | None:
@@ -149,7 +149,7 @@ def _indexes(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def _describe(outcome: Outcome, span: int) -> str:
+def _describe(outcome: HistoryOutcome, span: int) -> str:
     lines = [f"seed {outcome.seed} breaks a law under {len(outcome.faults)} fault(s)"]
     lines += [f"    {one}" for one in outcome.faults]
     lines += [f"  {one}" for one in outcome.broken]
@@ -157,7 +157,7 @@ def _describe(outcome: Outcome, span: int) -> str:
     return "\n".join(lines)
 
 
-def _show(report: Report, output: Form) -> None:
+def _show(report: SimulationReport, output: Form) -> None:
     console = terminal(soft_wrap=True)
     if output is not Form.TEXT:
         print_answer(report, output)

@@ -23,7 +23,7 @@ _PATIENCE_S = 10.0
 _POLL_S = 0.05
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
+class FolderHolder(msgspec.Struct, frozen=True, kw_only=True):
     """The process that holds a folder."""
 
     pid: int = 0
@@ -35,7 +35,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 class FolderHeld(Exception):
     """Another process works in the folder."""
 
-    def __init__(self, folder: Path, holder: Holder) -> None:
+    def __init__(self, folder: Path, holder: FolderHolder) -> None:
         who = f"process {holder.pid} ({holder.command})" if holder.pid else "another process"
         super().__init__(f"{folder} is in use by {who}: stop it first, or name another folder with --data")
         self.holder = holder
@@ -77,7 +77,7 @@ class Hold:
         os.close(self._descriptor)
 
 
-def take(folder: Path, *, serving: bool) -> Hold | Holder:
+def take(folder: Path, *, serving: bool) -> Hold | FolderHolder:
     """The lock of a folder, or who holds it. Raises `FolderUnusable`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def take(folder: Path, *, serving: bool) -> Hold | Holder:
         content = os.pread(descriptor, 4096, 0)
         os.close(descriptor)
         return _holder(content)
-    holder = Holder(pid=os.getpid(), command=_command(), serving=serving)
+    holder = FolderHolder(pid=os.getpid(), command=_command(), serving=serving)
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, msgspec.json.encode(holder), 0)
     return Hold(descriptor)
@@ -100,7 +100,7 @@ def take(folder: Path, *, serving: bool) -> Hold | Holder:
 def held(folder: Path) -> Generator[None, None, None]:
     """Hold a folder for serving while the block lasts, after processes that only read it. Raises `FolderHeld`."""
     end = time.monotonic() + _PATIENCE_S
-    while isinstance(taken := take(folder, serving=True), Holder):
+    while isinstance(taken := take(folder, serving=True), FolderHolder):
         if taken.serving or time.monotonic() > end:
             raise FolderHeld(folder, taken)
         time.sleep(_POLL_S)
@@ -137,11 +137,11 @@ def keep_from_demos(folder: Path) -> None:
     (folder / DEMO).unlink(missing_ok=True)
 
 
-def _holder(content: bytes) -> Holder:
+def _holder(content: bytes) -> FolderHolder:
     with suppress(msgspec.MsgspecError, RecursionError):
-        return msgspec.json.decode(content, type=Holder)
+        return msgspec.json.decode(content, type=FolderHolder)
     # It is just being written, or just being released.
-    return Holder()
+    return FolderHolder()
 
 
 def _command() -> str:

@@ -52,7 +52,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing is recorded while this is so."""
 
 
-class Found(Reader):
+class FoundObjects(Reader):
     """The objects of a cluster, each kind listed once. As a reader it shows the same objects, and never a change."""
 
     def __init__(self, client: KubeClient, settings: SettingsObserved) -> None:
@@ -108,7 +108,7 @@ class Found(Reader):
                 return objects
 
 
-def differences(found: Found, view: View, world: World) -> list[Difference]:
+def differences(found: FoundObjects, view: View, world: World) -> list[Difference]:
     """All differences that adoption reports; those that block it come first."""
     every = [
         *_still_managed(found),
@@ -120,7 +120,7 @@ def differences(found: Found, view: View, world: World) -> list[Difference]:
     return sorted(every, key=lambda one: (not one.blocks, one.code, one.object))
 
 
-def running(found: Found, view: View) -> list[tuple[str, str]]:
+def running(found: FoundObjects, view: View) -> list[tuple[str, str]]:
     """The jobs that run now and belong to a queue, each with its workload."""
     jobs: dict[str, str] = {}
     for word, value in found.jobs():
@@ -134,7 +134,7 @@ def running(found: Found, view: View) -> list[tuple[str, str]]:
     return list(jobs.items())
 
 
-def _still_managed(found: Found) -> Iterator[Difference]:
+def _still_managed(found: FoundObjects) -> Iterator[Difference]:
     for one in found.of(DEPLOYMENTS):
         meta = one["metadata"]
         if meta["name"].endswith(_MANAGER) and object_at(one, "spec").get("replicas", 1):
@@ -159,7 +159,7 @@ def _still_managed(found: Found) -> Iterator[Difference]:
                 )
 
 
-def _would_stop(found: Found, view: View, world: World) -> Iterator[Difference]:
+def _would_stop(found: FoundObjects, view: View, world: World) -> Iterator[Difference]:
     for place, key in running(found, view):
         workload = world.workloads.get(key)
         if workload is None or workload.admission is None:
@@ -184,7 +184,7 @@ def _refused(world: World) -> Iterator[Difference]:
         )
 
 
-def _not_counted(found: Found, view: View) -> Iterator[Difference]:
+def _not_counted(found: FoundObjects, view: View) -> Iterator[Difference]:
     """Workloads that hold quota under Kueue and belong to nothing that is known here."""
     for one in found.of(WORKLOAD_KIND):
         meta, status = one["metadata"], object_at(one, "status")
@@ -210,7 +210,7 @@ def _not_counted(found: Found, view: View) -> Iterator[Difference]:
             )
 
 
-def _usage(found: Found, world: World) -> Iterator[Difference]:
+def _usage(found: FoundObjects, world: World) -> Iterator[Difference]:
     queues = next(one for one in CLUSTER_KINDS if one.kind == "ClusterQueue")
     for one in found.of(queues):
         name = one["metadata"]["name"]

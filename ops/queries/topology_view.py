@@ -13,7 +13,7 @@ from projections.topology.domains.tree import TopologyTree
 from projections.world import World
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
+class DomainHolder(msgspec.Struct, frozen=True, kw_only=True):
     """A workload that stands in a domain, and how many of its pods."""
 
     workload: str
@@ -38,7 +38,7 @@ class DomainBox(msgspec.Struct, frozen=True, kw_only=True):
     offered: dict[str, int]
     """What its nodes offer, less what pods hold that are not placed by topology."""
     free: dict[str, int]
-    holders: tuple[Holder, ...]
+    holders: tuple[DomainHolder, ...]
     cards: tuple[CardCell, ...] = ()
 
 
@@ -149,12 +149,12 @@ def _holders(world: World, flavor: str, tree: TopologyTree) -> list[dict[str, in
     return found
 
 
-def _summed(holders: Iterable[Mapping[str, int]]) -> tuple[Holder, ...]:
+def _summed(holders: Iterable[Mapping[str, int]]) -> tuple[DomainHolder, ...]:
     pods: dict[str, int] = {}
     for one in holders:
         for workload, count in one.items():
             pods[workload] = pods.get(workload, 0) + count
-    return tuple(Holder(workload=workload, pods=count) for workload, count in sorted(pods.items()))
+    return tuple(DomainHolder(workload=workload, pods=count) for workload, count in sorted(pods.items()))
 
 
 def _unusable(world: World, flavor: FlavorObserved, tree: TopologyTree) -> Iterable[UnusableNode]:

@@ -5,7 +5,7 @@ import msgspec
 from projections.counters.course import Course
 from projections.counters.histogram import Histogram
 from projections.counters.preemption_outcomes import Open
-from projections.object_versions import Known
+from projections.object_versions import KnownVersion
 
 Series = tuple[str, ...]
 """The name of a metric, and the values of its labels in the order of docs/metrics.md."""
@@ -20,7 +20,7 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     cohorts: dict[str, str]
     parents: dict[str, str]
     until_ready: bool
-    known: dict[str, Known]
+    known: dict[str, KnownVersion]
     epoch: int
     slices: dict[str, str] = {}
     preemptions: Open = {}

@@ -8,7 +8,7 @@ import msgspec
 from events.catalogue import AnyEvent
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionDifference(msgspec.Struct, frozen=True, kw_only=True):
     """One decision that differs: `recorded` or `decided` is empty where only the other list has it."""
 
     type: str
@@ -26,18 +26,18 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def changes(recorded: Sequence[AnyEvent], decided: Sequence[AnyEvent]) -> list[Change]:
+def changes(recorded: Sequence[AnyEvent], decided: Sequence[AnyEvent]) -> list[DecisionDifference]:
     """The differences between recorded decisions and those decided anew, in their order."""
     before, after = _numbered(recorded), _numbered(decided)
-    found: list[Change] = []
+    found: list[DecisionDifference] = []
     for key in [*before, *(key for key in after if key not in before)]:
         left, right = before.get(key, {}), after.get(key, {})
         if left != right:
-            found.append(Change(type=key[0], object=key[1], recorded=left, decided=right))
+            found.append(DecisionDifference(type=key[0], object=key[1], recorded=left, decided=right))
     if not found and before.keys() == after.keys() and list(before) != list(after):
         order = {"order": [f"{name} {about}" for name, about, _ in before]}
         other = {"order": [f"{name} {about}" for name, about, _ in after]}
-        found.append(Change(type="order", object="", recorded=order, decided=other))
+        found.append(DecisionDifference(type="order", object="", recorded=order, decided=other))
     return found
 
 

@@ -11,7 +11,7 @@ from events.event import Millis
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
 from projections.fair_sharing.decay import BITS, entry_part
-from projections.fair_sharing.ledger import Entered, Ledger, settled
+from projections.fair_sharing.ledger import Entered, UsageRecord, settled
 from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.quota.state import QuotaState
@@ -53,15 +53,15 @@ def follow(world: LedgerState, key: str, at: Millis) -> None:
         world.trail.put(world.entered, key, now)
 
 
-def adopt(ledgers: dict[str, Ledger], trail: Trail, queue: LocalQueueObserved, at: Millis) -> None:
+def adopt(ledgers: dict[str, UsageRecord], trail: Trail, queue: LocalQueueObserved, at: Millis) -> None:
     """Start the ledger of a queue that is first seen with what Kueue had measured."""
     key = f"{queue.namespace}/{queue.name}"
     if queue.consumed and key not in ledgers:
         consumed = {resource: amount << BITS for resource, amount in sorted(queue.consumed.items())}
-        trail.put(ledgers, key, Ledger(at=min(queue.consumed_at or at, at), consumed=consumed))
+        trail.put(ledgers, key, UsageRecord(at=min(queue.consumed_at or at, at), consumed=consumed))
 
 
-def settle_all(settings: SettingsObserved, ledgers: dict[str, Ledger], trail: Trail, at: Millis) -> None:
+def settle_all(settings: SettingsObserved, ledgers: dict[str, UsageRecord], trail: Trail, at: Millis) -> None:
     """Bring all ledgers up to a time: from then on other settings may hold."""
     rule = settings.admission_fair_sharing
     if rule is not None:
@@ -103,7 +103,7 @@ def _standing(
 
 
 def _leave(
-    ledgers: dict[str, Ledger],
+    ledgers: dict[str, UsageRecord],
     trail: Trail,
     entered: Entered,
     rule: AdmissionFairSharing,
@@ -114,7 +114,7 @@ def _leave(
     """Count a workload no longer as it was; when it is admitted, its penalty becomes usage."""
     ledger = settled(ledgers[entered.local_queue], rule, at)
     penalty = entered.penalty or {}
-    ledger = Ledger(
+    ledger = UsageRecord(
         at=ledger.at,
         consumed=_sum(ledger.consumed, penalty, 1) if admitted else ledger.consumed,
         penalties=_sum(ledger.penalties, penalty, -1),
@@ -123,9 +123,11 @@ def _leave(
     trail.put(ledgers, entered.local_queue, ledger)
 
 
-def _enter(ledgers: dict[str, Ledger], trail: Trail, entered: Entered, rule: AdmissionFairSharing, at: Millis) -> None:
-    ledger = settled(ledgers.get(entered.local_queue, Ledger(at=at)), rule, at)
-    ledger = Ledger(
+def _enter(
+    ledgers: dict[str, UsageRecord], trail: Trail, entered: Entered, rule: AdmissionFairSharing, at: Millis
+) -> None:
+    ledger = settled(ledgers.get(entered.local_queue, UsageRecord(at=at)), rule, at)
+    ledger = UsageRecord(
         at=ledger.at,
         consumed=ledger.consumed,
         penalties=_sum(ledger.penalties, entered.penalty or {}, 1),

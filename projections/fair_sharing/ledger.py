@@ -10,7 +10,7 @@ Fixed = dict[str, int]
 """Amounts by resource, in steps of 2^-64 of its unit."""
 
 
-class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+class UsageRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The usage of one local queue as it stood at a time."""
 
     at: Millis
@@ -32,7 +32,7 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
     """Its usage in units, from its admission on."""
 
 
-def settled(ledger: Ledger, rule: AdmissionFairSharing, at: Millis) -> Ledger:
+def settled(ledger: UsageRecord, rule: AdmissionFairSharing, at: Millis) -> UsageRecord:
     """The ledger as it stands at a later time."""
     if at <= ledger.at:
         return ledger
@@ -46,4 +46,4 @@ def settled(ledger: Ledger, rule: AdmissionFairSharing, at: Millis) -> Ledger:
         )
         for resource in resources
     }
-    return Ledger(at=at, consumed=consumed, penalties=ledger.penalties, running=ledger.running)
+    return UsageRecord(at=at, consumed=consumed, penalties=ledger.penalties, running=ledger.running)

@@ -2,14 +2,14 @@
 
 from typing import Protocol
 
-from projections.fair_sharing.ledger import Entered, Ledger
+from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.quota.state import QuotaState
 
 
 class LedgerState(QuotaState, Protocol):
     """Past usage, where admission fair sharing counts it."""
 
-    ledgers: dict[str, Ledger]
+    ledgers: dict[str, UsageRecord]
     """By local queue."""
     entered: dict[str, Entered]
     """What is counted there, by workload."""

@@ -13,7 +13,7 @@ from events.quota import ClusterQueueObserved, CohortObserved, LocalQueueObserve
 from events.settings import SettingsObserved
 from projections.checks.state import ProvisioningState
 from projections.fair_sharing.decay import BITS
-from projections.fair_sharing.ledger import Ledger, settled
+from projections.fair_sharing.ledger import UsageRecord, settled
 from projections.fair_sharing.share import share_of
 from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
@@ -206,7 +206,7 @@ def _past(world: LedgerState, local_queue: LocalQueueObserved, key: str, at: Mil
     if rule is None or not by_usage(world, local_queue.cluster_queue):
         return None
     now = sampled_at(world.settings, at)
-    ledger = settled(world.ledgers.get(key, Ledger(at=now)), rule, now)
+    ledger = settled(world.ledgers.get(key, UsageRecord(at=now)), rule, now)
     consumed = {name: amount >> BITS for name, amount in sorted(ledger.consumed.items())}
     return PastUse(consumed, max(now, ledger.at))
 

@@ -16,7 +16,7 @@ from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class MemberFlow(msgspec.Struct, frozen=True, kw_only=True):
     """What one member of a cohort gives to its pool or takes from it, in the units of the resource."""
 
     node: str
@@ -31,8 +31,8 @@ class Lending(msgspec.Struct, frozen=True, kw_only=True):
     flavor: str
     resource: str
     borrowed: int
-    gives: tuple[Part, ...]
-    takes: tuple[Part, ...]
+    gives: tuple[MemberFlow, ...]
+    takes: tuple[MemberFlow, ...]
 
 
 def lending(quota: QuotaTree) -> list[Lending]:
@@ -48,7 +48,7 @@ def lending(quota: QuotaTree) -> list[Lending]:
 
 def _in_cohort(cohort: Node, column: Column, names: tuple[str, str]) -> Lending | None:
     members = [member for _, member in sorted(cohort.children.items()) if column < len(member.usage)]
-    takes = [Part(node=one.key, amount=over) for one in members if (over := _borrowed(one, column)) > 0]
+    takes = [MemberFlow(node=one.key, amount=over) for one in members if (over := _borrowed(one, column)) > 0]
     borrowed = sum(part.amount for part in takes)
     if not borrowed:
         return None
@@ -62,17 +62,17 @@ def _in_cohort(cohort: Node, column: Column, names: tuple[str, str]) -> Lending 
     )
 
 
-def _givers(cohort: Node, members: list[Node], column: Column, borrowed: int) -> Iterator[Part]:
+def _givers(cohort: Node, members: list[Node], column: Column, borrowed: int) -> Iterator[MemberFlow]:
     own = min(borrowed, _bounded(cohort.nominal[column], borrowed))
     if own:
-        yield Part(node=cohort.key, amount=own)
+        yield MemberFlow(node=cohort.key, amount=own)
     unused = {one.key: left for one in members if (left := _unused(one, column, borrowed)) > 0}
     wanted = min(borrowed - own, sum(unused.values()))
     for key, amount in in_proportion(wanted, unused).items():
         if amount:
-            yield Part(node=key, amount=amount)
+            yield MemberFlow(node=key, amount=amount)
     if (above := borrowed - own - wanted) and cohort.parent is not None:
-        yield Part(node=cohort.parent.key, amount=above)
+        yield MemberFlow(node=cohort.parent.key, amount=above)
 
 
 def _borrowed(node: Node, column: Column) -> int:

@@ -29,7 +29,7 @@ from services.applier.plan import Application
 from services.applier.pods.start_or_end import start_or_end_pods
 from services.applier.templates import Templates, as_written
 from services.applier.workloads.known_objects import WORKLOADS, KnownObjects
-from services.applier.workloads.status_parts import Part, decided_part, left_behind, print_of, seen_parts
+from services.applier.workloads.status_parts import StatusPart, decided_part, left_behind, print_of, seen_parts
 from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.workloads.workload_manifest import workload_object
 from services.applier.writes.write_limit import WriteLimit
@@ -149,7 +149,7 @@ class ApplicationWriter:
             return found if behind is None else await self._merge(application, {"status": behind}, "status")
         raise ObjectConflict(f"workload {application.workload} keeps changing")
 
-    async def _apply(self, application: Application, part: Part, version: str = "") -> JsonObject:
+    async def _apply(self, application: Application, part: StatusPart, version: str = "") -> JsonObject:
         meta = {"name": application.name, "namespace": application.namespace}
         value: JsonObject = {
             "apiVersion": f"{WORKLOADS.group}/{WORKLOADS.version}",

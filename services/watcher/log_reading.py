@@ -15,7 +15,7 @@ from events.control import ObjectRemoved, ResourceVersionsRestarted
 from events.device import NodeObserved, NodeUsageObserved
 from events.object_version import ObjectVersion
 from events.settings import SettingsObserved
-from projections.object_versions import Known, Versions
+from projections.object_versions import KnownVersion, Versions
 from projections.trail import Trail
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed
@@ -108,7 +108,7 @@ class ReportedByAll:
         """Whether a newer version of the object was reported."""
         return self.versions.outdated(about)
 
-    def known_of(self, kind: str) -> dict[str, Known]:
+    def known_of(self, kind: str) -> dict[str, KnownVersion]:
         """The reported version of each object of a kind, by place."""
         return {key: one for key, one in self.versions.known.items() if key.startswith(f"{kind}/") and "#" not in key}
 

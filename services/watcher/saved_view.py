@@ -14,7 +14,7 @@ from events.catalogue import Fact
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS
-from projections.object_versions import Known
+from projections.object_versions import KnownVersion
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
@@ -46,7 +46,7 @@ class SavedView(Seal, frozen=True, kw_only=True):
     made_with: SettingsObserved | None
     """The configuration under which the facts were folded: it says which kinds of jobs there are."""
     settings: SettingsObserved | None
-    known: dict[str, Known]
+    known: dict[str, KnownVersion]
     epoch: int
     facts: dict[str, Fact]
     workloads: dict[str, ReportedState]

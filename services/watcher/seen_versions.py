@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from events.json_object import JsonMapping
 from events.object_version import ObjectVersion, version_number
-from projections.object_versions import NODE_USAGE, Known
+from projections.object_versions import NODE_USAGE, KnownVersion
 from services.runtime.cluster_port import Listed
 from services.watcher.fields.problems import is_named
 
@@ -82,7 +82,7 @@ def place_in(kind: str, value: JsonMapping) -> str:
     return f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
 
 
-def contradiction(found: Listed, known: Mapping[str, Known], kind: str) -> int:
+def contradiction(found: Listed, known: Mapping[str, KnownVersion], kind: str) -> int:
     """A reported version of a kind that a list of it is behind; 0 when it is behind none."""
     version = version_number(found.version)
     newest = max((one.version for one in known.values()), default=0)

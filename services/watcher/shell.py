@@ -12,7 +12,7 @@ from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
 from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
-from projections.object_versions import NODE_USAGE, Known
+from projections.object_versions import NODE_USAGE, KnownVersion
 from services.jobs.kinds.pods import is_managed, labels_of
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
@@ -48,7 +48,7 @@ class FirstSight(msgspec.Struct, frozen=True):
     """What comes after the first sight."""
     sight: Sight | None
     """The first list; None when the kind is not installed, or did not come in time."""
-    known: Mapping[str, Known]
+    known: Mapping[str, KnownVersion]
     """The versions that were reported before it was asked for."""
 
 
@@ -212,7 +212,7 @@ class Watcher:
                 await self.outbox.stored()
                 raise FellBehind("a flavor has a topology by now: what pods hold of nodes has to be counted")
 
-    async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
+    async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, KnownVersion]) -> None:
         """Report a restored cluster: it lists an older version than was reported before it was asked."""
         version = contradiction(found, known, resource.kind)
         if version and self._reported.begins_epoch():

@@ -14,7 +14,7 @@ from ops.queries.replay import fold_up
 from ops.sandbox.bench.day import played, small_day
 from projections.budgets.counting import usage_of
 from projections.composed import composed
-from projections.fair_sharing.ledger import Ledger
+from projections.fair_sharing.ledger import UsageRecord
 from projections.state_hash import state_hash
 from projections.world import World
 from tests.stories.small_world import Story, job, platform, queue
@@ -104,5 +104,5 @@ def test_the_past_usage_of_a_queue_is_what_its_own_partition_has_counted(place: 
     name = ("lq", "lq-b")[place]
     assert f"team/{name}" in stories[0].world.local_queues
     for number, story in enumerate(stories):
-        story.world.ledgers[f"team/{name}"] = Ledger(at=number, running={"cpu": number})
+        story.world.ledgers[f"team/{name}"] = UsageRecord(at=number, running={"cpu": number})
     assert whole(stories).ledgers[f"team/{name}"].at == place

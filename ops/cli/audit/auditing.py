@@ -55,7 +55,7 @@ class Source(LogSource, frozen=True, kw_only=True):
         return str(self.folder / "witness")
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class ReadLog(msgspec.Struct, frozen=True, kw_only=True):
     """A log as an audit reads it, stream by stream."""
 
     entries: Streams
@@ -168,19 +168,19 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
 
 
 @contextmanager
-def found_of(source: Source) -> Generator[Found, None, None]:
+def found_of(source: Source) -> Generator[ReadLog, None, None]:
     """The log as far as it can be read, whatever is wrong with it. Raises the known failures, also while it is gone through."""
     if source.archive_alone:
         archived = ArchivedStreams(source.archive)
         # Its streams were signed one after the other, so one may rest on more of another than was archived with it.
-        yield Found(entries=archived.streams, damage=lambda: archived.damage, ends=dict)
+        yield ReadLog(entries=archived.streams, damage=lambda: archived.damage, ends=dict)
         return
     with opened_bus(source) as (bus, wait):
         archive = wait(archive_of(source, bus))
         names = wait(streams_on(bus)).every
         streams = {name: wait(bus.stream(name)) for name in names}
         whole = open_stored(wait, bus, archive, names) if archive else {}
-        yield Found(
+        yield ReadLog(
             entries=whole or {name: PastGaps(wait, stream) for name, stream in streams.items()},
             damage=list,
             # Asked last: what any commit that was read rests on was stored before.
@@ -189,7 +189,7 @@ def found_of(source: Source) -> Generator[Found, None, None]:
 
 
 def examined(
-    found: Found, evidence: Evidence, trust: Iterable[str] = (), statements: Iterable[Statement] = ()
+    found: ReadLog, evidence: Evidence, trust: Iterable[str] = (), statements: Iterable[Statement] = ()
 ) -> Report:
     """Audit a log that was read; each problem is reported once, with its place."""
     report = Auditor(evidence, trust).examine(found.entries, list(statements), found.ends)

@@ -42,7 +42,7 @@ from projections.billing.totals import Bill, bill
 from services.runtime.log_port import Entry as StoredEntry
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class BillOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
     source: LogSource
@@ -59,7 +59,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one for one in (own, self.source.archive) if one)
 
 
-def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Path | None, console: Console) -> int:
+def run_bill(
+    asked: BillOptions, group_by: Sequence[str], *, output: BillForm, out: Path | None, console: Console
+) -> int:
     """Print or write a bill; 1 when something in it has no price, or the books do not agree."""
     with known_failures() as outcome:
         groups = groups_of(group_by)
@@ -79,7 +81,7 @@ def run_bill(asked: Asked, group_by: Sequence[str], *, output: BillForm, out: Pa
     return outcome.code
 
 
-def _as_billed(asked: Asked) -> bytes | None:
+def _as_billed(asked: BillOptions) -> bytes | None:
     """The data set of a closed month as it was billed, if the period is one and the data set is at hand."""
     with opened_log(asked.source) as entries:
         known = closings(entries)
@@ -102,7 +104,7 @@ def _hand_out(packed: bytes, out: Path | None) -> None:
             sys.stdout.buffer.write(part)
 
 
-def run_entries(asked: Asked, workload: str, *, output: Form, console: Console) -> int:
+def run_entries(asked: BillOptions, workload: str, *, output: Form, console: Console) -> int:
     """List the entries of a period, each with its id; 1 when there are none."""
     with known_failures() as outcome:
         ledger, _, _ = read_ledger(asked, quiet=output is not Form.TEXT)
@@ -122,7 +124,7 @@ def run_entries(asked: Asked, workload: str, *, output: Form, console: Console) 
     return outcome.code
 
 
-def run_reconcile(asked: Asked, grain: Millis, *, output: Form, console: Console) -> int:
+def run_reconcile(asked: BillOptions, grain: Millis, *, output: Form, console: Console) -> int:
     """Check both books against each other, card by card; 1 when they disagree."""
     with known_failures() as outcome:
         ledger, _, window = read_ledger(asked, grain=grain, quiet=output is not Form.TEXT)
@@ -141,7 +143,7 @@ def run_reconcile(asked: Asked, grain: Millis, *, output: Form, console: Console
     return outcome.code
 
 
-def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, *, console: Console) -> int:
+def run_correct(asked: BillOptions, event: CorrectionEntered, since: str, until: str, *, console: Console) -> int:
     """Enter a correction."""
     with known_failures() as outcome:
 
@@ -163,14 +165,14 @@ def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, 
     return outcome.code
 
 
-def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True) -> tuple[Ledger, Read, Window]:
+def read_ledger(asked: BillOptions, *, grain: Millis | None = None, quiet: bool = True) -> tuple[Ledger, Read, Window]:
     """The ledger of the period that is asked for. Raises the known failures."""
     with opened_log(asked.source) as entries:
         return _ledger_of(entries, asked, grain=grain, quiet=quiet)
 
 
 def _ledger_of(
-    entries: Mapping[str, Sequence[StoredEntry]], asked: Asked, *, grain: Millis | None, quiet: bool
+    entries: Mapping[str, Sequence[StoredEntry]], asked: BillOptions, *, grain: Millis | None, quiet: bool
 ) -> tuple[Ledger, Read, Window]:
     collect_seldom()
     if quiet or not sys.stderr.isatty():
@@ -230,7 +232,7 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
 
 
 def _write(
-    ledger: Ledger, found: Bill, read: Read, asked: Asked, *, output: BillForm, out: Path | None, console: Console
+    ledger: Ledger, found: Bill, read: Read, asked: BillOptions, *, output: BillForm, out: Path | None, console: Console
 ) -> None:
     match output:
         case BillForm.CSV:

@@ -57,10 +57,10 @@ def bill(
     """
     if context.invoked_subcommand is not None:
         return
-    from ops.cli.billing.bill import Asked, run_bill  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.billing.bill import BillOptions, run_bill  # noqa: PLC0415 - a command loads what it needs
 
     source = LogSource(data=data, nats=nats, archive=archive)
-    asked = Asked(source=source, since=since, until=until, tenant=tenant, witness=witness)
+    asked = BillOptions(source=source, since=since, until=until, tenant=tenant, witness=witness)
     raise typer.Exit(run_bill(asked, group_by or (), output=output, out=out, console=console))
 
 
@@ -81,9 +81,11 @@ def entries(
 
     Example: kuelog bill entries --workload ai-research/sweep-b
     """
-    from ops.cli.billing.bill import Asked, run_entries  # noqa: PLC0415
+    from ops.cli.billing.bill import BillOptions, run_entries  # noqa: PLC0415
 
-    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until, tenant=tenant)
+    asked = BillOptions(
+        source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until, tenant=tenant
+    )
     raise typer.Exit(run_entries(asked, workload, output=output, console=console))
 
 
@@ -101,9 +103,9 @@ def reconcile(
 
     Example: kuelog bill reconcile --by 10
     """
-    from ops.cli.billing.bill import Asked, run_reconcile  # noqa: PLC0415
+    from ops.cli.billing.bill import BillOptions, run_reconcile  # noqa: PLC0415
 
-    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until)
+    asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until)
     raise typer.Exit(run_reconcile(asked, max(by, 1) * 1000, output=output, console=console))
 
 
@@ -131,7 +133,7 @@ def correct(
     Example: kuelog bill correct --tenant ai-research --amount=-12.50 --reason "goodwill"
     """
     from events.billing import CorrectionEntered  # noqa: PLC0415
-    from ops.cli.billing.bill import Asked, run_correct  # noqa: PLC0415
+    from ops.cli.billing.bill import BillOptions, run_correct  # noqa: PLC0415
 
     event = CorrectionEntered(
         tenant=tenant,
@@ -142,7 +144,7 @@ def correct(
         approved_by=tuple(approved_by or ()),
         allow_negative=allow_negative,
     )
-    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
+    asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive))
     raise typer.Exit(run_correct(asked, event, since, until, console=console))
 
 
@@ -269,10 +271,10 @@ def set_prices(
 
     Example: kuelog price set -f examples/billing/prices.yaml
     """
-    from ops.cli.billing.bill import Asked  # noqa: PLC0415
+    from ops.cli.billing.bill import BillOptions  # noqa: PLC0415
     from ops.cli.billing.price import run_set  # noqa: PLC0415
 
-    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
+    asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive))
     raise typer.Exit(run_set(file, asked, author=author or getpass.getuser(), reason=reason, console=console))
 
 
@@ -282,8 +284,8 @@ def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output
 
     Example: kuelog price list -o json
     """
-    from ops.cli.billing.bill import Asked  # noqa: PLC0415
+    from ops.cli.billing.bill import BillOptions  # noqa: PLC0415
     from ops.cli.billing.price import run_list  # noqa: PLC0415
 
-    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
+    asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive))
     raise typer.Exit(run_list(asked, output=output, console=console))

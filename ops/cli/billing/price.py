@@ -8,7 +8,7 @@ from rich.console import Console
 from events.billing import PriceListSet
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
-from ops.cli.billing.bill import Asked, read_ledger
+from ops.cli.billing.bill import BillOptions, read_ledger
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of
 from ops.production.archive.history import read_everything
@@ -21,7 +21,7 @@ from ops.queries.billing.tables import show_prices
 from ops.terminal.form import Form, print_answer
 
 
-def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Console) -> int:
+def run_set(file: Path, asked: BillOptions, *, author: str, reason: str, console: Console) -> int:
     """Enter the price list of a file."""
     with known_failures() as outcome:
 
@@ -44,7 +44,7 @@ def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Cons
     return outcome.code
 
 
-def run_list(asked: Asked, *, output: Form, console: Console) -> int:
+def run_list(asked: BillOptions, *, output: Form, console: Console) -> int:
     """Show all price lists; 1 when there is none."""
     with known_failures() as outcome:
         ledger, _, _ = read_ledger(asked)

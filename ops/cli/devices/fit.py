@@ -36,7 +36,7 @@ from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.problems import Refused
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a manifest's pods fit in one flavor, and if not, who could make room."""
 
     flavor: str
@@ -106,7 +106,7 @@ def _flavors(world: World, named: str, document: Document) -> list[FlavorObserve
     return [world.flavors[name] for name in sorted(world.flavors)] or [None]
 
 
-def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> Answer:
+def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> FitAnswer:
     gang = Gang(pod_set=pods, count=pods.count, flavor=flavor, config=config_of(world))
     name = flavor.name if flavor is not None else ""
     room = world.domains.room(name)
@@ -114,13 +114,13 @@ def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> Answer:
         return _ask_domains(world, room, gang, name)
     placed = place(world.cards, world.nodes, [gang], world.trail)
     if placed.placements:
-        return Answer(flavor=name, fits=True, placed=placed)
-    return Answer(
+        return FitAnswer(flavor=name, fits=True, placed=placed)
+    return FitAnswer(
         flavor=name, fits=False, placed=placed, nodes=tuple(answers(world, gang)), advice=make_room(world, [gang])
     )
 
 
-def _ask_domains(world: World, room: FlavorRoom, gang: Gang, flavor: str) -> Answer:
+def _ask_domains(world: World, room: FlavorRoom, gang: Gang, flavor: str) -> FitAnswer:
     """The same for a flavor with a topology: its pods lie in domains, and get the cards of these."""
     gates, ledger = topology_gates(world.settings), ledger_of(world)
     request = pods_asking(world, "", gang.pod_set, gang.count, flavor)
@@ -128,8 +128,8 @@ def _ask_domains(world: World, room: FlavorRoom, gang: Gang, flavor: str) -> Ans
     largest = largest_jobs(room, request, gates, ledger, gang)
     failed = first_failure(found.pod_sets)
     if failed is None:
-        return Answer(flavor=flavor, fits=True, placed=Placed(placements=found.cards), largest=largest)
-    return Answer(
+        return FitAnswer(flavor=flavor, fits=True, placed=Placed(placements=found.cards), largest=largest)
+    return FitAnswer(
         flavor=flavor,
         fits=False,
         placed=Placed(pod_set=failed.pod_set, reason=WAITING_FOR_CARDS, message=failed.failure),
@@ -139,7 +139,7 @@ def _ask_domains(world: World, room: FlavorRoom, gang: Gang, flavor: str) -> Ans
     )
 
 
-def _show(document: Document, pods: PodSet, found: list[Answer], world: World, console: Console) -> None:
+def _show(document: Document, pods: PodSet, found: list[FitAnswer], world: World, console: Console) -> None:
     console.print(f"[bold]{document.label}[/bold], {pods.count} pod(s)", highlight=False)
     fitting = [answer for answer in found if answer.fits]
     for answer in fitting or found:
@@ -163,7 +163,7 @@ def _show(document: Document, pods: PodSet, found: list[Answer], world: World, c
         _show_advice(answer.advice, world, console)
 
 
-def _show_largest(answer: Answer, console: Console) -> None:
+def _show_largest(answer: FitAnswer, console: Console) -> None:
     for one in answer.largest:
         where = "/".join(one.values)
         console.print(
@@ -174,7 +174,7 @@ def _show_largest(answer: Answer, console: Console) -> None:
         )
 
 
-def _show_nodes(answer: Answer, console: Console) -> None:
+def _show_nodes(answer: FitAnswer, console: Console) -> None:
     """The verdict of each card on one pod; cards of a node with the same verdict share a line."""
     for node in answer.nodes:
         verdict = "takes one pod" if node.fits else node.reason

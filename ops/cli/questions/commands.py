@@ -175,9 +175,9 @@ def top(
 
     Example: kuelog top --once -o yaml --sort starts
     """
-    from ops.cli.questions.top import Asked, run_top  # noqa: PLC0415
+    from ops.cli.questions.top import TopOptions, run_top  # noqa: PLC0415
 
-    asked = Asked(
+    asked = TopOptions(
         at=at,
         once=once,
         sort=sort,
@@ -238,9 +238,9 @@ def whatif(
 
     Example: kuelog whatif --remove clusterqueue/production --archive /mnt/archive
     """
-    from ops.cli.questions.whatif import Asked, run_whatif  # noqa: PLC0415
+    from ops.cli.questions.whatif import WhatIfOptions, run_whatif  # noqa: PLC0415
 
-    asked = Asked(
+    asked = WhatIfOptions(
         at=at,
         settings=tuple(set_ or ()),
         files=tuple(file or ()),

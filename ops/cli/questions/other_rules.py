@@ -24,7 +24,7 @@ from ops.queries.replay import fold_partition
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
 from ops.terminal.form import Form, print_answer
 from projections.evolve import evolve
-from projections.explanation.difference import Change
+from projections.explanation.difference import DecisionDifference
 from projections.log_position import LogPosition
 from services.runtime.partition.fold import PartitionFold
 
@@ -101,6 +101,8 @@ def _show(partitions: Sequence[dict[str, Any]], console: Console) -> None:
                 f"  {partition['partition']}/{one['sequence']} by {one['author']}", style="bold", highlight=False
             )
             for change in one.get("changes", ()):
-                show_change(Change(**{name: change[name] for name in Change.__struct_fields__}), console)
+                show_change(
+                    DecisionDifference(**{name: change[name] for name in DecisionDifference.__struct_fields__}), console
+                )
             if "changes" not in one:
                 console.print(f"    - {one['recorded']}\n    + {one['decided']}", markup=False, soft_wrap=True)

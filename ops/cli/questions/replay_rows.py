@@ -20,7 +20,7 @@ from ops.queries.stored import opened
 from ops.terminal.table import Column, FittingTable
 from projections.amiss import Amiss
 from projections.explanation.about import objects_of
-from projections.explanation.difference import Change, changes
+from projections.explanation.difference import DecisionDifference, changes
 from projections.explanation.read_models import tree_names
 from projections.world import World
 from services.runtime.control_log import Control
@@ -108,7 +108,7 @@ def plain_differences(one: Replayed) -> list[dict[str, Any]]:
     ]
 
 
-def changes_of(difference: Difference) -> list[Change]:
+def changes_of(difference: Difference) -> list[DecisionDifference]:
     """In what the recorded and the new decisions differ."""
     return changes(_events(difference.recorded), _events(difference.decided))
 
@@ -144,7 +144,7 @@ def show_amiss(found: Sequence[Amiss], console: Console) -> None:
         _print(console, f"  amiss: {one.stream}/{one.sequence}{times}, by {one.author}: {one.detail}", "red")
 
 
-def show_change(change: Change, console: Console) -> None:
+def show_change(change: DecisionDifference, console: Console) -> None:
     """One decision, with - what is recorded and + what comes out."""
     name = f"{change.type} {change.object}".rstrip()
     if not change.decided:

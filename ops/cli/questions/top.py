@@ -38,7 +38,7 @@ _REST, _LONG_REST = 4, 20
 _TICK_S = 1.0
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class TopOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which workloads, in which order, as of when."""
 
     at: str = ""
@@ -50,7 +50,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     scale: float = 1.0
 
 
-def run_top(source: LogSource, asked: Asked, *, output: Form, console: Console) -> int:
+def run_top(source: LogSource, asked: TopOptions, *, output: Form, console: Console) -> int:
     """Show it; 0, or 130 when it was watched until Ctrl-C."""
     with known_failures() as outcome:
         if asked.at or asked.once or output is not Form.TEXT or not console.is_terminal:
@@ -66,7 +66,7 @@ def run_top(source: LogSource, asked: Asked, *, output: Form, console: Console) 
     return outcome.code
 
 
-def _once(source: LogSource, asked: Asked) -> tuple[Point, Shown]:
+def _once(source: LogSource, asked: TopOptions) -> tuple[Point, Shown]:
     with opened_log(source) as entries:
         point = point_at(entries, asked.at)
         world, times = world_at(point), RunTimes()
@@ -76,7 +76,7 @@ def _once(source: LogSource, asked: Asked) -> tuple[Point, Shown]:
     return point, _shown(world, point.at, expected, asked)
 
 
-def _shown(world: World, at: int, expected: ExpectedStarts, asked: Asked, note: str = "") -> Shown:
+def _shown(world: World, at: int, expected: ExpectedStarts, asked: TopOptions, note: str = "") -> Shown:
     found = standings(world, expected)
     if asked.cluster_queue or asked.namespace:
         found = msgspec.structs.replace(
@@ -92,7 +92,7 @@ def _shown(world: World, at: int, expected: ExpectedStarts, asked: Asked, note: 
     return Shown(at=at, standings=found, expected=expected, note=note)
 
 
-def _plain(point: Point, shown: Shown, asked: Asked) -> JsonObject:
+def _plain(point: Point, shown: Shown, asked: TopOptions) -> JsonObject:
     plain = msgspec.to_builtins(shown.standings)
     order = [one.workload for one in _frame(asked).ordered(shown)]
     rows = {one["workload"]: one for one in plain["workloads"]}
@@ -106,14 +106,14 @@ def _plain(point: Point, shown: Shown, asked: Asked) -> JsonObject:
     }
 
 
-def _frame(asked: Asked) -> Frame:
+def _frame(asked: TopOptions) -> Frame:
     return Frame(sort=asked.sort, reverse=asked.reverse)
 
 
 class _Watch:
     """The log as it goes on, on a terminal."""
 
-    def __init__(self, source: LogSource, asked: Asked, console: Console) -> None:
+    def __init__(self, source: LogSource, asked: TopOptions, console: Console) -> None:
         self._source, self._asked, self._console = source, asked, console
         self._frame = _frame(asked)
         self._stirred, self._quit = asyncio.Event(), False

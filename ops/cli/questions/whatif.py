@@ -24,7 +24,7 @@ from ops.terminal.form import Form, print_answer
 from ops.terminal.table import Column, FittingTable, number
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class WhatIfOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked: where to fork, what to change, which jobs to submit."""
 
     at: str = ""
@@ -37,7 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     hindsight: bool = False
 
 
-def run_whatif(source: LogSource, asked: Asked, *, output: Form, console: Console) -> int:
+def run_whatif(source: LogSource, asked: WhatIfOptions, *, output: Form, console: Console) -> int:
     """Play it and print the differences."""
     with known_failures() as outcome:
         if not (asked.settings or asked.files or asked.removed or asked.rules or asked.more):
@@ -68,7 +68,7 @@ def _compared(fork: Fork, console: Console | None) -> dict[str, Any]:
     return msgspec.to_builtins(found)
 
 
-def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, Any]:
+def _submitted(fork: Fork, asked: WhatIfOptions, console: Console | None) -> dict[str, Any]:
     jobs = submissions(asked.files, fork.world, fork.point.at)
     fork.submit(jobs)
     changed = bool(asked.settings or asked.removed or asked.rules or asked.more)

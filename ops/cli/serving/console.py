@@ -32,7 +32,7 @@ _CONNECTIONS = 2048
 """An open page holds one for what happens, and up to five for what it asks."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ConsoleOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the console is to be served, and to whom."""
 
     address: str
@@ -71,7 +71,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             raise ConsoleUnserved(f"--service {self.service}: expected NAMESPACE/NAME, with --access")
 
 
-def run_console(source: LogSource, asked: Asked, console: Console) -> int:
+def run_console(source: LogSource, asked: ConsoleOptions, console: Console) -> int:
     """Serve it; 0 when it was stopped."""
     with known_failures() as outcome:
         asked.check()
@@ -81,7 +81,7 @@ def run_console(source: LogSource, asked: Asked, console: Console) -> int:
     return outcome.code
 
 
-async def _serve(source: LogSource, asked: Asked, console: Console) -> None:
+async def _serve(source: LogSource, asked: ConsoleOptions, console: Console) -> None:
     stop = stop_signal()
     async with AsyncExitStack() as stack:
         door = await _door(asked, stack)
@@ -99,7 +99,7 @@ async def _serve(source: LogSource, asked: Asked, console: Console) -> None:
     console.print("stopped")
 
 
-async def _door(asked: Asked, stack: AsyncExitStack) -> Door:
+async def _door(asked: ConsoleOptions, stack: AsyncExitStack) -> Door:
     """Where it is reached, with what it needs of the cluster: reviews, and its certificate. Raises the known failures."""
     if not asked.access:
         return Door(port=asked.port, address=asked.address, tls=await _tls(asked, None, stack))
@@ -117,7 +117,7 @@ async def _door(asked: Asked, stack: AsyncExitStack) -> Door:
     return Door(port=asked.port, address=asked.address, tls=tls, access=access)
 
 
-async def _tls(asked: Asked, client: KubeClient | None, stack: AsyncExitStack) -> ssl.SSLContext | None:
+async def _tls(asked: ConsoleOptions, client: KubeClient | None, stack: AsyncExitStack) -> ssl.SSLContext | None:
     if not asked.encrypted:
         return None
     certificate = Certificate(asks_clients=asked.proxy_ca is not None)

@@ -84,7 +84,7 @@ def console(
 
     Example: kuelog console --nats nats://127.0.0.1:4222 --access token --kubeconfig ~/.kube/config
     """
-    from ops.cli.serving.console import Asked, run_console  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.serving.console import ConsoleOptions, run_console  # noqa: PLC0415 - a command loads what it needs
     from ops.console.identity import TrustedProxy  # noqa: PLC0415
 
     if (tls_cert is None) != (tls_key is None):
@@ -98,7 +98,7 @@ def console(
         user_prefix=user_prefix,
         group_prefix=group_prefix,
     )
-    asked = Asked(
+    asked = ConsoleOptions(
         address=host,
         port=port,
         scale=scale,

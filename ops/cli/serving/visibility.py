@@ -33,7 +33,7 @@ from ops.production.visibility.server import (
 from ops.production.webhook.trust import Trust
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class VisibilityOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How it is to be served."""
 
     nats: str
@@ -51,7 +51,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Endpoint
 
 
-async def serve_here(asked: Asked, console: Console) -> None:
+async def serve_here(asked: VisibilityOptions, console: Console) -> None:
     """Serve to everybody on this machine, until SIGINT or SIGTERM."""
     tls = shown_from(*asked.files).context if asked.files is not None else None
     async with AsyncExitStack() as stack:
@@ -67,7 +67,7 @@ async def serve_here(asked: Asked, console: Console) -> None:
         await until_stopped(running)
 
 
-async def serve_to_api_server(asked: Asked, console: Console) -> None:
+async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> None:
     """Serve to the front proxy whom the API server allows to read, until SIGINT or SIGTERM."""
     namespace, _, name = asked.service.rpartition("/")
     if not namespace or not name:
@@ -96,7 +96,7 @@ async def serve_to_api_server(asked: Asked, console: Console) -> None:
         await until_stopped(running)
 
 
-def _source(asked: Asked, client: KubeClient, namespace: str, name: str) -> Source:
+def _source(asked: VisibilityOptions, client: KubeClient, namespace: str, name: str) -> Source:
     if asked.files is not None:
         return from_files(*asked.files)
     hearers = Aggregated(client, namespace=namespace, service=name)

@@ -52,10 +52,10 @@ def visibility(
     Example: kuelog visibility, then: curl localhost:8082/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/q/pendingworkloads
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415 - a command loads what it needs
-    from ops.cli.serving.visibility import Asked, serve_here, serve_to_api_server  # noqa: PLC0415
+    from ops.cli.serving.visibility import VisibilityOptions, serve_here, serve_to_api_server  # noqa: PLC0415
     from ops.production.process.event_loop import run  # noqa: PLC0415
 
-    asked = Asked(
+    asked = VisibilityOptions(
         nats=nats,
         host=host,
         port=port,

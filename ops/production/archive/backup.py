@@ -40,7 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?"
 Progress = Callable[[str], None]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class StreamPart(msgspec.Struct, frozen=True, kw_only=True):
     """How much of a stream there is."""
 
     first: Annotated[int, msgspec.Meta(ge=1, le=MOST)]
@@ -48,7 +48,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     last: Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 
 
-class World(msgspec.Struct, frozen=True, kw_only=True):
+class SavedWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A saved world or view."""
 
     file: str
@@ -58,10 +58,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a backup holds."""
 
-    streams: dict[str, Part]
+    streams: dict[str, StreamPart]
     files: dict[str, str]
     """By name the SHA-256 of every file."""
-    worlds: tuple[World, ...] = ()
+    worlds: tuple[SavedWorld, ...] = ()
 
 
 def is_safe(name: str) -> bool:
@@ -103,11 +103,11 @@ async def make_backup(
         *(one.file for one in worlds),
     )
     files |= {name: file_hash(folder.need(name, "it was written a moment ago")) for name in kept}
-    streams: dict[str, Part] = {}
+    streams: dict[str, StreamPart] = {}
     for name in there.every:
         standing = await generations(bus.client, name)
         last = evidence.heads[name].sequence if name in evidence.heads else 0
-        streams[name] = Part(first=min(standing[0].first if standing else 1, last + 1), last=last)
+        streams[name] = StreamPart(first=min(standing[0].first if standing else 1, last + 1), last=last)
     manifest = Manifest(streams=streams, files=files, worlds=worlds)
     folder.write(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="deterministic")))
     return manifest
@@ -194,16 +194,16 @@ def _copy_archive(archive: str, to: Folder, report: Progress) -> dict[str, str]:
     return {one.file: one.sha256 for one in segments}
 
 
-async def _worlds(bus: JetStreamBus, there: LogStreams, evidence: Evidence, folder: Folder) -> tuple[World, ...]:
+async def _worlds(bus: JetStreamBus, there: LogStreams, evidence: Evidence, folder: Folder) -> tuple[SavedWorld, ...]:
     """The newest saved world of each partition, and the watcher's view, that go no further than the backup does."""
     ends = {name: head.sequence for name, head in evidence.heads.items()}
-    found: list[World] = []
+    found: list[SavedWorld] = []
     for key in (*there.partitions, WATCHER):
         for label in await bus.shelf.labels(key):
             data = await bus.shelf.take(label)
             if data is None or any(upto > ends.get(name, 0) for name, upto in label.upto.items()):
                 continue
-            world = World(file=f"worlds/{key}.json", label=label)
+            world = SavedWorld(file=f"worlds/{key}.json", label=label)
             folder.write(world.file, data)
             found.append(world)
             break

@@ -10,7 +10,7 @@ from nats.js.errors import APIError
 
 from events.merkle import leaf_hash
 from ops.production.archive.archive import LIST, check_proofs, read_segment, segments_of
-from ops.production.archive.backup import MANIFEST, Manifest, Part, Progress, is_safe, read_manifest
+from ops.production.archive.backup import MANIFEST, Manifest, Progress, StreamPart, is_safe, read_manifest
 from ops.production.archive.data_sets import CLOSED
 from ops.production.archive.errors import BackupRefused
 from ops.production.archive.folder import Folder
@@ -103,7 +103,7 @@ def _put_files(manifest: Manifest, source: Folder, witness: Path, archive: str) 
         to.write(name, data)
 
 
-async def _restore_stream(source: str, bus: JetStreamBus, name: str, part: Part) -> None:
+async def _restore_stream(source: str, bus: JetStreamBus, name: str, part: StreamPart) -> None:
     settings = bus.settings_of(name)
     settings.first_seq = part.first
     try:

@@ -81,7 +81,7 @@ CHOICES: JsonObject = {
 """What an installation may choose, besides the values of NATS's chart."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ChartPart(msgspec.Struct, frozen=True, kw_only=True):
     """Manifests that belong together, and the choice under which they are applied."""
 
     name: str
@@ -127,21 +127,21 @@ def _streams(values: ChartValues) -> list[JsonObject]:
 
 
 PARTS = (
-    Part(name="crds", build=_crds, when="crds.install"),
-    Part(name="access", build=access),
-    Part(name="services", build=services),
-    Part(name="streams", build=_streams),
-    Part(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
-    Part(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
-    Part(name="visibility", build=visibility, when="visibility"),
-    Part(name="console", build=console, when="console.enabled"),
-    Part(name="verifier", build=verifier, when="verifier"),
-    Part(name="network", build=policies, when="networkPolicies"),
-    Part(name="roles", build=roles, when="roles.create"),
-    Part(name="user-policy", build=user_policy, when="userPolicy"),
-    Part(name="pod-monitor", build=pod_monitor, when="podMonitor"),
-    Part(name="service-monitor", build=service_monitor, when="serviceMonitor"),
-    Part(name="prometheus-rule", build=prometheus_rule, when="prometheusRule"),
+    ChartPart(name="crds", build=_crds, when="crds.install"),
+    ChartPart(name="access", build=access),
+    ChartPart(name="services", build=services),
+    ChartPart(name="streams", build=_streams),
+    ChartPart(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
+    ChartPart(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
+    ChartPart(name="visibility", build=visibility, when="visibility"),
+    ChartPart(name="console", build=console, when="console.enabled"),
+    ChartPart(name="verifier", build=verifier, when="verifier"),
+    ChartPart(name="network", build=policies, when="networkPolicies"),
+    ChartPart(name="roles", build=roles, when="roles.create"),
+    ChartPart(name="user-policy", build=user_policy, when="userPolicy"),
+    ChartPart(name="pod-monitor", build=pod_monitor, when="podMonitor"),
+    ChartPart(name="service-monitor", build=service_monitor, when="serviceMonitor"),
+    ChartPart(name="prometheus-rule", build=prometheus_rule, when="prometheusRule"),
 )
 
 

@@ -35,7 +35,7 @@ class Pages(Sequence[Entry]):
 
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         if isinstance(index, slice):
-            return Part(self, range(self._end)[index])
+            return EntrySlice(self, range(self._end)[index])
         sequence = range(1, self._end + 1)[index]
         page = self._page(sequence)
         return page[sequence - page[0].sequence]
@@ -65,7 +65,7 @@ class Pages(Sequence[Entry]):
         return page
 
 
-class Part(Sequence[Entry]):
+class EntrySlice(Sequence[Entry]):
     """Some of the messages of a stream, one behind the other."""
 
     def __init__(self, whole: Pages, indices: range) -> None:
@@ -84,7 +84,7 @@ class Part(Sequence[Entry]):
 
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
         if isinstance(index, slice):
-            return Part(self._whole, self._indices[index])
+            return EntrySlice(self._whole, self._indices[index])
         return self._whole[self._indices[index]]
 
     def __iter__(self) -> Iterator[Entry]:

@@ -17,7 +17,7 @@ class Whose(StrEnum):
     CLIENT = "the Python client of Prometheus"
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """What may be done with it in a query."""
 
     COUNTER = "counter"
@@ -30,7 +30,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     whose: Whose
-    kind: Kind
+    kind: MetricKind
     labels: tuple[str, ...]
     meaning: str
     why_not: str = ""
@@ -61,7 +61,7 @@ _MEASURED = ("namespace", "pod", "container", "vdevice_index", "device_uuid")
 _SHARE = ("namespace", "node", "pod", "container_index", "device_uuid")
 
 
-def _kueue(kind: Kind, name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
+def _kueue(kind: MetricKind, name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
     with_role = labels if name == "kueue_build_info" else (*labels, ROLE)
     return Named(name=name, whose=Whose.KUEUE, kind=kind, labels=with_role, meaning=meaning, why_not=why_not)
 
@@ -69,14 +69,14 @@ def _kueue(kind: Kind, name: str, labels: tuple[str, ...], meaning: str, why_not
 def _hami(name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
     zoned = labels if name == "hami_build_info" else (*labels, ZONE)
     full = name if name.startswith("hami_") else f"hami_{name}"
-    return Named(name=full, whose=Whose.HAMI, kind=Kind.GAUGE, labels=zoned, meaning=meaning, why_not=why_not)
+    return Named(name=full, whose=Whose.HAMI, kind=MetricKind.GAUGE, labels=zoned, meaning=meaning, why_not=why_not)
 
 
-def _ours(name: str, labels: tuple[str, ...], meaning: str, kind: Kind = Kind.GAUGE) -> Named:
+def _ours(name: str, labels: tuple[str, ...], meaning: str, kind: MetricKind = MetricKind.GAUGE) -> Named:
     return Named(name=name, whose=Whose.KUELOG, kind=kind, labels=labels, meaning=meaning)
 
 
-def _client(kind: Kind, name: str, labels: tuple[str, ...], meaning: str) -> Named:
+def _client(kind: MetricKind, name: str, labels: tuple[str, ...], meaning: str) -> Named:
     return Named(name=name, whose=Whose.CLIENT, kind=kind, labels=labels, meaning=meaning)
 
 
@@ -84,7 +84,7 @@ MONITOR = "HAMi's node monitor goes on exporting it beside kuelog"
 """Why something is not exported that may still be asked for."""
 _IN_CYCLE = "which attempts a cycle gives up is not on the log, as nothing follows from it"
 _LATER = "there is one cluster"
-_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_C, _G, _H = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
 
 # fmt: off
 # A row a line, as on the page that is made of it.

@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from ops.queries.whatif.course import Course
 from ops.queries.whatif.fork import Fork, Plan, play_all
-from ops.queries.whatif.outcome import Outcome, RunResults, percentile, still_waiting, waits
+from ops.queries.whatif.outcome import RunResults, WorkloadOutcome, percentile, still_waiting, waits
 
 _SHOWN = 10
 AS_IT_WAS, CHANGED = "as it was", "changed"
@@ -205,5 +205,5 @@ def estimate(key: str, runs: dict[str, RunResults], without: RunResults, likely:
     )
 
 
-def _wait(one: Outcome | None) -> Millis | None:
+def _wait(one: WorkloadOutcome | None) -> Millis | None:
     return None if one is None or one.admitted is None else one.admitted - one.submitted

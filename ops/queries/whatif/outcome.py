@@ -15,7 +15,7 @@ QueueResource = tuple[str, str, str]
 """Cluster queue, flavor, resource."""
 
 
-class Outcome(msgspec.Struct, kw_only=True, gc=False):
+class WorkloadOutcome(msgspec.Struct, kw_only=True, gc=False):
     """One workload. Times that never came are None."""
 
     key: str
@@ -40,7 +40,7 @@ class RunResults(msgspec.Struct, frozen=True, kw_only=True):
 
     began: Millis
     ended: Millis
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, WorkloadOutcome]
     used: list[tuple[str, str, str, int]]
     """Quota·ms by cluster queue, flavor and resource."""
     preemptions: int
@@ -53,7 +53,7 @@ class Outcomes:
 
     def __init__(self, began: Millis) -> None:
         self.began, self.ended = began, began
-        self.found: dict[str, Outcome] = {}
+        self.found: dict[str, WorkloadOutcome] = {}
         self.used: dict[QueueResource, int] = {}
         self.preemptions = 0
         self.pairs: dict[tuple[str, str], int] = {}
@@ -63,7 +63,7 @@ class Outcomes:
         """A workload is there: from now on it counts."""
         if workload.key not in self.found:
             queue = cluster_queue_name(world, workload)
-            self.found[workload.key] = Outcome(
+            self.found[workload.key] = WorkloadOutcome(
                 key=workload.key,
                 queue=queue,
                 kind=class_name(workload.spec),
@@ -76,7 +76,7 @@ class Outcomes:
         if key not in self.found:
             space = key.partition("/")[0]
             kind = class_name(fact.spec)
-            self.found[key] = Outcome(key=key, queue=f"{space}/{fact.spec.queue}", kind=kind, submitted=at)
+            self.found[key] = WorkloadOutcome(key=key, queue=f"{space}/{fact.spec.queue}", kind=kind, submitted=at)
 
     def queue(self, key: str, queue: str) -> None:
         """It is pending in this cluster queue."""
@@ -167,6 +167,6 @@ def waits(results: RunResults) -> dict[tuple[str, str], list[Millis]]:
     return {name: sorted(rows) for name, rows in sorted(found.items())}
 
 
-def still_waiting(outcomes: Iterable[Outcome]) -> int:
+def still_waiting(outcomes: Iterable[WorkloadOutcome]) -> int:
     """How many were never admitted."""
     return sum(one.admitted is None and not one.gone for one in outcomes)

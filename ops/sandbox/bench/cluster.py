@@ -23,7 +23,7 @@ from ops.sandbox.bench.readiness import condition
 from services.runtime.cluster_port import Changed, Listed, ObjectConflict, Vanished
 
 
-class Waits(msgspec.Struct, kw_only=True):
+class AdmissionWaits(msgspec.Struct, kw_only=True):
     """From the creation of a workload to its first admission, in seconds."""
 
     mean_s: float
@@ -40,7 +40,7 @@ class ClusterFigures(msgspec.Struct, kw_only=True):
     evictions: int = 0
     wall_s: float = 0
     """From the first creation to the last end."""
-    time_to_admission: dict[str, Waits] = {}
+    time_to_admission: dict[str, AdmissionWaits] = {}
     average_use: float = 0
     """Part of all quota that admitted workloads held, over the wall time."""
     cpu_s: float = 0
@@ -196,5 +196,5 @@ class ClusterRun:
 _AGAIN_S = 0.02
 
 
-def _waits(found: list[float]) -> Waits:
-    return Waits(mean_s=mean(found), p50_s=median(found), p99_s=p99(found))
+def _waits(found: list[float]) -> AdmissionWaits:
+    return AdmissionWaits(mean_s=mean(found), p50_s=median(found), p99_s=p99(found))

@@ -3,7 +3,7 @@
 import asyncio
 import random
 
-from ops.sandbox.simulate.fault_plan import Kind
+from ops.sandbox.simulate.fault_plan import FaultKind
 
 
 class ActiveFaults:
@@ -18,14 +18,14 @@ class ActiveFaults:
         """How often the bus has ended, and lost all that was on the way to it or from it."""
         self.over_at = 0.0
         """The latest time at which anything that a fault has delayed so far arrives."""
-        self._armed: dict[tuple[str, Kind], tuple[int, float]] = {}
-        self._lasting: dict[tuple[str, Kind], tuple[float, float]] = {}
+        self._armed: dict[tuple[str, FaultKind], tuple[int, float]] = {}
+        self._lasting: dict[tuple[str, FaultKind], tuple[float, float]] = {}
 
-    def arm(self, process: str, kind: Kind, times: int, seconds: float = 0.0) -> None:
+    def arm(self, process: str, kind: FaultKind, times: int, seconds: float = 0.0) -> None:
         """Have the next so many calls of a process struck; an empty name stands for any process."""
         self._armed[process, kind] = (times, seconds)
 
-    def last(self, process: str, kind: Kind, seconds: float, strength: float = 0.0) -> None:
+    def last(self, process: str, kind: FaultKind, seconds: float, strength: float = 0.0) -> None:
         """Have a fault last for so long."""
         self._lasting[process, kind] = (self.loop.time() + seconds, strength)
 
@@ -35,7 +35,7 @@ class ActiveFaults:
         self._armed.clear()
         self._lasting.clear()
 
-    def strikes(self, process: str, kind: Kind) -> float | None:
+    def strikes(self, process: str, kind: FaultKind) -> float | None:
         """For how many seconds this call is struck; None when it is not."""
         for whose in (process, ""):
             left, seconds = self._armed.get((whose, kind), (0, 0.0))
@@ -44,7 +44,7 @@ class ActiveFaults:
                 return seconds
         return None
 
-    def lasts(self, process: str, kind: Kind) -> float | None:
+    def lasts(self, process: str, kind: FaultKind) -> float | None:
         """How strong a lasting fault of this kind is now; None when there is none."""
         for whose in (process, ""):
             until, strength = self._lasting.get((whose, kind), (0.0, 0.0))

@@ -2,7 +2,7 @@
 
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict
 from ops.sandbox.simulate.active_faults import ActiveFaults
-from ops.sandbox.simulate.fault_plan import Kind
+from ops.sandbox.simulate.fault_plan import FaultKind
 from services.runtime.cluster_port import ClusterUnavailable
 
 _WRITES = frozenset({"POST", "PATCH", "DELETE"})
@@ -17,26 +17,26 @@ class ApiGate:
     async def before(self, method: str, path: str) -> None:
         """A request is on its way."""
         await self._faults.latency()
-        slow = self._faults.lasts(self._process, Kind.API_SLOW)
+        slow = self._faults.lasts(self._process, FaultKind.API_SLOW)
         if slow is not None:
             await self._faults.hold_up(slow)
-        if self._faults.strikes(self._process, Kind.API_BUSY) is not None:
+        if self._faults.strikes(self._process, FaultKind.API_BUSY) is not None:
             raise ApiFailure(429, "TooManyRequests", "too many requests", retry_after=1)
-        if self._faults.strikes(self._process, Kind.API_BROKEN) is not None:
+        if self._faults.strikes(self._process, FaultKind.API_BROKEN) is not None:
             raise ApiFailure(self._faults.chance.choice((500, 502, 503, 504)), "InternalError", "not now")
-        if method == "PATCH" and self._faults.strikes(self._process, Kind.API_CONFLICT) is not None:
+        if method == "PATCH" and self._faults.strikes(self._process, FaultKind.API_CONFLICT) is not None:
             raise conflict(path.split("/")[-1], path)
 
     async def after(self, method: str, path: str) -> None:
         """The answer is on its way."""
         del path
         await self._faults.latency()
-        if method in _WRITES and self._faults.strikes(self._process, Kind.API_CUT) is not None:
+        if method in _WRITES and self._faults.strikes(self._process, FaultKind.API_CUT) is not None:
             raise ClusterUnavailable("the connection was cut", 0.2)
 
     async def line(self, path: str) -> None:
         """A line of a watch is on its way."""
         del path
-        late = self._faults.lasts(self._process, Kind.LATE_WATCHER)
+        late = self._faults.lasts(self._process, FaultKind.LATE_WATCHER)
         if late is not None:
             await self._faults.hold_up(late)

@@ -10,8 +10,8 @@ import msgspec
 
 from events.event import Millis
 from ops.production.process.telemetry import configure_logging
-from ops.sandbox.simulate.fault_plan import ALL, Fault, Kind, only, schedule_of
-from ops.sandbox.simulate.history import Outcome, play
+from ops.sandbox.simulate.fault_plan import ALL, Fault, FaultKind, only, schedule_of
+from ops.sandbox.simulate.history import HistoryOutcome, play
 from ops.sandbox.simulate.shrink import shrunk
 
 _MOST_EACH = 200
@@ -23,7 +23,7 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
 
     seed: int
     span: Millis
-    kinds: tuple[Kind, ...] = ALL
+    kinds: tuple[FaultKind, ...] = ALL
     only: tuple[int, ...] | None = None
     """The faults that strike, by index; all of them when None."""
 
@@ -33,14 +33,14 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
         return found if self.only is None else only(found, self.only)
 
 
-def command(outcome: Outcome, span: Millis) -> str:
+def command(outcome: HistoryOutcome, span: Millis) -> str:
     """The command that plays a history again."""
     indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
     hours = f"{span / 3_600_000:.6f}".rstrip("0").rstrip(".")
     return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {indexes or 'none'}"
 
 
-def play_spec(spec: HistorySpec) -> Outcome:
+def play_spec(spec: HistorySpec) -> HistoryOutcome:
     """Play a history; of one that breaks a law, the fewest faults under which it still does."""
     # What was there before a history is not its garbage: nobody has to walk through that after each of them.
     gc.freeze()
@@ -56,7 +56,9 @@ def play_spec(spec: HistorySpec) -> Outcome:
 
 
 @contextmanager
-def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[Outcome, None, None], None, None]:
+def played(
+    specs: Sequence[HistorySpec], processes: int
+) -> Generator[Generator[HistoryOutcome, None, None], None, None]:
     """The outcomes as they come; at the end of the block all workers are stopped."""
     if processes <= 1 or len(specs) <= 1:
         yield (play_spec(spec) for spec in specs)

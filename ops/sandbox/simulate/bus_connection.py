@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from ops.production.log.memory import MemoryBus, MemoryStream
 from ops.sandbox.simulate.active_faults import ActiveFaults
-from ops.sandbox.simulate.fault_plan import Kind
+from ops.sandbox.simulate.fault_plan import FaultKind
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Entry, Head, Message, Stream
 
@@ -31,7 +31,7 @@ class Connection:
 async def passed(faults: ActiveFaults, process: str, stream: str) -> None:
     """The way to the bus. Raises `LogUnavailable`."""
     await faults.latency()
-    if any(faults.lasts(process, kind) is not None for kind in (Kind.BUS_DOWN, Kind.LOST_TAIL)):
+    if any(faults.lasts(process, kind) is not None for kind in (FaultKind.BUS_DOWN, FaultKind.LOST_TAIL)):
         raise LogUnavailable(stream=stream, problem="the bus is down")
 
 
@@ -61,11 +61,11 @@ class ConnectedStream:
         for message in messages:
             self._hold(cuts)
             await self._stream.publish([message])
-            late = self._faults.strikes(self._process, Kind.MESSAGE_DOUBLED)
+            late = self._faults.strikes(self._process, FaultKind.MESSAGE_DOUBLED)
             if late is not None:
                 self._faults.held_up(late)
                 self._faults.loop.call_later(late, self._repeat, message, cuts)
-        if self._faults.strikes(self._process, Kind.ACK_LOST) is not None:
+        if self._faults.strikes(self._process, FaultKind.ACK_LOST) is not None:
             await asyncio.sleep(_DEADLINE_S)
             raise LogUnavailable(stream=self.name, problem="no acknowledgement")
         await self._back(cuts)
@@ -77,11 +77,11 @@ class ConnectedStream:
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes, as late as it gets here."""
         async for batch in self._stream.follow(after):
-            late = self._faults.lasts(self._process, Kind.DELIVERY_LATE)
+            late = self._faults.lasts(self._process, FaultKind.DELIVERY_LATE)
             if late is not None:
                 await self._faults.hold_up(late)
             yield batch
-            if self._faults.strikes(self._process, Kind.DELIVERY_DOUBLED) is not None:
+            if self._faults.strikes(self._process, FaultKind.DELIVERY_DOUBLED) is not None:
                 yield batch
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
@@ -109,12 +109,12 @@ class ConnectedStream:
         """How often the bus had ended when the message was sent."""
         cuts = self._faults.cuts
         await passed(self._faults, self._process, self.name)
-        if self._faults.lasts(self.name, Kind.STREAM_ROLL) is not None:
+        if self._faults.lasts(self.name, FaultKind.STREAM_ROLL) is not None:
             raise LogUnavailable(stream=self.name, problem="it is being rolled")
-        late = self._faults.strikes(self._process, Kind.MESSAGE_LATE)
+        late = self._faults.strikes(self._process, FaultKind.MESSAGE_LATE)
         if late is not None:
             await self._faults.hold_up(late)
-        if self._faults.strikes(self._process, Kind.MESSAGE_LOST) is not None:
+        if self._faults.strikes(self._process, FaultKind.MESSAGE_LOST) is not None:
             raise LogUnavailable(stream=self.name, problem="the message did not arrive")
         self._hold(cuts)
         return cuts
@@ -126,10 +126,10 @@ class ConnectedStream:
 
     async def _back(self, cuts: int) -> None:
         """The way of the answer; one that got lost is resolved by a look, unless that fails too."""
-        if self._faults.strikes(self._process, Kind.ACK_UNRESOLVED) is not None:
+        if self._faults.strikes(self._process, FaultKind.ACK_UNRESOLVED) is not None:
             await asyncio.sleep(_DEADLINE_S)
             raise LogUnavailable(stream=self.name, problem="no answer at all")
-        if self._faults.strikes(self._process, Kind.ACK_LOST) is not None:
+        if self._faults.strikes(self._process, FaultKind.ACK_LOST) is not None:
             await asyncio.sleep(_DEADLINE_S)
         await self._faults.latency()
         self._hold(cuts)

@@ -8,7 +8,7 @@ from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.production.log.streams import SOLE
 from ops.sandbox.embedded_cluster.nodes.fault_injection import NODES, remove_node, set_card_health, set_node_ready
-from ops.sandbox.simulate.fault_plan import Fault, Kind
+from ops.sandbox.simulate.fault_plan import Fault, FaultKind
 from ops.sandbox.simulate.lost_tails import lose_tails
 from ops.sandbox.simulate.operators import enter_at_last, skip_what_halts
 from ops.sandbox.simulate.platform import KUEUE
@@ -20,7 +20,7 @@ from ops.sandbox.simulate.users import NAMESPACE
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
 _BROKEN = {"key": "broken", "value": "", "effect": "NoSchedule"}
-_STRAY = frozenset({Kind.POISON_MESSAGE, Kind.FORGED_MESSAGE})
+_STRAY = frozenset({FaultKind.POISON_MESSAGE, FaultKind.FORGED_MESSAGE})
 
 
 def apply(simulation: Simulation, fault: Fault) -> None:
@@ -242,35 +242,35 @@ def _lose_tail(simulation: Simulation, fault: Fault) -> None:
     simulation.operate(lambda: restart_stopped(simulation))
 
 
-_APPLICATIONS: dict[Kind, Application] = {
-    Kind.KILL: _kill,
-    Kind.PAUSE: _pause,
-    Kind.MESSAGE_LOST: _armed,
-    Kind.ACK_LOST: _armed,
-    Kind.ACK_UNRESOLVED: _armed,
-    Kind.MESSAGE_DOUBLED: _armed,
-    Kind.MESSAGE_LATE: _armed,
-    Kind.DELIVERY_LATE: _late,
-    Kind.DELIVERY_DOUBLED: _armed,
-    Kind.BUS_DOWN: _down,
-    Kind.API_CONFLICT: _for_all,
-    Kind.API_EXPIRED: _forget,
-    Kind.API_BUSY: _for_all,
-    Kind.API_BROKEN: _for_all,
-    Kind.API_CUT: _for_all,
-    Kind.API_SLOW: _slow,
-    Kind.WATCH_GAP: _gap,
-    Kind.LATE_WATCHER: _late,
-    Kind.CLOCK_SKEW: _skew,
-    Kind.QUOTA: _quota,
-    Kind.QUEUE_STOP: _stop,
-    Kind.COHORT: _cohort,
-    Kind.NODE: _node,
-    Kind.CARD: _card,
-    Kind.PRICE: _price,
-    Kind.POISON_OBJECT: _bad_object,
-    Kind.POISON_MESSAGE: _bad_message,
-    Kind.FORGED_MESSAGE: _forged,
-    Kind.STREAM_ROLL: _roll,
-    Kind.LOST_TAIL: _lose_tail,
+_APPLICATIONS: dict[FaultKind, Application] = {
+    FaultKind.KILL: _kill,
+    FaultKind.PAUSE: _pause,
+    FaultKind.MESSAGE_LOST: _armed,
+    FaultKind.ACK_LOST: _armed,
+    FaultKind.ACK_UNRESOLVED: _armed,
+    FaultKind.MESSAGE_DOUBLED: _armed,
+    FaultKind.MESSAGE_LATE: _armed,
+    FaultKind.DELIVERY_LATE: _late,
+    FaultKind.DELIVERY_DOUBLED: _armed,
+    FaultKind.BUS_DOWN: _down,
+    FaultKind.API_CONFLICT: _for_all,
+    FaultKind.API_EXPIRED: _forget,
+    FaultKind.API_BUSY: _for_all,
+    FaultKind.API_BROKEN: _for_all,
+    FaultKind.API_CUT: _for_all,
+    FaultKind.API_SLOW: _slow,
+    FaultKind.WATCH_GAP: _gap,
+    FaultKind.LATE_WATCHER: _late,
+    FaultKind.CLOCK_SKEW: _skew,
+    FaultKind.QUOTA: _quota,
+    FaultKind.QUEUE_STOP: _stop,
+    FaultKind.COHORT: _cohort,
+    FaultKind.NODE: _node,
+    FaultKind.CARD: _card,
+    FaultKind.PRICE: _price,
+    FaultKind.POISON_OBJECT: _bad_object,
+    FaultKind.POISON_MESSAGE: _bad_message,
+    FaultKind.FORGED_MESSAGE: _forged,
+    FaultKind.STREAM_ROLL: _roll,
+    FaultKind.LOST_TAIL: _lose_tail,
 }

@@ -9,7 +9,7 @@ import msgspec
 from events.event import Millis
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """The kinds of faults, by the names that are given on the command line."""
 
     KILL = "kill"
@@ -71,7 +71,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     at: Millis
     """Since the beginning."""
-    kind: Kind
+    kind: FaultKind
     process: int = 0
     """Which of the processes it strikes."""
     number: int = 0
@@ -83,8 +83,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.index}: {self.kind} at {self.at} ms{lasts} (process {self.process}, number {self.number})"
 
 
-ALL = tuple(Kind)
-_APART = frozenset({Kind.STREAM_ROLL, Kind.LOST_TAIL})
+ALL = tuple(FaultKind)
+_APART = frozenset({FaultKind.STREAM_ROLL, FaultKind.LOST_TAIL})
 """Kinds that are drawn by themselves, and not among the others."""
 _TOGETHER = tuple(kind for kind in ALL if kind not in _APART)
 _CLOSE, _SOON_MS = 0.5, 4000
@@ -96,7 +96,7 @@ _LOST_EVERY = 5
 """In one of so many seeds the bus loses tails."""
 
 
-def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fault]:
+def schedule_of(seed: int, span: Millis, kinds: Sequence[FaultKind] = ALL) -> list[Fault]:
     """The faults of a seed, in the order of their time. Kinds that are left out take nothing from the others.
 
     Most seeds draw theirs from a few kinds, so that these meet each other often; and most come soon after the one before.
@@ -142,7 +142,7 @@ def _lost_hosts(seed: int, span: Millis, index: int) -> list[Fault]:
         Fault(
             index=index + number,
             at=chance.randrange(1000, span),
-            kind=Kind.NODE,
+            kind=FaultKind.NODE,
             number=chance.randrange(1 << 30),
             lasts=chance.choice((500, 3000, 20_000, 120_000)),
         )
@@ -157,7 +157,7 @@ def _rolls(seed: int, span: Millis, index: int) -> list[Fault]:
         Fault(
             index=index + number,
             at=chance.randrange(1000, span // 2),
-            kind=Kind.STREAM_ROLL,
+            kind=FaultKind.STREAM_ROLL,
             number=chance.randrange(1 << 30),
             lasts=chance.choice((0, 50, 500, 3000)),
         )
@@ -172,7 +172,7 @@ def _lost_tails(seed: int, span: Millis, index: int) -> list[Fault]:
         Fault(
             index=index + number,
             at=chance.randrange(1000, span),
-            kind=Kind.LOST_TAIL,
+            kind=FaultKind.LOST_TAIL,
             number=chance.randrange(1 << 30),
             lasts=chance.choice((200, 500, 3000, 20_000)),
         )

@@ -27,7 +27,7 @@ _CALM_S = 15.0
 """How long it has to stay at rest."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a history ended."""
 
     seed: int
@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Virtual time until everything was at rest."""
 
 
-def play(seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 1) -> Outcome:
+def play(seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 1) -> HistoryOutcome:
     """Play a history to its end, with its trees in so many partitions."""
     loop = VirtualLoop(f"{seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
@@ -70,7 +70,9 @@ def _end_all(loop: VirtualLoop) -> None:
     loop.run_until_complete(loop.shutdown_asyncgens())
 
 
-async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault], partitions: int) -> Outcome:
+async def _played(
+    loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault], partitions: int
+) -> HistoryOutcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
     platform.partitions = partitions
     if partitions > 1:
@@ -95,7 +97,7 @@ async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[F
     finally:
         stuck = await simulation.end()
     digest = hashlib.sha256(b"".join(entry.data for found in entries.values() for entry in found)).hexdigest()
-    return Outcome(
+    return HistoryOutcome(
         seed=seed,
         broken=(*broken, *stuck),
         faults=tuple(faults),
@@ -144,4 +146,4 @@ async def _rest(simulation: Simulation) -> list[str]:
     return waiting or ["the log never comes to rest"]
 
 
-__all__ = ["NothingHappens", "Outcome", "play"]
+__all__ = ["HistoryOutcome", "NothingHappens", "play"]

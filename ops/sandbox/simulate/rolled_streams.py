@@ -10,7 +10,7 @@ from events.subjects import CONTROL, FACTS
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.streams import streams_known
-from ops.sandbox.simulate.fault_plan import Kind
+from ops.sandbox.simulate.fault_plan import FaultKind
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control
 from services.runtime.partition.errors import MessageHalts
@@ -26,7 +26,7 @@ _LOOKS = 60
 async def roll(simulation: Simulation, name: str, shut: Millis) -> None:
     """Have a stream go on in a fresh one: it is shut for so long, and what it held goes when nobody needs it any more."""
     stream = simulation.bus.memory(name)
-    simulation.faults.last(name, Kind.STREAM_ROLL, shut / 1000)
+    simulation.faults.last(name, FaultKind.STREAM_ROLL, shut / 1000)
     await asyncio.sleep(shut / 1000)
     upto = len(stream.entries)
     if upto < stream.first:

@@ -31,7 +31,7 @@ class Applicant(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class PodVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the pod is admitted, the code of the answer if it has one, and its containers after the mutation."""
 
     allowed: bool
@@ -50,11 +50,11 @@ def judge(
     scheduler: str,
     force: bool,
     defaults: NvidiaDefaults = CHART_DEFAULTS,
-) -> Verdict:
+) -> PodVerdict:
     """The webhook's verdict; `scheduler` is the name of HAMi's, `force` takes pods of the default scheduler too."""
     if not pod.containers:
         return _denied(NO_CONTAINERS, "the pod has no containers")
-    unchanged = Verdict(
+    unchanged = PodVerdict(
         allowed=True, init_containers=pod.init_containers, containers=pod.containers, scheduler=pod.scheduler
     )
     ours = ("", scheduler, DEFAULT_SCHEDULER) if force else ("", scheduler)
@@ -71,7 +71,7 @@ def judge(
     if not found:
         return unchanged
     init = len(pod.init_containers)
-    return _unfit(pod, vendors, every, limits, defaults) or Verdict(
+    return _unfit(pod, vendors, every, limits, defaults) or PodVerdict(
         allowed=True, init_containers=tuple(every[:init]), containers=tuple(every[init:]), scheduler=scheduler
     )
 
@@ -82,7 +82,7 @@ def _unfit(
     containers: Sequence[ContainerRequest],
     limits: Mapping[str, Limit],
     defaults: NvidiaDefaults,
-) -> Verdict | None:
+) -> PodVerdict | None:
     """The verdict that refuses a pod that asks for cards, or None."""
     if pod.privileged:
         return _denied(PRIVILEGED, "a privileged container sees every card")
@@ -94,8 +94,8 @@ def _unfit(
     return None
 
 
-def _denied(code: str, message: str) -> Verdict:
-    return Verdict(allowed=False, code=code, message=message)
+def _denied(code: str, message: str) -> PodVerdict:
+    return PodVerdict(allowed=False, code=code, message=message)
 
 
 def pod_within_quota(

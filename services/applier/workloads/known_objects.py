@@ -10,7 +10,7 @@ WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workload
 _MOST = 50_000
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownObject(msgspec.Struct, frozen=True):
     """An object as the API server last returned it."""
 
     version: str
@@ -22,16 +22,16 @@ class KnownObjects:
     """By workload; of too many those that were written longest ago are forgotten: they are written without a version."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownObject] = {}
 
-    def of(self, workload: str) -> Known | None:
+    def of(self, workload: str) -> KnownObject | None:
         """The object as last returned; None when it is not cached."""
         return self._known.get(workload)
 
-    def note(self, workload: str, found: JsonObject) -> Known:
+    def note(self, workload: str, found: JsonObject) -> KnownObject:
         """Cache a response."""
         self._known.pop(workload, None)
-        known = Known(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))
+        known = KnownObject(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))
         self._known[workload] = known
         if len(self._known) > _MOST:
             del self._known[next(iter(self._known))]

@@ -43,33 +43,33 @@ _FIELDS = (
 )
 
 
-class Part(msgspec.Struct, frozen=True):
+class StatusPart(msgspec.Struct, frozen=True):
     """Some fields of a status, and the field manager that owns them."""
 
     manager: str
     status: JsonObject
 
 
-def decided_part(status: JsonObject) -> Part:
+def decided_part(status: JsonObject) -> StatusPart:
     """The fields of a status that hold decisions."""
     found = {name: status[name] for name in _FIELDS if status.get(name) is not None}
-    return Part(ADMISSION, {"conditions": _conditions(status, _DECIDED), **found})
+    return StatusPart(ADMISSION, {"conditions": _conditions(status, _DECIDED), **found})
 
 
-def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = True) -> list[Part]:
+def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = True) -> list[StatusPart]:
     """The parts that hold observations of the job, without those that the object shows already (all if `found` is None).
 
     A Finished condition that is true is never written again, by whichever manager it is. Without `pods`, PodsReady is left out.
     """
-    parts: list[Part] = []
+    parts: list[StatusPart] = []
     for kind in _SEEN if pods else (FINISHED, WAITING_FOR_PODS):
         wanted, there = _conditions(status, (kind,)), _conditions(found or {}, (kind,))
         over = kind == FINISHED and any(one.get("status") == "True" for one in there)
         if wanted != there and not over:
-            parts.append(Part(f"{_OF_THE_JOB}-{kind}", {"conditions": wanted}))
+            parts.append(StatusPart(f"{_OF_THE_JOB}-{kind}", {"conditions": wanted}))
     reclaimable = status.get("reclaimablePods")
     if (reclaimable or None) != ((found or {}).get("reclaimablePods") or None):
-        parts.append(Part(_RECLAIMABLE, {"reclaimablePods": reclaimable} if reclaimable else {}))
+        parts.append(StatusPart(_RECLAIMABLE, {"reclaimablePods": reclaimable} if reclaimable else {}))
     return parts
 
 

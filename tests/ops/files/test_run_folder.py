@@ -16,7 +16,7 @@ import pytest
 
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import bus_of
-from ops.files.run_folder import DEMO, Hold, Holder, NotADemosFolder, check_demo, clear_for_demo, take
+from ops.files.run_folder import DEMO, FolderHolder, Hold, NotADemosFolder, check_demo, clear_for_demo, take
 from ops.production.log.server.server import NatsServer, running_server
 from services.runtime.log_errors import LogUnavailable
 from tests.places import ROOT
@@ -205,7 +205,7 @@ def test_the_lock_is_named_by_its_holder_and_ends_with_it(tmp_path: Path) -> Non
     hold = take(tmp_path, serving=True)
     assert isinstance(hold, Hold)
     other = take(tmp_path, serving=True)
-    assert isinstance(other, Holder) and other.pid == os.getpid() and other.serving and other.command
+    assert isinstance(other, FolderHolder) and other.pid == os.getpid() and other.serving and other.command
     hold.release()
     again = take(tmp_path, serving=False)
     assert isinstance(again, Hold)

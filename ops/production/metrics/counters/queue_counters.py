@@ -8,7 +8,7 @@ from prometheus_client.samples import Exemplar
 
 from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram, in_seconds
-from ops.production.metrics.names import ATTEMPTS, KUEUE, Kind
+from ops.production.metrics.names import ATTEMPTS, KUEUE, MetricKind
 from projections.counters.counted_so_far import Series
 from projections.counters.histogram import HOURS, Histogram
 from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, WASTED, Observation, QueueCounters
@@ -43,10 +43,10 @@ class CounterMetrics(Collector):
         for one in KUEUE:
             if one.why_not:
                 continue
-            if one.kind is Kind.COUNTER:
+            if one.kind is MetricKind.COUNTER:
                 rows = [(series[1:], self._counts[series]) for series in counts.get(one.name, ())]
                 yield counter(one.name, rows)
-            elif one.kind is Kind.HISTOGRAM and one.name != ATTEMPTS:
+            elif one.kind is MetricKind.HISTOGRAM and one.name != ATTEMPTS:
                 bounds = BOUNDS.get(one.name, HOURS)
                 found = times.get(one.name, ())
                 exemplars = {s[1:]: self._exemplars(s) for s in found}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from ops.production.metrics.names import BY_NAME, Kind
+from ops.production.metrics.names import BY_NAME, MetricKind
 
 _GROUPING = re.compile(r"\b(by|on|group_left)\s*\(([^)]*)\)")
 _NAME = re.compile(r"([a-zA-Z_:][\w:]*)(\{[^}]*\})?(\s*\()?")
@@ -37,10 +37,10 @@ def labels_of(name: str, recorded: Mapping[str, tuple[str, ...]]) -> tuple[str, 
     """The labels of a metric or of a recorded expression; None when there is none of that name."""
     if name in recorded:
         return recorded[name]
-    if name in BY_NAME and BY_NAME[name].kind is not Kind.HISTOGRAM:
+    if name in BY_NAME and BY_NAME[name].kind is not MetricKind.HISTOGRAM:
         return BY_NAME[name].labels
     base = BY_NAME.get(_SUFFIX.sub("", name))
-    if base is None or base.name == name or base.kind is not Kind.HISTOGRAM:
+    if base is None or base.name == name or base.kind is not MetricKind.HISTOGRAM:
         return None
     return (*base.labels, "le") if name.endswith("_bucket") else base.labels
 

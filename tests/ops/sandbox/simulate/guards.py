@@ -21,7 +21,7 @@ from ops.production.log.retrying_bus import RetryingBus
 from ops.production.process.telemetry import configure_logging
 from ops.queries import replay
 from ops.sandbox.simulate import rolled_streams
-from ops.sandbox.simulate.fault_plan import Fault, Kind, schedule_of
+from ops.sandbox.simulate.fault_plan import Fault, FaultKind, schedule_of
 from ops.sandbox.simulate.history import play
 from projections.object_versions import Versions
 from projections.world import World
@@ -235,7 +235,7 @@ ALL_TOLD_AGAIN = tuple(
     Fault(
         index=8 * second + process,
         at=500 + 1000 * second,
-        kind=Kind.MESSAGE_DOUBLED,
+        kind=FaultKind.MESSAGE_DOUBLED,
         process=process,
         number=5,
         lasts=1500 + 500 * (second % 4),

@@ -14,7 +14,7 @@ from events.subjects import CONTROL
 from ops.cli import simulate
 from ops.cli.main import app
 from ops.sandbox.simulate import history
-from ops.sandbox.simulate.fault_plan import Kind, schedule_of
+from ops.sandbox.simulate.fault_plan import FaultKind, schedule_of
 from ops.sandbox.simulate.laws import Aftermath
 
 SPAN = 10_800
@@ -37,7 +37,7 @@ Simulation.begin = begins
 app(sys.argv[1:])
 """
 """The command line, told to end in the middle of its first history."""
-PRICED = (Kind.PRICE, Kind.QUOTA)
+PRICED = (FaultKind.PRICE, FaultKind.QUOTA)
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -82,7 +82,7 @@ def test_a_failure_is_told_with_the_command_that_plays_it_again(monkeypatch: pyt
     seed = next(
         seed
         for seed in range(1000)
-        if [one.kind for one in schedule_of(seed, SPAN, PRICED)] == [Kind.QUOTA, Kind.PRICE]
+        if [one.kind for one in schedule_of(seed, SPAN, PRICED)] == [FaultKind.QUOTA, FaultKind.PRICE]
     )
     code, told = run("--seeds", str(seed), *SHORT, "--faults", "price,quota", "-o", "json")
     assert code == 1

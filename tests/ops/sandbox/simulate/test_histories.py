@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from ops.sandbox.simulate.fault_plan import Kind, schedule_of
+from ops.sandbox.simulate.fault_plan import FaultKind, schedule_of
 from ops.sandbox.simulate.history import play
 from tests.places import ROOT
 
@@ -38,5 +38,5 @@ def test_a_history_is_the_same_under_any_hash_seed() -> None:
 
 def test_leaving_a_kind_of_fault_out_leaves_the_others_as_they_are() -> None:
     whole = schedule_of(5, SPAN)
-    without = schedule_of(5, SPAN, [kind for kind in Kind if kind is not whole[0].kind])
+    without = schedule_of(5, SPAN, [kind for kind in FaultKind if kind is not whole[0].kind])
     assert without == [one for one in whole if one.kind is not whole[0].kind]

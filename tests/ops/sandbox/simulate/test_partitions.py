@@ -2,11 +2,11 @@
 
 import pytest
 
-from ops.sandbox.simulate.fault_plan import ALL, Kind, schedule_of
+from ops.sandbox.simulate.fault_plan import ALL, FaultKind, schedule_of
 from ops.sandbox.simulate.history import play
 
 SPAN = 60_000
-KINDS = tuple(kind for kind in ALL if kind is not Kind.COHORT)
+KINDS = tuple(kind for kind in ALL if kind is not FaultKind.COHORT)
 
 
 @pytest.mark.parametrize("seed", [3, 11])

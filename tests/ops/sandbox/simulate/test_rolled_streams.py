@@ -4,13 +4,15 @@ import pytest
 
 from events.subjects import FACTS
 from ops.production.log.memory import MemoryStream
-from ops.sandbox.simulate.fault_plan import Fault, Kind, rolls, schedule_of
+from ops.sandbox.simulate.fault_plan import Fault, FaultKind, rolls, schedule_of
 from ops.sandbox.simulate.history import play
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Message
 
 SPAN = 60_000
-ROLLED = [Fault(index=1 + i, at=20_000 + 9000 * i, kind=Kind.STREAM_ROLL, number=i % 3, lasts=500) for i in range(6)]
+ROLLED = [
+    Fault(index=1 + i, at=20_000 + 9000 * i, kind=FaultKind.STREAM_ROLL, number=i % 3, lasts=500) for i in range(6)
+]
 
 
 def test_who_was_away_while_what_he_had_not_read_was_removed_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,17 +27,17 @@ def test_who_was_away_while_what_he_had_not_read_was_removed_is_started_anew(mon
             raise
 
     monkeypatch.setattr(MemoryStream, "_check_first", noted)
-    away = Fault(index=0, at=15_000, kind=Kind.PAUSE, lasts=100_000)
+    away = Fault(index=0, at=15_000, kind=FaultKind.PAUSE, lasts=100_000)
     assert play(105, SPAN, [away, *ROLLED]).broken == ()
     assert gaps
 
 
 def test_streams_roll_in_some_seeds_and_change_nothing_of_what_else_strikes() -> None:
-    kinds = [kind for kind in Kind if kind is not Kind.STREAM_ROLL]
+    kinds = [kind for kind in FaultKind if kind is not FaultKind.STREAM_ROLL]
     for seed in range(1, 50):
         found = schedule_of(seed, SPAN)
-        assert any(one.kind is Kind.STREAM_ROLL for one in found) == rolls(seed)
-        assert [one for one in found if one.kind is not Kind.STREAM_ROLL] == schedule_of(seed, SPAN, kinds)
+        assert any(one.kind is FaultKind.STREAM_ROLL for one in found) == rolls(seed)
+        assert [one for one in found if one.kind is not FaultKind.STREAM_ROLL] == schedule_of(seed, SPAN, kinds)
 
 
 async def test_what_was_removed_is_not_on_the_bus_any_more_and_stays_where_archives_would_have_it() -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from ops.sandbox.simulate.fault_plan import Fault, Kind
+from ops.sandbox.simulate.fault_plan import Fault, FaultKind
 from ops.sandbox.simulate.shrink import shrunk
 
 
 def faults(count: int) -> list[Fault]:
-    return [Fault(index=index, at=index, kind=Kind.PAUSE) for index in range(count)]
+    return [Fault(index=index, at=index, kind=FaultKind.PAUSE) for index in range(count)]
 
 
 def test_only_those_are_kept_that_it_takes() -> None:
