@@ -149,7 +149,8 @@ def _split(world: World, queue: ClusterQueueObserved | None) -> tuple[str, str] 
     homes = sorted(homes_of_tree(world, tree)) if tree else []
     if len(homes) < 2:  # noqa: PLR2004 - a tree with one home is whole
         return None
-    return "TreeSplit", f"{tree} is split: {' and '.join(homes)} each decide about a part of it, and nobody is admitted"
+    parts = f"{tree} is split: {' and '.join(homes)} each decide about a part of it, and nobody is admitted"
+    return "TreeSplit", f"{parts} until what has joined them, a cohort or a shared topology, is taken back"
 
 
 def _left_alone(world: World, workload: Workload, explanation: Explanation, at: Millis) -> Explanation:

@@ -48,7 +48,6 @@ FIXES: Mapping[str, str] = {
     "Deactivated": "set spec.active of the Workload to true",
     EXHAUSTED: "have the budget raised, or wait for its next period",
     "Backoff": "nothing: it queues again by itself",
-    "TreeSplit": "take back what has joined queues of several partitions: a cohort, or a topology that their flavors share",
     **{one.code: one.instead for one in NOT_DONE.values()},
 }
 """What would let a workload in, by the reason for which it waits."""

@@ -138,6 +138,30 @@ def life(
 
 
 @bench_app.command()
+def scale(
+    jobs: Annotated[int, typer.Option(min=10, help="How many are submitted in each run.")] = 4_000,
+    trees: Annotated[int, typer.Option(min=1, help="How many trees of quota they ask for.")] = 64,
+    partitions: Annotated[list[int] | None, typer.Option(min=1, max=256, help="Repeatable; 1 and 16.")] = None,
+    processes: Annotated[list[int] | None, typer.Option(min=1, help="Repeatable; 1, 2 and 4.")] = None,
+    rate: Annotated[int, typer.Option(min=0, help="So many come in a second; 0: all at once.")] = 0,
+    output: Output = Form.TEXT,
+) -> None:
+    """Divide a log into partitions, have processes decide them, and measure decisions, conflicts, latency and memory.
+
+    Example: kuelog bench scale --partitions 16 --processes 1 --processes 4
+    """
+    from ops.cli.bench.scale import run_bench_scale  # noqa: PLC0415 - a command loads what it needs
+    from ops.sandbox.bench.scale import Setting  # noqa: PLC0415 - a command loads what it needs
+
+    settings = [
+        Setting(partitions=one, processes=each, jobs=jobs, trees=trees, rate=rate)
+        for one in partitions or (1, 16)
+        for each in processes or (1, 2, 4)
+    ]
+    raise typer.Exit(run_bench_scale(settings, output=output, console=terminal()))
+
+
+@bench_app.command()
 def console(
     workloads: Annotated[int, typer.Option(min=100, help="How many run and wait at once.")] = 50_000,
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes there are, each with eight cards.")] = 1_000,

@@ -70,7 +70,7 @@ def test_who_waits_in_a_tree_that_is_split_is_told_by_whom() -> None:
         story.decided()
     world = world_about([one.world for one in stories], "workload/team/j", 5000)
     found = explain(world, world.workloads["team/j"], 5000)
-    assert found.reason == "TreeSplit" and "LOG_1 and LOG_2" in found.message and "cohort" in found.fix
+    assert found.reason == "TreeSplit" and "LOG_1 and LOG_2" in found.message and "a cohort" in found.message
 
 
 async def test_the_command_line_answers(console: Console) -> None:

@@ -1,0 +1,28 @@
+"""`kuelog bench scale` as a user calls it, with processes of its own on a real bus."""
+
+import asyncio
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from ops.cli.main import app
+from ops.sandbox.bench.scale import Setting
+
+
+def test_partitions_are_shared_out_and_each_is_served() -> None:
+    setting = Setting(partitions=5, processes=2, jobs=10, trees=5)
+    assert [setting.served_by(number) for number in (0, 1)] == [("LOG_0", "LOG_2", "LOG_4"), ("LOG_1", "LOG_3")]
+    alone = Setting(partitions=1, processes=2, jobs=10, trees=5)
+    assert [alone.served_by(number) for number in (0, 1)] == [("LOG_0",), ("LOG_0",)]
+
+
+@pytest.mark.timeout(180)
+async def test_every_job_is_admitted_whoever_decides() -> None:
+    words = ("bench", "scale", "--jobs", "60", "--trees", "4", "--partitions", "4", "--processes", "2", "-o", "json")
+    done = await asyncio.to_thread(CliRunner().invoke, app, list(words))
+    assert done.exit_code == 0, done.output
+    [row] = json.loads(done.stdout)["rows"]
+    assert row["decisions"] == 3 * 60, "each is queued, gets quota and is admitted, once"
+    assert len(row["processes"]) == 2 and all(one["appends"] for one in row["processes"])
+    assert sum(one["conflicts"] for one in row["processes"]) == 0, "no partition has two writers"
