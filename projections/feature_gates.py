@@ -13,6 +13,7 @@ DEFAULTS: dict[str, bool] = {
     "FinishOrphanedWorkloads": True,
     "FlavorFungibility": True,
     "FlavorFungibilityPreserveScanProgress": True,
+    "MultiKueue": True,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,
     "PriorityBoost": False,

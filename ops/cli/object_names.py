@@ -79,7 +79,9 @@ def one_of(*words: str) -> Completion:
 
 
 streams = one_of("FACTS", "LOG_0", "DEVICES_default", "CONTROL")
-services = one_of("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier", "webhook", "verifier")
+services = one_of(
+    "watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier", "multikueue", "webhook", "verifier"
+)
 
 
 def months(context: typer.Context, incomplete: str) -> list[str]:

@@ -16,7 +16,7 @@ from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
 from ops.production.log.jetstream.capacity import WARN_PERCENT
-from ops.production.wiring import Running
+from ops.production.wiring import MULTIKUEUE, Running
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.partition.host import PartitionHost
 
@@ -58,10 +58,17 @@ class Health:
         return found
 
     async def worth_knowing(self) -> list[str]:
-        """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do, who was not handed checkpoints."""
+        """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do, who was not handed checkpoints, which worker clusters are away."""
         found = [one.describe() for one in await self._running.filled() if one.percent >= WARN_PERCENT and not one.full]
         archivist, handing_out = self._running.archivist, self._running.handing_out
         found.extend(handing_out.worth_knowing)
+        world = self._running.world_of_queues() if MULTIKUEUE in self._running.services else None
+        clusters = world.multikueue_clusters if world is not None else {}
+        found.extend(
+            f"MultiKueueCluster {name} is not connected; its condition Active says why"
+            for name, one in sorted(clusters.items())
+            if not one.active
+        )
         return [*found, *([archivist.problem] if archivist is not None and archivist.problem else [])]
 
     async def _away(self) -> list[str]:

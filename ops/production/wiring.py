@@ -51,9 +51,9 @@ from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
 MULTIKUEUE = "multikueue"
-"""Has workloads run on other clusters, where somebody starts it."""
+"""Has workloads run on other clusters: it decides where, and keeps these clusters so."""
+SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier", MULTIKUEUE)
 VERIFIER = "verifier"
 """Decides again what the others have decided, and says nothing on the log."""
 FOLLOWER = "visibility"

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from events.event import Millis
 from events.slices import WorkloadSliceSubmitted
@@ -46,6 +47,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
     """Since when it has to stop, and why."""
     evictions: tuple[tuple[str, str], ...] = ()
     """Reasons and causes for which it was evicted at all."""
+    nominated: tuple[str, ...] = ()
+    """The other clusters in which the attempt that runs is tried."""
     finished: bool = False
     decided: DecidedMoments = DecidedMoments()
     discarded: int = 0
@@ -153,3 +156,15 @@ def _true(condition: Condition) -> bool:
 def _since(conditions: Mapping[str, Condition], kind: str) -> Millis | None:
     found = conditions.get(kind)
     return found.since if found is not None and _true(found) else None
+
+
+def requeued(course: Course, at: Millis, *, allowed: bool) -> Course:
+    """Told again, it counts from when it was told first, as the time of a condition that has not changed."""
+    before = course.requeued
+    return course if before is not None and before[0] is allowed else replace(course, requeued=(allowed, at))
+
+
+def name_and_namespace(course: Course) -> tuple[str, str]:
+    """Name and namespace of a local queue, in the order of Kueue's labels."""
+    namespace, _, name = course.local_queue.partition("/")
+    return name, namespace

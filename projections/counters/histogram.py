@@ -37,6 +37,14 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         return Histogram(tuple(counts), self.total + max(took, 0))
 
 
+class Observation(msgspec.Struct, frozen=True, gc=False):
+    """What a histogram counted last in one of its buckets: of which workload, how long it took, and when that was."""
+
+    uid: str
+    took: Millis
+    at: Millis
+
+
 def bucket_of(bounds: Bounds, took: Millis) -> int:
     """The bucket that a duration falls into; a duration is never below nothing, whatever clocks say."""
     return bisect_left(bounds, max(took, 0))

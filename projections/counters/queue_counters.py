@@ -8,7 +8,6 @@ Rule: docs/metrics.md#counters
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
@@ -17,6 +16,7 @@ from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.control import ObjectRemoved, ResourceVersionsRestarted
 from events.event import Millis
+from events.multikueue import ClusterChosen, ClustersNominated
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, CohortObserved
 from events.settings import SettingsObserved
@@ -39,8 +39,18 @@ from events.workload import (
 )
 from projections.counters.admission_attempt import result_of
 from projections.counters.counted_so_far import CountedSoFar, Series
-from projections.counters.course import Course, class_of, course_of, local_queue_of, sliced, submitted, taken_over
-from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, bucket_of, empty
+from projections.counters.course import (
+    Course,
+    class_of,
+    course_of,
+    local_queue_of,
+    name_and_namespace,
+    requeued,
+    sliced,
+    submitted,
+    taken_over,
+)
+from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, Observation, bucket_of, empty
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
 from projections.object_versions import Versions
 from projections.queues.requeue_rule import comes_back
@@ -63,14 +73,6 @@ BOUNDS: dict[str, Bounds] = {
     "kueue_workload_creation_latency_seconds": SHORT,
 }
 """Of histograms whose buckets are others than `HOURS`."""
-
-
-class Observation(msgspec.Struct, frozen=True, gc=False):
-    """What a histogram counted last in one of its buckets: of which workload, how long it took, and when that was."""
-
-    uid: str
-    took: Millis
-    at: Millis
 
 
 class QueueCounters:
@@ -137,6 +139,8 @@ class QueueCounters:
                 self.trail.drop(self._parents, event.name)
             case SettingsObserved():
                 self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
+            case ClustersNominated() | ClusterChosen():
+                self._dispatch(event)
             case WorkloadSliceSubmitted():
                 self._put(event.workload, sliced(event))
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
@@ -184,7 +188,7 @@ class QueueCounters:
             case QuotaReleased():
                 self._release(key, course, event, at)
             case WorkloadRequeued():
-                self._put(key, _requeued(course, at, allowed=event.allowed))
+                self._put(key, requeued(course, at, allowed=event.allowed))
             case WorkloadFinished() | WorkloadOrphaned() | WorkloadFailedToStart():
                 self._finish(key, course, at)
             case WorkloadDeleted():
@@ -289,8 +293,21 @@ class QueueCounters:
             since, reason = course.evicted
             self._took("kueue_workload_eviction_latency_seconds", at - since, course.cluster_queue, reason)
         if not event.withdrawn:
-            course = _requeued(course, at, allowed=comes_back(event.reason, alone=course.alone))
-        self._put(key, replace(course, reserved_at=None, admitted_at=None, ready_at=None))
+            course = requeued(course, at, allowed=comes_back(event.reason, alone=course.alone))
+        self._put(key, replace(course, reserved_at=None, admitted_at=None, ready_at=None, nominated=()))
+
+    def _dispatch(self, event: ClustersNominated | ClusterChosen) -> None:
+        """Each cluster counts once for an attempt: as one in which it is tried, and as the one in which it runs."""
+        course = self._courses.get(event.workload)
+        if course is None:
+            return
+        if isinstance(event, ClusterChosen):
+            self._count("multikueue_workloads_admitted_total", course.cluster_queue, event.cluster)
+            return
+        for one in event.clusters:
+            if one not in course.nominated:
+                self._count("multikueue_workloads_dispatched_total", course.cluster_queue, one)
+        self._put(event.workload, replace(course, nominated=event.clusters))
 
     def _finish(self, key: str, course: Course, at: Millis) -> None:
         if course.finished:
@@ -312,8 +329,7 @@ class QueueCounters:
     def _put(self, key: str, course: Course) -> None:
         self.trail.put(self._courses, key, course)
 
-    def _count(self, name: str, *labels: str) -> None:
-        series = (name, *labels)
+    def _count(self, *series: str) -> None:
         self.trail.put(self.counts, series, self.counts.get(series, 0) + 1)
 
     def _took(self, name: str, took: Millis, *labels: str) -> None:
@@ -324,13 +340,13 @@ class QueueCounters:
     def _count_both(self, what: str, course: Course, *labels: str) -> None:
         """Of a cluster queue, and of the local queue that leads to it."""
         self._count(f"kueue_{what}", course.cluster_queue, *labels)
-        self._count(f"kueue_local_queue_{what}", *_name_and_namespace(course), *labels)
+        self._count(f"kueue_local_queue_{what}", *name_and_namespace(course), *labels)
 
     def _took_both(self, what: str, course: Course, since: Millis, at: Millis) -> None:
         """How long something took of a workload, by its queues and priority class, with itself as the latest example."""
         seen = Observation(course.uid, max(at - since, 0), at)
         cluster = (f"kueue_{what}", course.cluster_queue, course.priority_class)
-        local = (f"kueue_local_queue_{what}", *_name_and_namespace(course), course.priority_class)
+        local = (f"kueue_local_queue_{what}", *name_and_namespace(course), course.priority_class)
         for name, *labels in (cluster, local):
             self._took(name, at - since, *labels)
             if course.uid:
@@ -378,18 +394,6 @@ class QueueCounters:
             before = world.workloads.get(one.spec.replaces)
             if before is not None and before.finished:
                 self._slices.next[before.key] = one.key
-
-
-def _requeued(course: Course, at: Millis, *, allowed: bool) -> Course:
-    """Told again, it counts from when it was told first, as the time of a condition that has not changed."""
-    before = course.requeued
-    return course if before is not None and before[0] is allowed else replace(course, requeued=(allowed, at))
-
-
-def _name_and_namespace(course: Course) -> tuple[str, str]:
-    """Name and namespace of a local queue, in the order of Kueue's labels."""
-    namespace, _, name = course.local_queue.partition("/")
-    return name, namespace
 
 
 _UNTIL_READY = "until ready"

@@ -48,6 +48,11 @@ _BAD_QUEUE = {
 """Only the webhook finds what is wrong in it."""
 
 
+def rights_of(part: Sequence[JsonObject]) -> list[JsonObject]:
+    """The roles and bindings of a part of an installation."""
+    return [one for one in part if one["apiVersion"].startswith("rbac.")]
+
+
 class Installation:
     """Whoever comes first installs; `host` is the name by which the API server finds this machine."""
 
@@ -74,9 +79,9 @@ class Installation:
             return
         for space in (*SPACES, NAMESPACE):
             await put_there(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
-        parts = manifests(CHOICES)
+        parts = manifests({**CHOICES, "multiKueue": {**CHOICES["multiKueue"], "enabled": True}})
         accounts = [one for part in parts.values() for one in part if one["kind"] == "ServiceAccount"]
-        for value in (*self._defined, *accounts, *parts["access"]):
+        for value in (*self._defined, *accounts, *parts["access"], *rights_of(parts["multikueue"])):
             await put_there(client, value)
         for value in self._defined:
             await served(client, value)

@@ -3,17 +3,24 @@
 import asyncio
 import base64
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from events.multikueue import MultiKueueSettings
 from events.settings import SettingsObserved
 from ops.production.archive.history import read_everything
+from ops.production.deploy.chart import CHOICES
+from ops.production.health import Health
+from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.remote import KubeConnector
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import MULTIKUEUE, SERVICES, stopped
+from ops.production.wiring import MULTIKUEUE, SERVICES, Running, stopped
 from ops.queries.replay import fold_partition
+from tests.ops.production.deploy.test_least_rights import granted, question
+from tests.ops.production.kubernetes.recording import recording
 from tests.stage.played_kueue import Worker
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 from tests.stories.test_checks import conditions, workload
@@ -51,12 +58,20 @@ def check_of(stage: Stage) -> tuple[str, str]:
     return found.get("state", ""), found.get("message", "")
 
 
+async def said(running: Running, *away: str) -> None:
+    """Wait until its health names these clusters, and no others, as away."""
+    told = [f"MultiKueueCluster {name} is not connected; its condition Active says why" for name in away]
+    while await Health(running).worth_knowing() != told:  # noqa: ASYNC110 - what it knows comes over the log
+        await asyncio.sleep(0.05)
+
+
 @asynccontextmanager
 async def clusters(
     stage: Stage, folder: Path, *, settings: SettingsObserved = SETTINGS
 ) -> AsyncGenerator[list[Worker]]:
-    """Two workers that are connected to the manager; in the end all that it has decided is decided again."""
+    """Two workers and a manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     workers = [Worker(name, folder, stage.clock) for name in ("w1", "w2")]
+    opened = AsyncExitStack()
     try:
         for one in workers:
             await one.start()
@@ -75,10 +90,21 @@ async def clusters(
         await stage.add(CHECK)
         strategy = {"admissionChecks": [{"name": "elsewhere"}]}
         await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"admissionChecksStrategy": strategy}})
-        stage.ports.connector = KubeConnector("default")
-        stage.serve(*SERVICES, MULTIKUEUE, settings=settings)
+        here = await recording(str(await stage.cluster.kubeconfig_of(MULTIKUEUE)), MULTIKUEUE)
+        opened.push_async_callback(here.close)
+        stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=settings)
+        apart = replace(stage.ports, reader=AbsentCluster(), writer=here, connector=KubeConnector("default"))
+        running = Running(apart, (MULTIKUEUE,), replica="apart")
+        stage.tasks.append(asyncio.create_task(running.run()))
         await stage.until(lambda: all(active(stage, one.name)[:2] == ("True", "Active") for one in workers))
+        await said(running)
         yield workers
+        names = sorted(one["metadata"]["name"] for one in stage.of("multikueueclusters.kueue.x-k8s.io"))
+        away = [name for name in names if active(stage, name)[0] != "True"]
+        await said(running, *away)
+        asked = {question(method, url) for method, url, _ in here.answers} - {("get", "", "secrets")}
+        installed = granted(MULTIKUEUE, "multikueue", multiKueue={**CHOICES["multiKueue"], "enabled": True})
+        assert asked <= installed, "it asks here for no more than it may"
         entries = await read_everything(stage.bus)
         _, replayed = fold_partition(PARTITION, entries, verify=True)
         assert not replayed.differences, "every decision, decided again, is the same"
@@ -87,6 +113,7 @@ async def clusters(
             await stopped(task)
         for one in workers:
             await one.stop()
+        await opened.aclose()
 
 
 async def test_a_job_runs_where_it_is_admitted_first_and_nothing_of_it_stays_there(tmp_path: Path) -> None:

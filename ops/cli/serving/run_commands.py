@@ -151,7 +151,7 @@ def run(
     service: Annotated[
         str,
         typer.Argument(
-            help="watcher, queue-manager, admitter, preemptor, accountant, applier, webhook, or verifier, which decides again what they decided.",
+            help="watcher, queue-manager, admitter, preemptor, accountant, applier, multikueue, webhook, or verifier, which decides again what they decided.",
             autocompletion=services,
         ),
     ],

@@ -19,6 +19,7 @@ from ops.production.health import health_served
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.kubernetes.reflector import Reflector
+from ops.production.kubernetes.remote import KubeConnector, home_namespace
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.bus import JetStreamBus, without_password
 from ops.production.log.jetstream.bus import connect as connect_bus
@@ -30,13 +31,13 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import SERVICES, VERIFIER, Ports, Running, stopped
+from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER, Ports, Running, stopped
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
 
 NOWHERE = Endpoint()
-ON_CLUSTER = ("watcher", "applier")
+ON_CLUSTER = ("watcher", "applier", MULTIKUEUE)
 """The services that speak with Kubernetes; the others get no client for it."""
 
 
@@ -137,6 +138,7 @@ async def _serve_one(
             bus=mortal.bus(bus),
             reader=reader,
             writer=mortal.writer(writer),
+            connector=KubeConnector(home_namespace()) if service == MULTIKUEUE else None,
             watches=watches,
             clock=ScaledClock(scale),
             shelf=bus.shelf,
@@ -183,6 +185,7 @@ async def _up_on_cluster(
             bus=bus,
             reader=reader,
             writer=client,
+            connector=KubeConnector(home_namespace()),
             watches=reader.watches,
             clock=ScaledClock(),
             shelf=bus.shelf,

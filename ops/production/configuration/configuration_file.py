@@ -6,13 +6,13 @@ What concerns only Kueue's manager process (leader election, webhooks, client li
 meaning here; what nobody knows is an error.
 """
 
-import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from events.api.meta import Selector
 from events.event import Millis
@@ -30,17 +30,17 @@ from events.settings import (
     TransformationStrategy,
 )
 from ops.files.reading import Unreadable, yaml_file, yaml_of
+from ops.production.configuration.durations import duration
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
+from projections.feature_gates import enabled
 from services.validation.unsupported import problems_in
 from services.watcher.fields.pod_shapes import selector
 from services.watcher.fields.problems import Refused
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 T = TypeVar("T")
 V = TypeVar("V")
-_LONGEST = 30
-_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 IGNORED = frozenset(
     {
         "clientConnection",
@@ -49,7 +49,6 @@ IGNORED = frozenset(
         "internalCertManagement",
         "leaderElection",
         "metrics",
-        "multiKueue",
         "namespace",
         "queueVisibility",
         "tls",
@@ -184,6 +183,8 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """Which kinds of jobs are managed."""
     object_retention_policies: _RetentionPolicies = _RetentionPolicies()
     """How long objects stay that are over."""
+    multi_kueue: MultiKueuePart = MultiKueuePart()
+    """How workloads are dispatched to other clusters."""
     feature_gates: dict[str, bool] = {}
     """Kueue's feature gates that differ from their defaults."""
     manage_jobs_without_queue_name: bool = False
@@ -217,6 +218,7 @@ def configuration_of(found: JsonObject, source: Path | str) -> Configuration:
         ignored = IGNORED & set(found)
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
+        ignored |= {f"multiKueue.{one}" for one in WITHOUT_MEANING if one in object_at(found, "multiKueue")}
         return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
     except msgspec.ValidationError as problem:
         what, _, where = str(problem).partition(" - at `")
@@ -247,7 +249,7 @@ def _document(path: Path) -> JsonObject:
 def _settings(file: ConfigurationFile) -> SettingsObserved:
     fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
     plain = SettingsObserved()
-    return SettingsObserved(
+    found = SettingsObserved(
         fair_sharing=fair is not None and fair.enable,
         fair_strategies=(fair.preemption_strategies if fair is not None else ()) or plain.fair_strategies,
         admission_fair_sharing=None
@@ -290,7 +292,9 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
         without_queue=file.manage_jobs_without_queue_name,
         copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),
         hami=hami_settings(file.kuelog.hami),
+        multikueue=multikueue_settings(file.multi_kueue),
     )
+    return found if enabled(found, "MultiKueue") else replace(found, multikueue=None)
 
 
 def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
@@ -306,16 +310,6 @@ def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
         backoff_base=again.backoff_base_seconds * 1000,
         backoff_max=again.backoff_max_seconds * 1000,
     )
-
-
-def duration(text: str) -> Millis:
-    """Go's durations: `90s`, `1h30m`, `500ms`. Raises `ValueError`."""
-    found = _DURATION.findall(text)
-    if text != "0" and (not found or "".join(number + unit for number, unit in found) != text):
-        raise ValueError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
-    if len(text) > _LONGEST:
-        raise ValueError(f"{text[:_LONGEST]}... is too long for a duration such as 90s, 5m or 1h30m")
-    return int(sum(Decimal(number) * _UNITS[unit] for number, unit in found))
 
 
 def _at(field: str, read: Callable[[V], T], value: V) -> T:

@@ -14,6 +14,7 @@ from ops.production.log.jetstream.generations import mark_subject, names_of, roo
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
 from ops.production.log.streams import SOLE
+from ops.production.wiring import MULTIKUEUE
 
 STREAMS = SOLE.witnessed
 ACCOUNT = "KUELOG"
@@ -77,13 +78,23 @@ USERS = (
         saves=SOLE.pools,
     ),
     User(name="applier", publishes=_facts_of("applier", CLUSTER)),
+    # What stands in other clusters is told by who decides about them.
+    User(
+        name=MULTIKUEUE,
+        publishes=(*(commit_subject(one, MULTIKUEUE) for one in SOLE.trees), *_facts_of("remote-clusters", CLUSTER)),
+        saves=SOLE.trees,
+    ),
     User(name="visibility"),
     User(name="verifier"),
     User(name="console"),
     User(name="reader"),
     User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
     User(name="streams", creates=(*STREAMS, SHELF)),
-    User(name="archivist", publishes=(*_facts_of("watcher"), *_facts_of("applier")), rolls=SOLE.rolled),
+    User(
+        name="archivist",
+        publishes=(*_facts_of("watcher"), *_facts_of("applier"), *_facts_of("remote-clusters")),
+        rolls=SOLE.rolled,
+    ),
     User(name="restorer", restores=STREAMS, saves=(*SOLE.partitions, WATCHER)),
 )
 """The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling,

@@ -13,6 +13,7 @@ from ops.production.deploy.archiving import archivist
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
 from ops.production.deploy.deployments import (
     console,
+    multikueue,
     pod_monitor,
     service_monitor,
     services,
@@ -67,6 +68,11 @@ CHOICES: JsonObject = {
         "groupsHeader": "X-Forwarded-Groups",
         "userPrefix": "",
         "groupPrefix": "",
+    },
+    "multiKueue": {
+        "enabled": False,
+        "secrets": ["multikueue-workers"],
+        "kubeconfigs": {"name": "kubeconfigs", "emptyDir": {}},
     },
     "networkPolicies": True,
     "verifier": False,
@@ -135,6 +141,7 @@ PARTS = (
     ChartPart(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
     ChartPart(name="visibility", build=visibility, when="visibility"),
     ChartPart(name="console", build=console, when="console.enabled"),
+    ChartPart(name="multikueue", build=multikueue, when="multiKueue.enabled"),
     ChartPart(name="verifier", build=verifier, when="verifier"),
     ChartPart(name="network", build=policies, when="networkPolicies"),
     ChartPart(name="roles", build=roles, when="roles.create"),

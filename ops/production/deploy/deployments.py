@@ -8,11 +8,13 @@ from ops.production.deploy.permissions import (
     ON_CLUSTER,
     VISIBILITY,
     console_access,
+    multikueue_access,
     service_account,
     visibility_access,
 )
 from ops.production.visibility.api import GROUP, VERSIONS
-from ops.production.wiring import SERVICES, VERIFIER
+from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER
+from services.multikueue.kubeconfig import PATHS_BELOW
 
 METRICS, HEALTH, HTTPS = 8080, 8081, 9443
 CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
@@ -41,7 +43,20 @@ def labels(service: str) -> dict[str, str]:
 
 def services(values: ChartValues) -> list[JsonObject]:
     """The services on the bus: account, Deployment and budget of each."""
-    return [_configuration(values), *(one for service in SERVICES for one in _service_on_bus(values, service))]
+    here = (one for one in SERVICES if one != MULTIKUEUE)
+    return [_configuration(values), *(one for service in here for one in _service_on_bus(values, service))]
+
+
+def multikueue(values: ChartValues) -> list[JsonObject]:
+    """Who dispatches to other clusters, with its rights and the kubeconfigs that are files."""
+    found = _service_on_bus(values, MULTIKUEUE)
+    for one in found:
+        if one["kind"] == "Deployment":
+            pod = one["spec"]["template"]["spec"]
+            pod["volumes"].append(values.whole("multiKueue.kubeconfigs"))
+            mount = {"name": "kubeconfigs", "mountPath": PATHS_BELOW, "readOnly": True}
+            pod["containers"][0]["volumeMounts"].append(mount)
+    return [*multikueue_access(values), *found]
 
 
 def verifier(values: ChartValues) -> list[JsonObject]:

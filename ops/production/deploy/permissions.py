@@ -18,10 +18,13 @@ from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.managed_namespaces import NAMESPACES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
+from ops.production.wiring import MULTIKUEUE
 from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
+from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.jobs.kinds.table import POD
+from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
@@ -138,11 +141,26 @@ def kueue_plurals() -> list[str]:
     return [one.plural for one in DEFINITIONS]
 
 
+def dispatched(settings: SettingsObserved) -> list[Grant]:
+    """What the service of other clusters needs here: to read what it copies, and to show how it stands there.
+
+    What it may do there is what the kubeconfigs say (docs/multikueue.md).
+    """
+    jobs = [one for one in job_resources(settings) if managed_by_path(one.group, one.kind)]
+    return [
+        Grant(group=GROUP, resources=(CLUSTERS.plural, WORKLOADS.plural), verbs=("get",)),
+        Grant(group=GROUP, resources=(f"{CLUSTERS.plural}/status",), verbs=("patch",)),
+        *_by_group(jobs, ("get",)),
+        *_by_group(jobs, ("patch",), part="/status"),
+    ]
+
+
 VISIBILITY, CONSOLE = "visibility", "console"
 ON_CLUSTER = {
     "watcher": seen,
     "applier": written,
     "webhook": asked,
+    MULTIKUEUE: dispatched,
     VISIBILITY: reviewing,
     CONSOLE: reviewing_people,
 }
@@ -168,16 +186,29 @@ def service_account(values: ChartValues, service: str) -> JsonObject:
 
 
 def access(values: ChartValues) -> list[JsonObject]:
-    """Roles and bindings of all services but the visibility API and the console, which are installed by themselves."""
+    """Roles and bindings of all services but those that are installed by themselves."""
     found: list[JsonObject] = []
     for service, grants in ON_CLUSTER.items():
-        if service not in (VISIBILITY, CONSOLE):
+        if service not in (MULTIKUEUE, VISIBILITY, CONSOLE):
             found.extend(_bound(values, service, grants(values.settings)))
     return [
         *found,
         *_hami_configs(values),
         *_bound(values, "webhook", [_certificate("webhook")], within=values.namespace),
     ]
+
+
+def multikueue_access(values: ChartValues) -> list[JsonObject]:
+    """Roles and bindings of the service of other clusters: of Secrets it may read those that are named, and no other."""
+    named = {
+        "apiGroups": [SECRETS.group],
+        "resources": [SECRETS.plural],
+        "resourceNames": values.whole("multiKueue.secrets"),
+        "verbs": ["get"],
+    }
+    found = _bound(values, MULTIKUEUE, [], within=values.namespace)
+    found[0]["rules"] = [named]
+    return [*_bound(values, MULTIKUEUE, ON_CLUSTER[MULTIKUEUE](values.settings)), *found]
 
 
 def visibility_access(values: ChartValues) -> list[JsonObject]:

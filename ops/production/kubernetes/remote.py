@@ -15,6 +15,18 @@ from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import ClusterUnavailable, RemoteCluster, Resource, Sight
 
+HOME = "kuelog-system"
+"""The namespace of Secrets with kubeconfigs, for who runs in no pod."""
+_OF_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def home_namespace() -> str:
+    """The namespace in which this process runs, and in which Secrets with kubeconfigs are looked for."""
+    try:
+        return _OF_POD.read_text(encoding="utf-8").strip() or HOME
+    except OSError:
+        return HOME
+
 
 class RemoteClient(KubeClient):
     """Reads, writes and watches in a worker cluster; a watch ends with the connection, and nothing is asked after its end."""

@@ -83,7 +83,6 @@ def _client(kind: MetricKind, name: str, labels: tuple[str, ...], meaning: str) 
 MONITOR = "HAMi's node monitor goes on exporting it beside kuelog"
 """Why something is not exported that may still be asked for."""
 _IN_CYCLE = "which attempts a cycle gives up is not on the log, as nothing follows from it"
-_LATER = "there is one cluster"
 _C, _G, _H = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
 
 # fmt: off
@@ -132,8 +131,8 @@ KUEUE = (
     _kueue(_G, "kueue_cohort_weighted_share", ("cohort",), "Its share where sharing is fair; NaN if it borrows at weight 0"),
     _kueue(_H, "kueue_workload_creation_latency_seconds", ("job_kind",), "From the creation of a job until it was reported here"),
     _kueue(_H, "kueue_pod_scheduling_gate_removal_seconds", ("gate", _CQ, "is_group"), "From admission until the gate of a pod was gone", "when it went is not on the log, only that it did"),
-    _kueue(_C, "multikueue_workloads_dispatched_total", (_CQ, "cluster"), "Workloads sent to other clusters", _LATER),
-    _kueue(_C, "multikueue_workloads_admitted_total", (_CQ, "cluster"), "Workloads admitted in other clusters", _LATER),
+    _kueue(_C, "multikueue_workloads_dispatched_total", (_CQ, "cluster"), "Workloads sent to other clusters"),
+    _kueue(_C, "multikueue_workloads_admitted_total", (_CQ, "cluster"), "Workloads admitted in other clusters"),
     _kueue(_G, "kueue_local_queue_pending_workloads", (*_LOCAL_QUEUE, "status"), "Workloads that wait: active in line, inadmissible until something changes"),
     _kueue(_G, "kueue_local_queue_unadmitted_workloads", (*_LOCAL_QUEUE, _CQ, *_CAUSE), "Workloads that are not admitted, and why"),
     _kueue(_C, "kueue_local_queue_quota_reserved_workloads_total", (*_LOCAL_QUEUE, _PC), "Reservations of quota"),

@@ -16,6 +16,7 @@ from ops.production.crds.definitions import manifests as crds
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.kubernetes.reflector import Reflector
+from ops.production.kubernetes.remote import HOME, KubeConnector
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.server.keeper import kept
@@ -173,6 +174,7 @@ async def _served(
             bus=bus,
             reader=reader,
             writer=client,
+            connector=KubeConnector(HOME),
             watches=reader.watches,
             clock=clock,
             shelf=bus.shelf,

@@ -79,7 +79,7 @@ def test_every_reason_of_the_page_is_given_by_the_code_and_none_is_missing() -> 
     assembled = {"ClusterQueueStopped", "LocalQueueStopped"}
     parts = {one.removeprefix("DeactivatedDueTo") for one in named - assembled}
     assert {one for one in parts if f'"{one}"' not in code} == set()
-    not_shown = {"Backoff", lifecycle.WAITING_FOR_PODS}
+    not_shown = {"Backoff", "TreeSplit", lifecycle.WAITING_FOR_PODS}
     assert (set(FIXES) | HELD_BACK) - set(NOT_DONE) - not_shown - named == set()
 
 

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from events.commit import Commit, Sighting
+from events.multikueue import ClusterChosen, ClustersNominated
 from events.quota import CohortObserved, LocalQueueObserved
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import PodsReady, WorkloadFinished
+from events.workload import PodsReady, QuotaReleased, WorkloadFinished
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.histogram import HOURS, LONGER, SHORT, empty
 from projections.counters.queue_counters import BOUNDS, QueueCounters
@@ -145,3 +146,19 @@ def test_who_comes_by_another_door_is_counted_there() -> None:
     story.decided()
     assert story.counters.counts["kueue_local_queue_admitted_workloads_total", "side", "team", ""] == 1
     assert story.counters.counts["kueue_admitted_workloads_total", "other", ""] == 1
+
+
+def test_each_cluster_in_which_a_workload_is_tried_counts_once_for_an_attempt_and_so_does_the_one_where_it_runs() -> (
+    None
+):
+    story = CountedStory().told(*platform(nominal=1, cards=1), job("a"))
+    story.decided()
+    for clusters in (("w1",), ("w1", "w2"), ("w1", "w2")):
+        story.counters.fold(ClustersNominated(workload="team/a", check="mk", clusters=clusters), story.at)
+    story.counters.fold(ClusterChosen(workload="team/a", check="mk", cluster="w2"), story.at)
+    story.counters.fold(QuotaReleased(workload="team/a", reason="Evicted"), story.at)
+    story.counters.fold(ClustersNominated(workload="team/a", check="mk", clusters=("w1",)), story.at)
+    counts = story.counters.counts
+    dispatched = [counts["multikueue_workloads_dispatched_total", "cq", name] for name in ("w1", "w2")]
+    assert dispatched == [2, 1]
+    assert counts["multikueue_workloads_admitted_total", "cq", "w2"] == 1

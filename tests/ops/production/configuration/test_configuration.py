@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from events.json_object import JsonObject
+from events.multikueue import INCREMENTAL, MultiKueueSettings
 from events.selector import LabelSelector, Operator, Requirement
 from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
 from ops.production.configuration.configuration_file import (
     ConfigurationBroken,
     configuration_of,
-    duration,
     read_configuration,
 )
+from ops.production.configuration.durations import duration
 
 FILE = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -172,3 +174,45 @@ def test_where_hami_is_and_what_its_scheduler_was_told_is_read_and_checked(tmp_p
     path.write_text("kuelog: {hami: {gpuSchedulerPolicy: tightest}}")
     with pytest.raises(ConfigurationBroken, match="kuelog.hami.gpuSchedulerPolicy: 'tightest' is no policy"):
         read_configuration(path)
+
+
+def test_how_other_clusters_are_dispatched_to_is_read() -> None:
+    part = {
+        "gcInterval": "5m",
+        "origin": "west",
+        "workerLostTimeout": "30m",
+        "dispatcherName": INCREMENTAL,
+        "incrementalDispatcherConfig": {"stepSize": 2},
+    }
+    found = configuration_of({"multiKueue": part}, "it")
+    wanted = MultiKueueSettings(origin="west", worker_lost_timeout=1_800_000, dispatcher=INCREMENTAL, step_size=2)
+    assert (found.settings.multikueue, found.ignored) == (wanted, ("multiKueue.gcInterval",))
+    assert configuration_of({}, "it").settings.multikueue == MultiKueueSettings(), "on, as in Kueue"
+    assert configuration_of({"featureGates": {"MultiKueue": False}}, "it").settings.multikueue is None
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ({"gcInterval": "-5s"}, 'multiKueue.gcInterval: Invalid value: "-5s": must be greater than or equal to 0'),
+        (
+            {"workerLostTimeout": "-1m"},
+            'multiKueue.workerLostTimeout: Invalid value: "-1m": must be greater than or equal to 0',
+        ),
+        ({"workerLostTimeout": "soon"}, "multiKueue.workerLostTimeout: 'soon' is not a duration"),
+        ({"origin": "=]"}, 'multiKueue.origin: Invalid value: "=]"'),
+        (
+            {"incrementalDispatcherConfig": {"stepSize": 2}},
+            "incrementalDispatcherConfig is only valid when dispatcherName is set to the incremental dispatcher",
+        ),
+        (
+            {"dispatcherName": INCREMENTAL, "incrementalDispatcherConfig": {"stepSize": 0}},
+            "stepSize: Invalid value: 0: must be greater than or equal to 1",
+        ),
+        ({"dispatcher": "x"}, "multiKueue"),
+    ],
+)
+def test_what_is_wrong_about_other_clusters_is_said_in_kueue_s_words(part: JsonObject, problem: str) -> None:
+    with pytest.raises(ConfigurationBroken) as refused:
+        configuration_of({"multiKueue": part}, "it")
+    assert problem in str(refused.value)

@@ -30,9 +30,14 @@ from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
 
 BY_NAME = {one.name: one for one in USERS}
-DECIDERS = {"queue-manager": PARTITION, "admitter": PARTITION, "preemptor": PARTITION, "accountant": DEVICE_PARTITION}
-OF_OTHER_CLUSTERS = {one.__name__ for one in AUTHORS["remote-clusters"].says}
-"""Nobody may publish these as long as nothing that is deployed dispatches to other clusters."""
+OF_QUEUES = ("queue-manager", "admitter", "preemptor", "multikueue")
+DECIDERS = {**dict.fromkeys(OF_QUEUES, PARTITION), "accountant": DEVICE_PARTITION}
+OF_NO_TREE = {
+    kind.__name__: user
+    for user, author in (("applier", "applier"), ("multikueue", "remote-clusters"))
+    for kind in AUTHORS[author].says
+}
+"""Facts that belong to no tree, with the user who may tell them; all others are the watcher's."""
 
 
 def matches(pattern: str, subject: str) -> bool:
@@ -56,9 +61,9 @@ def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it(
         assert speakers == {name}
     for kind in [one.__name__ for one in Fact.__args__]:
         speakers = {one for one in SERVICES if may(one, fact_subject("any-tree", kind))}
-        outcome = kind in {one.__name__ for one in AUTHORS["applier"].says}
-        assert speakers == (set() if outcome or kind in OF_OTHER_CLUSTERS else {"watcher"})
-        assert not outcome or may("applier", fact_subject("", kind))
+        assert speakers == (set() if kind in OF_NO_TREE else {"watcher"})
+        told = {one for one in SERVICES if may(one, fact_subject("", kind))}
+        assert told == {OF_NO_TREE.get(kind, "watcher")}
     assert {one for one in BY_NAME if may(one, "kuelog.control.operator")} == {"operator", "restorer"}
 
 
@@ -76,7 +81,7 @@ def test_no_user_may_touch_what_is_stored() -> None:
 
 
 def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watcher() -> None:
-    for key, owners in ((PARTITION, {"queue-manager", "admitter", "preemptor"}), (DEVICE_PARTITION, {"accountant"})):
+    for key, owners in ((PARTITION, set(OF_QUEUES)), (DEVICE_PARTITION, {"accountant"})):
         assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners | {"restorer"}
     assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher", "restorer"}
     assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{COUNTERS}.a.0")} == {"queue-manager"}
@@ -174,12 +179,12 @@ def owners() -> dict[str, set[str]]:
     """Every subject that may be tried, and who may use it."""
     found: dict[str, set[str]] = {}
     for kind in KINDS:
-        outcome = kind in {one.__name__ for one in AUTHORS["applier"].says}
-        if kind in OF_OTHER_CLUSTERS:
-            found |= {fact_subject(tree, kind): set() for tree in ("", "tree")}
-            continue
-        found[fact_subject("", kind)] = {"applier", "archivist"} if outcome else {"watcher", "operator", "archivist"}
-        found[fact_subject("tree", kind)] = {"archivist"} if outcome else {"watcher", "operator", "archivist"}
+        outcome = kind in OF_NO_TREE
+        found[fact_subject("", kind)] = {OF_NO_TREE[kind] if outcome else "watcher", "archivist"}
+        found[fact_subject("tree", kind)] = {"archivist"} if outcome else {"watcher", "archivist"}
+        if not outcome:
+            found[fact_subject("", kind)].add("operator")
+            found[fact_subject("tree", kind)].add("operator")
         for gap in (f"kuelog.facts.{kind}", f"kuelog.facts.a.b.{kind}", f"kuelog.facts.a.{kind}.b"):
             found[gap] = set()
     for name, partition in DECIDERS.items():
@@ -214,10 +219,13 @@ async def test_each_user_publishes_what_is_his_and_is_refused_everything_else(po
         assert await let_through(address(port, user), list(tried)) == expected, user
 
 
-async def test_watcher_and_applier_tell_their_facts(port: int) -> None:
+async def test_watcher_applier_and_who_connects_to_other_clusters_tell_their_facts(port: int) -> None:
     for user, subjects in (
         ("watcher", [fact_subject("tree", "WorkloadSubmitted")]),
-        ("applier", sorted(fact_subject("", kind.__name__) for kind in AUTHORS["applier"].says)),
+        *(
+            (user, sorted(fact_subject("", kind) for kind in OF_NO_TREE if OF_NO_TREE[kind] == user))
+            for user in ("applier", "multikueue")
+        ),
     ):
         own = await connect(address(port, user))
         facts = await own.stream("FACTS")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ops.production.deploy.__main__ import FOLDER
-from ops.production.wiring import SERVICES
+from ops.production.wiring import MULTIKUEUE, SERVICES
 from tests.places import ROOT
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -108,8 +108,8 @@ def test_all_that_a_cluster_runs_is_in_the_image(image: Path) -> None:
         for file in sorted((FOLDER / "manifests").glob("*.yaml"))
         for words in commands(yaml.safe_load_all(file.read_text()))
     }
+    found |= {("console",), ("run", MULTIKUEUE)}
     assert {("run", one) for one in SERVICES} < found
-    found.add(("console",))
     for words in found:
         done = in_image(image, *words, "--help")
         assert done.returncode == 0, (words, done.stderr)

@@ -1,4 +1,4 @@
-"""Six services, each with its own user of the bus and only two with a cluster: what they really ask is what they may."""
+"""Each service with its own user of the bus, and few of them with a cluster: what they really ask is what they may."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ import pytest
 
 from events.json_object import JsonObject
 from events.subjects import CONTROL
-from ops.production.deploy.chart import manifests
+from ops.production.deploy.chart import CHOICES, manifests
 from ops.production.health import Health, health_served
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.reflector import Reflector
@@ -54,9 +54,10 @@ def question(method: str, url: str) -> Asked:
     return verb, group, f"{plural}/{part}" if part else plural
 
 
-def granted(service: str) -> set[Asked]:
+def granted(service: str, part: str = "access", **choices: Any) -> set[Asked]:
+    """What a service may ask, in the part of an installation that says so."""
     name = f"kuelog-system-{service}"
-    access = [one for one in manifests()["access"] if one["metadata"]["name"] == name]
+    access = [one for one in manifests({**CHOICES, **choices})[part] if one["metadata"]["name"] == name]
     (role,) = [one for one in access if one["kind"] == "ClusterRole"]
     by_name = {
         (verb, group, f"{resource} in {one['metadata']['namespace']} named {each}")

@@ -35,11 +35,14 @@ def every(**choices: Any) -> list[JsonObject]:
 
 
 CONSOLE: JsonObject = {**CHOICES["console"], "enabled": True}
+MULTIKUEUE: JsonObject = {**CHOICES["multiKueue"], "enabled": True}
+CHOSEN: JsonObject = {"console": CONSOLE, "multiKueue": MULTIKUEUE, "verifier": True}
+"""All that is not installed unless somebody chooses it."""
 
 
 def of(kind: str, values: list[JsonObject] | None = None) -> list[JsonObject]:
-    """All objects of a kind, those of the console and the verifier too."""
-    return [one for one in values or every(console=CONSOLE, verifier=True) if one["kind"] == kind]
+    """All objects of a kind, those of what has to be chosen too."""
+    return [one for one in values or every(**CHOSEN) if one["kind"] == kind]
 
 
 def key(value: JsonObject) -> tuple[str, str, str]:
@@ -115,7 +118,7 @@ def test_prometheus_s_operator_finds_all_who_serve_metrics_behind_one_service_al
     [endpoint], [port] = monitor["spec"]["endpoints"], service["spec"]["ports"]
     assert (endpoint["port"], endpoint["honorLabels"]) == (port["name"], True)
     assert service["spec"]["publishNotReadyAddresses"] is True, "who is halted says so"
-    found = every(console=CONSOLE, verifier=True)
+    found = every(**CHOSEN)
     for one in of("Deployment", found):
         template = one["spec"]["template"]
         assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
@@ -134,7 +137,7 @@ def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_
         [policy] = [one for one in found["network"] if one["metadata"]["name"] == "kuelog-to-collector"]
         assert policy["spec"]["egress"] == egress
         services = [one for one in found["services"] if one["kind"] == "Deployment"]
-        assert len(services) == len(SERVICES)
+        assert len(services) == len(SERVICES) - 1, "all but the one that has to be chosen"
         for one in services:
             [container] = one["spec"]["template"]["spec"]["containers"]
             environment = {each["name"]: each.get("value") for each in container["env"]}
@@ -151,6 +154,7 @@ def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_
         ["certManager=true"],
         ["console.enabled=true"],
         ["verifier=true", "serviceMonitor=true"],
+        ["multiKueue.enabled=true"],
         ["image.tag=007", "replicas=3", "networkPolicies=false"],
     ],
 )
@@ -231,7 +235,7 @@ def test_the_watcher_cannot_write_and_nobody_may_do_everything() -> None:
 
 
 def test_each_binding_leads_from_a_role_that_is_there_to_an_account_that_is_there() -> None:
-    there = {key(one) for one in every(console=CONSOLE, verifier=True)}
+    there = {key(one) for one in every(**CHOSEN)}
     for one in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         space = one["metadata"].get("namespace", "")
         assert (one["roleRef"]["kind"], space, one["roleRef"]["name"]) in there
@@ -299,7 +303,7 @@ def place_of(value: JsonObject) -> Resource:
 @pytest.mark.any_cluster
 @pytest.mark.parametrize(
     "choices",
-    [{}, {"networkPolicies": False, "replicas": 3, "console": CONSOLE, "verifier": True}],
+    [{}, {"networkPolicies": False, "replicas": 3, **CHOSEN}],
     ids=["default", "chosen"],
 )
 async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: JsonObject) -> None:

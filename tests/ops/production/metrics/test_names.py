@@ -17,6 +17,7 @@ from events.admission import QuotaReserved
 from events.budget import Budget, BudgetLimits, BudgetPeriod
 from events.card import Card, CardShare, MigInstance
 from events.device import CardQuotaObserved, DevicesRegistered, PodObserved
+from events.multikueue import ClusterChosen, ClustersNominated
 from events.quota import (
     AdmissionCheckObserved,
     AdmissionMode,
@@ -116,6 +117,8 @@ def everything() -> CountedStory:
     story.told(job("giant", count=40), job("waits")).decided()
     story.told(job("in-vain", priority=8)).decided()
     story.told(WorkloadDeleted(workload="team/in-vain")).decided()
+    story.counters.fold(ClustersNominated(workload="team/waits", check="mk", clusters=("w1",)), story.at)
+    story.counters.fold(ClusterChosen(workload="team/waits", check="mk", cluster="w1"), story.at)
     return story
 
 

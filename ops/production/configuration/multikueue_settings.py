@@ -1,0 +1,73 @@
+"""What the configuration file says of other clusters: who nominates them, and how long one that is lost is waited for.
+
+Rule: docs/rules/multikueue.md#settings
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from events.multikueue import INCREMENTAL, MultiKueueSettings
+from ops.production.configuration.durations import duration
+
+_PLAIN = MultiKueueSettings()
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+WITHOUT_MEANING = ("gcInterval", "externalFrameworks", "clusterProfile")
+"""Fields that are checked and mean nothing here."""
+
+
+class _IncrementalPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The part `multiKueue.incrementalDispatcherConfig`."""
+
+    step_size: int = _PLAIN.step_size
+    """How many clusters are nominated at once, at least 1."""
+
+
+class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The part `multiKueue`."""
+
+    gc_interval: str = "1m"
+    """Of no meaning here: what nobody wants in a worker cluster goes as soon as it is seen. A duration."""
+    origin: str = _PLAIN.origin
+    """What the label `kueue.x-k8s.io/multikueue-origin` says on all that is made in worker clusters."""
+    worker_lost_timeout: str = "15m"
+    """How long a workload stays admitted in a cluster that can't be reached; a duration."""
+    dispatcher_name: str = _PLAIN.dispatcher
+    """Who nominates clusters: all at once, some after others (`kueue.x-k8s.io/multikueue-dispatcher-incremental`), or somebody else, of whatever name."""
+    incremental_dispatcher_config: _IncrementalPart | None = None
+    """How the second of these goes about it."""
+    external_frameworks: Any = None
+    """Not done yet: jobs of such kinds are not sent to other clusters."""
+    cluster_profile: Any = None
+    """Not done yet: kubeconfigs only."""
+
+
+def multikueue_settings(part: MultiKueuePart) -> MultiKueueSettings:
+    """The settings. Raises `ValueError` in Kueue's words, naming the field that is wrong."""
+    _not_negative("multiKueue.gcInterval", part.gc_interval)
+    if _LABEL_VALUE.fullmatch(part.origin) is None:
+        instead = "write at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        raise ValueError(f'multiKueue.origin: Invalid value: "{part.origin}": a valid label must be given: {instead}')
+    steps = part.incremental_dispatcher_config
+    if steps is not None and part.dispatcher_name != INCREMENTAL:
+        only = "incrementalDispatcherConfig is only valid when dispatcherName is set to the incremental dispatcher"
+        raise ValueError(f"multiKueue.incrementalDispatcherConfig: {only}: {INCREMENTAL}")
+    if steps is not None and steps.step_size < 1:
+        where = "multiKueue.incrementalDispatcherConfig.stepSize"
+        raise ValueError(f"{where}: Invalid value: {steps.step_size}: must be greater than or equal to 1")
+    return MultiKueueSettings(
+        origin=part.origin or _PLAIN.origin,
+        worker_lost_timeout=_not_negative("multiKueue.workerLostTimeout", part.worker_lost_timeout),
+        dispatcher=part.dispatcher_name,
+        step_size=(steps or _IncrementalPart()).step_size,
+    )
+
+
+def _not_negative(field: str, text: str) -> int:
+    if text.startswith("-"):
+        raise ValueError(f'{field}: Invalid value: "{text}": must be greater than or equal to 0')
+    try:
+        return duration(text)
+    except ValueError as problem:
+        raise ValueError(f"{field}: {problem}") from problem
