@@ -22,7 +22,7 @@ class Amiss(msgspec.Struct, frozen=True, kw_only=True):
 def note_amiss(
     table: dict[str, Amiss], trail: Trail, *, stream: str, sequence: int, what: str, author: str, detail: str
 ) -> None:
-    """Record one such message."""
+    """Count a message that is not as it should be under its stream, kind and author; the sequence and detail of the last one are kept."""
     author = known(author)
     key = f"{stream}/{what}/{author}"
     before = table.get(key)

@@ -11,19 +11,19 @@ _THURSDAY = 3
 
 
 def month_of(at: Millis) -> Millis:
-    """The beginning of the month."""
+    """When the month (UTC) begins in which a time lies."""
     year, month, _ = civil_from_days(at // DAY)
     return days_from_civil(year, month, 1) * DAY
 
 
 def month_after(at: Millis) -> Millis:
-    """The beginning of the next month."""
+    """When the month (UTC) after the one of a time begins."""
     year, month, _ = civil_from_days(at // DAY)
     return days_from_civil(year + month // 12, month % 12 + 1, 1) * DAY
 
 
 def begin(period: BudgetPeriod, at: Millis) -> Millis:
-    """The beginning of the period."""
+    """When the day, week (from Monday) or month (all in UTC) of a budget begins in which a time lies."""
     match period:
         case BudgetPeriod.DAY:
             return at // DAY * DAY

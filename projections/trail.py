@@ -37,7 +37,7 @@ class Trail:
         table[key] = value
 
     def drop(self, table: MutableMapping[K, V], key: K) -> None:
-        """Remove `key` if it is there."""
+        """Remove `key` if it is there, so that it can be put back."""
         if key in table:
             self._undo.append((table, key, table.pop(key)))
 

@@ -20,7 +20,7 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """The message of the condition."""
+        """The message of the condition: what is asked for, and what would follow from ignoring it."""
         return f"{self.what[0].upper()}{self.what[1:]}, which is not done yet: {self.consequence}"
 
 

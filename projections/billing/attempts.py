@@ -71,7 +71,7 @@ def attempt_of(
     cohort: str,
     assignments: tuple[PodSetAssignment, ...],
 ) -> Attempt:
-    """An attempt at its beginning."""
+    """The attempt of that number to run, which begins with a reservation of quota, and whom it is billed to."""
     known = known or About("", workload, "", "", "")
     tenant = workload.partition("/")[0]
     holder = Holder(

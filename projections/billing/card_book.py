@@ -15,7 +15,7 @@ from projections.billing.entry import Window
 
 
 class Part(IntEnum):
-    """Where time of a card can go."""
+    """What becomes of a card's time: each millisecond of each card goes to exactly one of these."""
 
     USED = 0
     IDLE = 1
@@ -68,7 +68,7 @@ class Sums(msgspec.Struct):
     capacity: tuple[int, int, int] = (0, 0, 0)
 
     def plus(self, other: "Sums") -> None:
-        """Add another one."""
+        """Add the sums of another card or bucket to these."""
         for mine, theirs in ((self.memory, other.memory), (self.cores, other.cores), (self.cards, other.cards)):
             for part in Part:
                 mine[part] += theirs[part]
@@ -154,7 +154,7 @@ class CardBook:
         account.since = at
 
     def settle_all(self, at: Millis) -> None:
-        """Sum up all cards."""
+        """Add the time of every card up to now to its sums."""
         for account in self.accounts.values():
             self.settle(account, at)
 

@@ -45,7 +45,7 @@ class CardSide:
         self._flavors: dict[str, FlavorObserved] = {}
 
     def open(self, card: str, key: SliceKey, slice_: Open, cause: Cause) -> None:
-        """A slice is held from now on."""
+        """Begin to bill a slice of a card; while the card is in a condition that is not charged, it is held for nothing."""
         account = self.book.account(card)
         cause = self._come_to(account, cause)
         self._open.setdefault(card, {})[key] = slice_
@@ -54,7 +54,7 @@ class CardSide:
             slice_.began = cause
 
     def close(self, card: str, key: SliceKey, cause: Cause) -> None:
-        """A slice is given back."""
+        """End a slice: what it was held for becomes an entry. Nothing happens where it is not open."""
         slice_ = self._open.get(card, {}).pop(key, None)
         if slice_ is None:
             return
@@ -75,11 +75,11 @@ class CardSide:
         slice_.began = cause if slice_.began is not None else None
 
     def held(self, card: str, key: SliceKey) -> Open | None:
-        """What is open under a key."""
+        """The slice of a card that is held under a key; None if none is."""
         return self._open.get(card, {}).get(key)
 
     def see_node(self, node: NodeObserved, cause: Cause) -> None:
-        """A node stands so."""
+        """Take a node's readiness and labels; slices on it are charged or not from now on."""
         self._nodes[node.name] = node
         self._reconsider(node.name, cause)
 
@@ -108,7 +108,7 @@ class CardSide:
             self._reconsider(node, cause)
 
     def remove_flavor(self, name: str, cause: Cause) -> None:
-        """A flavor is gone."""
+        """Forget a flavor; cards of nodes that only it covered have none from now on."""
         self._flavors.pop(name, None)
         for node in sorted(self._registered):
             self._reconsider(node, cause)

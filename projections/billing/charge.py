@@ -23,7 +23,7 @@ HOUR: Millis = 3_600_000
 
 
 class Status(IntEnum):
-    """Whether a charge has a cost."""
+    """Whether a line costs something, and if not, why not."""
 
     PRICED = 0
     FREE = 1
@@ -54,7 +54,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def status(self) -> Status:
-        """Whether it has a cost."""
+        """Whether a price list was in force and prices what was held."""
         if self.prices is None:
             return Status.UNPRICED
         if self.entry.kind not in self.prices.event.charges:
@@ -143,7 +143,7 @@ def covered(ledger: Ledger, window: Window) -> list[str]:
 
 
 def amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
-    """All lines without a quantity."""
+    """The lines of a window that are an amount of money alone: corrections by an amount."""
     for correction in ledger.corrections:
         event, prices = correction.event, ledger.prices.at(correction.at)
         if event.amount and window.since <= correction.at < window.until:
@@ -217,7 +217,7 @@ def charges(piece: Piece) -> list[Charge]:
 
 
 def flavor_of(entry: AnyEntry) -> str:
-    """The flavor of what is held."""
+    """The flavor of the card slice or quota that an entry is about."""
     return entry.flavor if isinstance(entry, QuotaEntry) else entry.slice.flavor
 
 

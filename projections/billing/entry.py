@@ -13,7 +13,7 @@ from events.event import Millis
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A half-open stretch of time."""
+    """A stretch of time from `since` to just before `until`."""
 
     since: Millis
     until: Millis
@@ -75,7 +75,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
     sequence: int
 
     def __str__(self) -> str:
-        """As people read it."""
+        """As bills print it: why, then partition and sequence of the event."""
         return f"{self.why} {self.partition}/{self.sequence}"
 
 

@@ -114,7 +114,7 @@ class Ledger:
         return self.holds.book
 
     def found(self, entry: str) -> AnyEntry | None:
-        """An entry that was asked for."""
+        """An entry by its id, if it was among those to look for and has been billed by now."""
         return self.cards.found.get(entry) or self.holds.found.get(entry)
 
     @property

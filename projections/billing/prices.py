@@ -72,13 +72,13 @@ class PriceBook:
         self.lists.sort(key=lambda one: one.starts)
 
     def correct(self, event: CorrectionEntered, position: LogPosition) -> None:
-        """A correction is entered."""
+        """Keep a correction with its place on the log."""
         self.corrections.append(
             Correction(event=event, at=position.at, place=f"{position.partition}/{position.sequence}")
         )
 
     def at(self, at: Millis) -> PriceList | None:
-        """The list in force at a time."""
+        """The price list in force at a time; None before the first."""
         found = bisect_right(self.lists, at, key=lambda one: one.starts)
         return self.lists[found - 1] if found else None
 

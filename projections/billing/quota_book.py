@@ -65,7 +65,7 @@ class QuotaBook:
         self._holds: dict[str, tuple[Millis, str, str, dict[FlavorResource, int]]] = {}
 
     def cohort_of(self, queue: str) -> str:
-        """The cohort of a cluster queue."""
+        """The cohort that a cluster queue is in, or was in last; empty without one."""
         known = self._queues.get(queue)
         return known.cohort if known is not None else ""
 
@@ -107,7 +107,7 @@ class QuotaBook:
             self._change(queue, column, -amount, at)
 
     def settle(self, at: Millis) -> None:
-        """Sum up what goes on."""
+        """Add what is held and what is free to the sums up to a time, as if it ended then, and go on from there."""
         for workload, (since, tenant, queue, amounts) in list(self._holds.items()):
             self._sum_up(since, tenant, queue, amounts, at)
             self._holds[workload] = (at, tenant, queue, amounts)

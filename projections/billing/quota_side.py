@@ -70,7 +70,7 @@ class QuotaSide:
         self._open[workload] = _Open(attempt=attempt, kind=attempt.kind, amounts=billed, began=cause)
 
     def holds(self, workload: str) -> bool:
-        """Whether it holds quota."""
+        """Whether quota of a workload is being billed."""
         return workload in self._assignments
 
     def reclaim(self, workload: str, done: dict[str, int], cause: Cause) -> None:

@@ -25,7 +25,7 @@ class Standings:
         self._known: dict[str, Standing] = {}
 
     def of(self, entry: AnyEntry) -> Standing:
-        """How an entry stands."""
+        """What is left of an entry after credits and corrections: itself where there were none."""
         return self._known.get(entry.id) or Standing((entry,))
 
     def credited(self, entry: AnyEntry, place: str) -> tuple[AnyEntry, ...]:

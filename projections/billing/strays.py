@@ -40,24 +40,24 @@ class Strays:
         """By owner, the cards of which its pods hold more than is reserved."""
 
     def see_pod(self, pod: PodObserved, cause: Cause) -> None:
-        """A pod stands so."""
+        """Take what a pod uses of cards; nothing once it has ended or while it is on no node."""
         key = f"{pod.namespace}/{pod.name}"
         on = pod.node or pod.assigned
         use = {} if not on or pod.phase in TERMINAL else effective_use(pod.shares, pod.init, init_done=pod.init_done)
         self._put(key, pod.workload or POD + key, use, cause)
 
     def remove_pod(self, key: str, cause: Cause) -> None:
-        """A pod is gone."""
+        """Forget a pod that was deleted: it uses nothing any more."""
         if key in self._pods:
             self._put(key, self._pods[key][0], {}, cause)
 
     def hand_over(self, old: str, by: str, cause: Cause) -> None:
-        """The pods of a slice are another's."""
+        """Have the pods of a workload slice count for the slice that replaces it."""
         for key in [key for key, (owner, _) in self._pods.items() if owner == old]:
             self._put(key, by, self._pods[key][1], cause)
 
     def reserved(self, holder: Holder, placements: tuple[PodPlacement, ...], cause: Cause) -> None:
-        """The log sets cards aside."""
+        """Take the cards that are reserved for an attempt, in place of what was reserved for it before."""
         workload, number = holder.workload, holder.attempt
         self.released(workload, number, cause)
         self._holders[workload] = msgspec.structs.replace(holder, attempt=0)
@@ -69,7 +69,7 @@ class Strays:
         self._reserve(workload, self._reservations.pop((workload, number), {}), -1, cause)
 
     def forget(self, workload: str) -> None:
-        """A workload is long gone."""
+        """Forget to whom a workload's stray use is billed."""
         self._holders.pop(workload, None)
 
     def _reserve(self, workload: str, uses: Uses, sign: int, cause: Cause) -> None:

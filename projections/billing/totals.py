@@ -60,12 +60,12 @@ class Totals(msgspec.Struct):
 
     @property
     def dominant_share(self) -> Fraction:
-        """Card·ms by dominant share."""
+        """Card·ms where each slice counts as the largest part that it has of its card: of slots, memory or cores."""
         return sum((Fraction(part, whole) for whole, part in sorted(self.dominant.items())), Fraction(0))
 
 
 class BillRow(msgspec.Struct, frozen=True):
-    """One group and kind of line."""
+    """The sums of one kind of line (use, credit, correction) in one group, such as a tenant."""
 
     group: tuple[str, ...]
     kind: LineKind

@@ -17,7 +17,7 @@ def wholes_of(cluster_queue: str, namespace: str) -> tuple[str, str]:
 
 
 def share_of(whole: str, user: str) -> str:
-    """The name of a user's share."""
+    """The scope of one user's share of a budget."""
     return f"{whole}{_USERS}{user}"
 
 
@@ -27,7 +27,7 @@ def whole_of(scope: str) -> str:
 
 
 def in_words(scope: str) -> str:
-    """A budget as people name it."""
+    """A scope as messages name it: the budget, or the user and the budget."""
     whole, share, user = scope.partition(_USERS)
     kind, _, name = whole.partition("/")
     return f"{kind} {name}" if not share else f"user {user or '(none named)'} in {kind} {name}"

@@ -22,7 +22,7 @@ from projections.workloads.lifecycle import (
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One workload that is known."""
+    """How far one workload has come, which is kept until it is deleted."""
 
     local_queue: str
     """`namespace/name`."""

@@ -23,7 +23,7 @@ LONGER: Bounds = (1000, *_doubling(2500, 15))
 
 
 class Histogram(msgspec.Struct, frozen=True, gc=False):
-    """Durations that were observed."""
+    """Durations in buckets; the bounds are not stored, each metric has its own (`Bounds`)."""
 
     counts: tuple[int, ...]
     """How many fell into each bucket, and at the end into none."""
@@ -31,7 +31,7 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
     """All durations together."""
 
     def observed(self, bounds: Bounds, took: Millis) -> "Histogram":
-        """With one more."""
+        """This histogram with one more duration in it."""
         counts = list(self.counts)
         counts[bucket_of(bounds, took)] += 1
         return Histogram(tuple(counts), self.total + max(took, 0))

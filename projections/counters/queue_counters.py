@@ -369,7 +369,7 @@ class QueueCounters:
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
-        """Go on from what was stored."""
+        """Go on from counters that `so_far` has handed out."""
         self.counts.update(saved.counts)
         self.times.update(saved.times)
         self._courses.update(saved.courses)

@@ -19,7 +19,7 @@ class CardUse(msgspec.Struct, frozen=True):
     instances: tuple[MigInstance, ...] = ()
 
     def plus(self, other: "CardUse") -> "CardUse":
-        """The sum of both."""
+        """The use of a card by both together."""
         pieces = self.instances + other.instances if other.instances else self.instances
         return CardUse(self.slots + other.slots, self.memory + other.memory, self.cores + other.cores, pieces)
 
@@ -74,7 +74,7 @@ class CardState(msgspec.Struct, frozen=True):
     """What those who share it ask for; None where only the card itself tells."""
 
     def holding(self, more: CardUse) -> "CardState":
-        """With so much more taken of it."""
+        """The card with so much more in use; its slots are never counted beyond what HAMi can hold."""
         use = self.use.plus(more)
         if use.slots > _MOST:
             use = msgspec.structs.replace(use, slots=_MOST)

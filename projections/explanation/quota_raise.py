@@ -92,7 +92,7 @@ def raised(queue: ClusterQueueObserved, amounts: Amounts) -> ClusterQueueObserve
 
 
 def nominal_of(queue: ClusterQueueObserved, flavor: str, resource: str) -> int:
-    """The queue's own quota."""
+    """The nominal quota of a cluster queue for one flavor and resource; 0 where it has none."""
     return next(
         (
             one.nominal

@@ -13,7 +13,7 @@ from projections.workloads.lifecycle import Workload
 
 
 class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster queue."""
+    """A cluster queue as lists of `kuelog`, the console and the visibility API show it."""
 
     name: str
     cohort: str
@@ -28,7 +28,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload."""
+    """A workload as lists of `kuelog`, the console and the visibility API show it."""
 
     key: str
     job: str
@@ -67,7 +67,7 @@ def in_tree(quota: QuotaTree, cluster_queue: str, tree: str) -> bool:
 
 
 def queue_rows(world: QueueState, tree: str = "") -> list[QueueRow]:
-    """All cluster queues, by name."""
+    """A row for each cluster queue by name, of one tree if it is named."""
     rows: list[QueueRow] = []
     for name, queue in sorted(world.cluster_queues.items()):
         if not in_tree(world.quota, name, tree):
@@ -90,7 +90,7 @@ def queue_rows(world: QueueState, tree: str = "") -> list[QueueRow]:
 
 
 def workload_rows(world: QueueState, tree: str = "") -> list[WorkloadRow]:
-    """All workloads, by key."""
+    """A row for each workload by key, of one tree if it is named."""
     rows: list[WorkloadRow] = []
     for _, workload in sorted(world.workloads.items()):
         queue = cluster_queue_name(world, workload)
@@ -101,7 +101,7 @@ def workload_rows(world: QueueState, tree: str = "") -> list[WorkloadRow]:
 
 
 def workload_row(world: QueueState, workload: Workload) -> WorkloadRow:
-    """One workload."""
+    """A workload as a row of such a list."""
     state = state_of(workload)
     assignments = workload.admission.assignments if workload.admission is not None else ()
     return WorkloadRow(
@@ -145,7 +145,7 @@ def _usage_of(quota: QuotaTree, node: Node) -> Iterator[UsageRow]:
 
 
 class WorkloadState(msgspec.Struct, frozen=True):
-    """How a workload stands."""
+    """The state of a workload in one word, why, and since when."""
 
     word: str
     reason: str

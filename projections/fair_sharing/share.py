@@ -103,7 +103,7 @@ def share_of(node: Node, names: Sequence[FlavorResource]) -> Share:
 def weighted(
     numerator: int, denominator: int, weight: Weight, *, resource: str = "", borrowed: tuple[Column, ...] = ()
 ) -> Share:
-    """A ratio divided by a weight."""
+    """The share of whoever borrows `numerator` of `denominator` in one resource: the ratio divided by the weight, infinite with a weight of 0."""
     if weight.numerator <= 0:
         infinite = numerator > 0
         return Share(

@@ -76,7 +76,7 @@ class PodSetsPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole search."""
+    """What flavors are searched for: the queue, what each pod set asks of it, and which pod sets must get the same flavor."""
 
     queue: ClusterQueueObserved
     asked: tuple[PodSetRequest, ...]

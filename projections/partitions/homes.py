@@ -66,7 +66,7 @@ def home_for(world: PartitionState, cluster_queue: str) -> str:
 
 
 def placed_by(known: PartitionMapObserved, tree: str) -> str:
-    """Where the map has a tree."""
+    """The partition's stream in which a tree is decided: where the map has placed it, and else one that follows from its name."""
     for one in known.placements:
         if one.tree == tree:
             return decisions_stream(str(one.partition))

@@ -45,7 +45,7 @@ def loops_of(workloads: Mapping[str, Workload], workload: Workload) -> list[Pree
 
 
 def preemption_loops(world: WorkloadState) -> list[PreemptionLoop]:
-    """All loops, each once."""
+    """Every pair of workloads that preempt each other in turn, in the order of their keys, each pair once."""
     return [
         loop
         for key in sorted(world.workloads)

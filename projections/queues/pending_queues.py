@@ -49,7 +49,7 @@ class Scan(msgspec.Struct, frozen=True):
 
 
 class PendingQueue:
-    """The line of one cluster queue."""
+    """Who waits for one cluster queue: those in line, in the order in which they are tried, and those who are parked until something changes."""
 
     __slots__ = (
         "_alike",
@@ -170,7 +170,7 @@ class PendingQueue:
             trail.set_item(self.news, 0, self.news[0] + 1)
 
     def head(self) -> Place | None:
-        """The first in line."""
+        """Whom the next cycle tries first; None where nobody is in line."""
         return self._first_of(self._heap)
 
     def heads_by_local_queue(self) -> Iterator[tuple[str, Place]]:
@@ -200,7 +200,7 @@ class PendingQueue:
         return None
 
     def in_order(self) -> Iterator[str]:
-        """All in line, first to last."""
+        """The keys of all in line, first to last; sorts the whole line, so it is for people who ask and not for cycles."""
         return (key for _, key in sorted((order, key) for key, order in self.waiting.items()))
 
     def alike(self, kind: str) -> list[str]:

@@ -75,7 +75,7 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CohortStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown of a cohort."""
+    """What a Cohort's status shows: its weighted share, without fair sharing None."""
 
     uid: str
     share: int | None
@@ -137,7 +137,7 @@ def tallies(world: QueueState, name: str) -> dict[str, Tally]:
 
 
 def cluster_queue_status(world: QueueState, name: str, counted: Mapping[str, Tally]) -> QueueStatus:
-    """The status of a cluster queue."""
+    """What a ClusterQueue's status shows now: counts, reservations and use per flavor and resource, conditions and share."""
     queue, node = world.cluster_queues[name], world.quota.queues[name]
     used: Usage = {}
     for tally in counted.values():
@@ -189,7 +189,7 @@ def without_cluster_queue(world: WorkloadState, key: str) -> Tally:
 
 
 def cohort_status(world: QuotaState, name: str) -> CohortStatus:
-    """The status of a cohort."""
+    """What a Cohort's status shows now."""
     return CohortStatus(
         uid=world.cohorts[name].uid, share=_share(world.settings, world.quota, world.quota.cohorts[name])
     )

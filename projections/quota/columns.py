@@ -23,7 +23,7 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """How many flavors and resources have a column so far: the length of a row of amounts."""
         return len(self.names)
 
     def of(self, flavor: str, resource: str) -> Column:

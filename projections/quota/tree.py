@@ -43,7 +43,7 @@ class QuotaTree:
         self._outdate()
 
     def set_cohort(self, observed: CohortObserved) -> None:
-        """Add or change a cohort."""
+        """Take a Cohort as it was observed: its parent, quotas and weight; the trees are laid out again when they are next asked for."""
         self._trail.put(self._observed_cohorts, observed.name, observed)
         self._outdate()
 
@@ -63,11 +63,11 @@ class QuotaTree:
         return self._laid().cohorts
 
     def node(self, cluster_queue: str) -> Node | None:
-        """The node of a cluster queue."""
+        """A cluster queue's place in its tree with quota and use; None where there is no such queue."""
         return self._laid().queues.get(cluster_queue)
 
     def root_of(self, cluster_queue: str) -> str:
-        """The key of the queue's tree."""
+        """The key of the tree that a cluster queue is in; empty where there is no such queue."""
         node = self._laid().queues.get(cluster_queue)
         return "" if node is None else node.root.key
 
@@ -150,7 +150,7 @@ class QuotaTree:
         self._note(self._touched_queues, cluster_queue)
 
     def touch_all(self) -> None:
-        """Have every tree looked at."""
+        """Note a change in every tree, as when settings change."""
         self._touched.update(dict.fromkeys(self.trees()))
 
     def touched(self) -> set[str]:

@@ -35,7 +35,7 @@ def kept_until(workload: Workload, settings: SettingsObserved) -> Millis | None:
 
 
 def next_deadline(workload: Workload, settings: SettingsObserved) -> Millis | None:
-    """The first of these times."""
+    """When something about a workload is due next: back-off over, pods not ready, run for too long, or kept long enough; None if nothing is."""
     if workload.finished:
         return kept_until(workload, settings)
     rule = settings.pods_ready

@@ -217,12 +217,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def finished(self) -> bool:
-        """Whether the job has finished."""
+        """Whether its condition Finished is true: its job has ended, well or not."""
         return self.is_true(FINISHED)
 
     @property
     def reserved(self) -> bool:
-        """Whether it holds quota."""
+        """Whether it holds quota: it is counted in its queue, admitted or not yet."""
         return self.admission is not None
 
     @property

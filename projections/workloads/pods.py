@@ -37,7 +37,7 @@ class OfPodSet(Protocol):
 
     @property
     def pod_set(self) -> str:
-        """The pod set's name."""
+        """The name of the pod set that the pod belongs to."""
         ...
 
 

@@ -29,7 +29,7 @@ class SliceChains:
         return key
 
     def forget(self, key: str) -> None:
-        """The job of a slice is gone."""
+        """Forget a slice whose job is gone, and those that have replaced it."""
         while key in self.next:
             after = self.next[key]
             if self._trail is None:

@@ -72,12 +72,12 @@ class Entry(msgspec.Struct, kw_only=True):
 
     @property
     def workload(self) -> Workload:
-        """The workload."""
+        """The workload that is tried."""
         return self.head.workload
 
     @property
     def queue(self) -> ClusterQueueObserved:
-        """Its cluster queue."""
+        """The cluster queue in which it is tried."""
         return self.head.queue
 
     @property

@@ -14,7 +14,7 @@ from services.jobs.start_stop import holds_injection, injected, restored, with_s
 
 
 class JobWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """One merge patch on a job."""
+    """One merge patch on a job, or on a subresource of it."""
 
     patch: JsonObject
     subresource: str = ""

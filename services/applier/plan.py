@@ -133,7 +133,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The Workload object's name."""
+        """The name of the Workload object, without its namespace."""
         return self.workload.partition("/")[2]
 
     @property

@@ -96,7 +96,7 @@ class Applier:
                 self._notices.record(refusal_event(refused, self._clock.now()))
 
     async def run(self) -> None:
-        """Apply until cancelled."""
+        """Bring what was decided to the cluster, a few workloads at a time, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(MOST):
                 tasks.create_task(self._work())
@@ -149,7 +149,7 @@ class Applier:
                 await self._idle_news.wait()
 
     async def _apply(self, application: Application, write: Callable[[Application], Awaitable[Ended]]) -> None:
-        """Write, and report it."""
+        """Write what was decided of one workload, and report on the log that it is done or can't be."""
         ended = await self._attempt(application, write)
         if ended is not None:
             await self._settle(

@@ -23,7 +23,7 @@ class Described(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Where it is."""
+        """The namespace of the workload and its job."""
         ...
 
     @property
@@ -33,12 +33,12 @@ class Described(Protocol):
 
     @property
     def kind(self) -> JobKind | None:
-        """The kind of the job."""
+        """The kind of the job; None where no other object describes the pods."""
         ...
 
     @property
     def api_version(self) -> str:
-        """Of the job."""
+        """The API version in which the job was seen."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class Templates:
         return await self.in_job(asked, asked.kind, await self.job_of(asked, asked.kind))
 
     async def job_of(self, asked: Described, kind: JobKind) -> JsonObject:
-        """The job as it is now."""
+        """The job as it is on the API now. Raises `ObjectMissing`."""
         return await self._writer.get(resource_of(kind, asked.api_version), asked.namespace, asked.described_by)
 
     async def in_job(self, asked: Described, kind: JobKind, job: JsonObject) -> dict[str, JsonObject]:

@@ -14,7 +14,7 @@ from services.jobs.pod_sets.updates import without_notes
 
 
 def with_suspend(kind: JobKind, job: JsonObject, *, suspend: bool) -> JsonObject:
-    """The job, suspended or not."""
+    """The job with its field for suspension set, wherever its kind has that."""
     return put(job, tuple(kind.suspend.split(".")), suspend)
 
 

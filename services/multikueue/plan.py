@@ -54,12 +54,12 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of its objects."""
+        """The name of its copies in worker clusters: that of the Workload here."""
         return self.workload.partition("/")[2]
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is wanted."""
+        """Whether worker clusters are as they should be for this workload."""
         return not (self.make or self.remove or self.run or self.park)
 
 

@@ -91,7 +91,7 @@ class RemoteClusters:
                 connection.note_folded(key, name in world.remotes.get(key, {}))
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Keep worker clusters as decided, and report what is seen there, until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.outbox.run())

@@ -10,7 +10,7 @@ class Clock(Protocol):
     """A clock in milliseconds since 1970; in a sandbox it may run faster than the wall clock."""
 
     def now(self) -> Millis:
-        """The time now."""
+        """The time now, in milliseconds since 1970."""
         ...
 
     async def sleep(self, duration: Millis) -> None:

@@ -41,7 +41,7 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 class Vanished(msgspec.Struct, frozen=True):
-    """One object was deleted."""
+    """One object was deleted; as it was last."""
 
     object: JsonObject
 
@@ -93,7 +93,7 @@ class Watches(msgspec.Struct):
 
 
 class Reader(Protocol):
-    """Watches objects."""
+    """Watches the objects of a cluster."""
 
     def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """All objects of a kind (`Listed`), then each change, for ever; `Listed` again after a gap."""
@@ -104,7 +104,7 @@ class Writer(Protocol):
     """Writes objects. Every call may raise `ObjectConflict`, `ObjectMissing`, `ObjectInvalid`, `ClusterUnavailable`."""
 
     async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
-        """One object."""
+        """One object as it is now. Raises `ObjectMissing`."""
         ...
 
     async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
@@ -140,12 +140,12 @@ class RemoteCluster(Writer, Protocol):
         ...
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the cluster."""
         ...
 
 
 class Connector(Protocol):
-    """Connects to worker clusters."""
+    """Opens connections to worker clusters from kubeconfigs."""
 
     @property
     def namespace(self) -> str:

@@ -40,7 +40,7 @@ class Message(NamedTuple):
 
 
 class Stream(Protocol):
-    """One stream of the log."""
+    """One stream of the log: appended to at an expected sequence, read from any, never changed."""
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class Stream(Protocol):
         ...
 
     async def last(self) -> Head:
-        """The end of the stream."""
+        """Sequence and time of the last message."""
         ...
 
     async def get(self, sequence: int) -> Entry:
@@ -89,5 +89,5 @@ class Bus(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the bus; streams of it can't be used afterwards."""
         ...

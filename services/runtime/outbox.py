@@ -71,7 +71,7 @@ class Outbox:
             await self._next_move()
 
     async def run(self) -> None:
-        """Store until cancelled."""
+        """Store on FACTS what has been put in, in batches, until cancelled."""
         while True:
             while not self._letters:
                 self._news.clear()

@@ -13,7 +13,7 @@ from services.runtime.log_port import Message
 
 
 class CommitSpan:
-    """The span around one append."""
+    """The span around one append, and what the message carries of it."""
 
     def __init__(self, headers: Mapping[str, str], trace: str = "") -> None:
         self.headers = headers
@@ -56,13 +56,13 @@ class NoTracer:
 
     @contextmanager
     def commit(self, commit: Commit, workloads: Mapping[str, Workload]) -> Generator[CommitSpan]:
-        """No headers."""
+        """The commit goes out without trace headers."""
         del commit, workloads
         yield CommitSpan({})
 
     @contextmanager
     def facts(self, stream: str, facts: Sequence[tuple[Message, str]]) -> Generator[Sequence[Message]]:
-        """The messages as they are."""
+        """The facts go out as they are, without trace headers."""
         del stream
         yield [message for message, _ in facts]
 
@@ -76,6 +76,6 @@ class NoTracer:
         """No span."""
 
     def trace_of(self, uid: str) -> str:
-        """No trace."""
+        """Empty: no trace is exported."""
         del uid
         return ""

@@ -32,7 +32,7 @@ class WantedWrites(Generic[T]):
             self._news.set()
 
     def let_go(self, key: str) -> None:
-        """Nothing is wanted any more."""
+        """Want nothing of a key any more; a write that is under way ends."""
         self._wanted.pop(key, None)
 
     def poke(self, key: str) -> None:
@@ -44,7 +44,7 @@ class WantedWrites(Generic[T]):
             self._news.set()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Bring what is wanted to the cluster, a few keys at a time, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(_AT_ONCE):
                 tasks.create_task(self._work())

@@ -31,11 +31,11 @@ class Objects:
             self._by_kind.setdefault(str(value.get("kind")), {})[key] = value
 
     def find(self, kind: str, key: str) -> JsonObject | None:
-        """One object."""
+        """An object by kind and key (`namespace/name`, or the name); None if it is not there."""
         return self._by_kind.get(kind, {}).get(key)
 
     def all(self, kind: str) -> dict[str, JsonObject]:
-        """All of a kind."""
+        """The objects of a kind by key."""
         return self._by_kind.get(kind, {})
 
 

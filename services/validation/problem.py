@@ -37,7 +37,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def invalid(field: str, value: object, what: str, instead: str = "", *, origin: str = "") -> Problem:
-    """A value that breaks a rule."""
+    """The problem of a value that breaks a rule (`Invalid value` of the API)."""
     return Problem(field=field, code="Invalid", what=what, instead=instead, origin=origin, value=str(value))
 
 
@@ -49,12 +49,12 @@ def warning(field: str, code: str, what: str, consequence: str, instead: str) ->
 
 
 def required(field: str, what: str, instead: str = "") -> Problem:
-    """A value that is missing."""
+    """The problem of a value that is missing (`Required value` of the API)."""
     return Problem(field=field, code="Required", what=what, instead=instead)
 
 
 def forbidden(field: str, what: str, instead: str = "") -> Problem:
-    """A field that may not be set here."""
+    """The problem of a field that may not be set here (`Forbidden` of the API)."""
     return Problem(field=field, code="Forbidden", what=what, instead=instead)
 
 
@@ -80,7 +80,7 @@ def not_found(field: str, value: object, instead: str = "") -> Problem:
 
 
 def too_long(field: str, value: str, most: int) -> Problem:
-    """A text that is too long."""
+    """The problem of a text that is too long (`Too long` of the API)."""
     return Problem(
         field=field,
         code="TooLong",

@@ -56,7 +56,7 @@ class FactWriter:
         return Sighting(id=name, at=at, author="watcher", about=about, fact=fact)
 
     def letter(self, sighting: Sighting) -> OutboxMessage:
-        """The message of a sighting."""
+        """What the outbox stores of a sighting; a later one of the same object takes its place while neither is stored."""
         fact, about = sighting.fact, sighting.about
         message = fact_message(sighting, self._tree(fact))
         traced = fact.uid if isinstance(fact, WorkloadSubmitted) else ""

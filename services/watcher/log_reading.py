@@ -81,7 +81,7 @@ class ReportedByAll:
         await self.skips.wait()
 
     def reads_on(self) -> None:
-        """Remove the reported problem."""
+        """Take back that reading stands still on a message."""
         self.halts.lift(MESSAGE)
 
     async def follow(self, facts: Stream) -> None:

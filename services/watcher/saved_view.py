@@ -140,7 +140,7 @@ def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved
 
 
 def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
-    """Go on from what was saved."""
+    """Begin with what was saved instead of reading all of FACTS."""
     reported.position, reported.settings, reported.epoch = saved.position, saved.settings, saved.epoch
     reported.versions.restore(saved.known, saved.epoch)
     reported.view.facts.update(saved.facts)

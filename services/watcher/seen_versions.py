@@ -24,14 +24,14 @@ class SeenVersions:
         """How far the kinds were seen that others depend on."""
 
     def note(self, kind: str, value: JsonMapping) -> None:
-        """An object was seen."""
+        """Note up to which resource version an object was seen."""
         meta = value["metadata"]
         version = version_number(meta.get("resourceVersion"))
         self._objects[place_in(kind, value)] = str(meta.get("uid", "")), version
         self.reach(kind, version)
 
     def forget(self, kind: str, value: JsonMapping) -> None:
-        """An object is gone."""
+        """Forget an object that is gone; the version of its deletion counts for its kind."""
         self._objects.pop(place_in(kind, value), None)
         self.reach(kind, version_number(value["metadata"].get("resourceVersion")))
 

@@ -158,7 +158,7 @@ class Watcher:
                 return
 
     async def _list(self, resource: Resource) -> FirstSight:
-        """Begin to watch a kind."""
+        """Begin to watch a kind; what is there when it can't be listed in time comes later, with the watch."""
         known = self._reported.known_of(resource.kind)
         sights = self._reader.watch(resource)
         try:

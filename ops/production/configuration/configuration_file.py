@@ -60,7 +60,7 @@ IGNORED = frozenset(
 
 
 class ConfigurationBroken(Exception):
-    """The file can't be understood."""
+    """The configuration file can't be read, or says what can't be; the message names the field."""
 
     def __init__(self, source: Path | str, problem: str) -> None:
         super().__init__(f"{source}: {problem}")
@@ -155,7 +155,6 @@ class _Kuelog(_Part, frozen=True, kw_only=True):
     """Further kinds of jobs (jobs.md)."""
     devices: bool = True
     """Whether workloads that ask for cards need a reservation of cards; false counts only quota, and leaves cards to HAMi."""
-    """Whether cards are decided about; false leaves them to HAMi alone, and only quota is counted."""
     device_totals: bool = True
     """Whether memory and cores of a card count against quota for each card of a container."""
     device_policies: dict[str, DevicePolicy] = {}
@@ -165,7 +164,7 @@ class _Kuelog(_Part, frozen=True, kw_only=True):
 
 
 class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The file as it is written."""
+    """Kueue's configuration file as it is written; fields in `IGNORED` are taken and mean nothing here."""
 
     api_version: str = ""
     """`config.kueue.x-k8s.io/v1beta2` or `v1beta1`."""

@@ -63,7 +63,7 @@ class SignPart(_Part, frozen=True, kw_only=True):
 
 
 class KindPart(_Part, frozen=True, kw_only=True):
-    """One kind of job."""
+    """A further kind of job, and where in it pods and suspension are found."""
 
     group: str
     """Its API group."""

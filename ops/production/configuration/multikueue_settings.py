@@ -25,7 +25,7 @@ class _IncrementalPart(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
 
 
 class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The part `multiKueue`."""
+    """The part `multiKueue` of the configuration file."""
 
     gc_interval: str = "1m"
     """Of no meaning here: what nobody wants in a worker cluster goes as soon as it is seen. A duration."""

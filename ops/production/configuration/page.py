@@ -21,6 +21,6 @@ Accepted, and of no meaning here because they concern Kueue's own manager proces
 
 
 def page() -> str:
-    """The whole page."""
+    """The text of docs/configuration.md."""
     rows = struct_rows(ConfigurationFile)
     return _HEAD + rows + _TAIL.format(ignored=", ".join(f"`{one}`" for one in sorted(IGNORED)))

@@ -129,7 +129,7 @@ DEFINITIONS = (
 
 
 def manifests() -> list[JsonObject]:
-    """All definitions, in order."""
+    """The CustomResourceDefinitions as they are applied, in the order in which they are."""
     return [_manifest(definition) for definition in DEFINITIONS]
 
 

@@ -19,7 +19,7 @@ class _Plainly(yaml.SafeDumper):
 
 
 def documents() -> dict[str, str]:
-    """Each file's text by its name."""
+    """The YAML of each CustomResourceDefinition by its file name."""
     return {
         f"{one['spec']['names']['plural']}.yaml": HEAD
         + yaml.dump(one, Dumper=_Plainly, sort_keys=False, width=120, allow_unicode=True)

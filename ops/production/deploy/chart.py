@@ -96,12 +96,12 @@ class ChartPart(msgspec.Struct, frozen=True, kw_only=True):
     unless: bool = False
 
     def chosen(self, slots: Chosen) -> bool:
-        """Whether these values want it."""
+        """Whether these values have the part installed."""
         return not self.when or bool(slots.whole(self.when)) is not self.unless
 
     @property
     def condition(self) -> str:
-        """The condition as Helm has it."""
+        """The condition in Helm's words; empty for a part that is always there."""
         return f"{'not ' if self.unless else ''}.Values.{self.when}" if self.when else ""
 
 

@@ -38,7 +38,7 @@ class ChartValues(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Where it is installed."""
+        """The namespace in which it is installed."""
         ...
 
     @property
@@ -48,14 +48,14 @@ class ChartValues(Protocol):
 
 
 class Chosen:
-    """Values as they were chosen."""
+    """The chart's values as somebody has chosen them, from which plain manifests are made."""
 
     def __init__(self, values: Mapping[str, Any], namespace: str) -> None:
         self._values, self._namespace = values, namespace
 
     @property
     def namespace(self) -> str:
-        """Where it is installed."""
+        """The namespace in which it is installed."""
         return self._namespace
 
     @property
@@ -64,7 +64,7 @@ class Chosen:
         return configuration_of(self._values["configuration"], "configuration").settings
 
     def whole(self, path: str) -> Any:
-        """The value."""
+        """The value at a path such as `console.enabled`."""
         found: Any = self._values
         for name in path.split("."):
             found = found[name]

@@ -51,7 +51,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
 
     def rule(self) -> JsonObject:
-        """The rule of a role."""
+        """The grant as a rule of a Role or ClusterRole."""
         named = {"resourceNames": list(self.names)} if self.names else {}
         return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": list(self.verbs)}
 
@@ -74,7 +74,7 @@ def parents(settings: SettingsObserved) -> list[Resource]:
 
 
 def seen(settings: SettingsObserved) -> list[Grant]:
-    """What the watcher looks at."""
+    """The kinds that the watcher lists and watches under these settings."""
     looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)]
     return _by_group(looked_at, SEEING)
 

@@ -16,7 +16,7 @@ _ROOMS = ("view", "edit", "admin")
 
 
 def roles(values: ChartValues) -> list[JsonObject]:
-    """All of them."""
+    """The ClusterRoles for people: an editor and a viewer for each kind, gathered for batch admins and batch users."""
     prefix = values.text("roles.prefix")
     found = [_gathered(prefix, "batch-admin", ADMIN), _gathered(prefix, "batch-user", USER)]
     for one in DEFINITIONS:

@@ -47,7 +47,7 @@ def said(event: ControlEvent, at: Millis, *, base: int = 0, prev_hash: str = GEN
 
 
 async def read_control(stream: Stream, known: Control) -> None:
-    """Take in all that is there now."""
+    """Read CONTROL from where `known` has come to, as far as it reaches now."""
     async for batch in stream.read(known.position):
         known.take(batch)
 

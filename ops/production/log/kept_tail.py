@@ -29,7 +29,7 @@ class KeptTail:
         return list(self._unread.values())
 
     def note(self, entries: Iterable[Entry]) -> None:
-        """These stand on the stream."""
+        """Keep entries that were read from the stream; what was stored by us and is among them has arrived."""
         for entry in entries:
             self._unread.pop(entry.message_id, None)
             known = self._entries.get(entry.sequence)

@@ -93,7 +93,7 @@ class MemoryStream:
             yield batch
 
     async def last(self) -> Head:
-        """The end."""
+        """Sequence, message id and hash of the last message."""
         await asyncio.sleep(0)
         if not self.entries:
             return Head()
@@ -174,7 +174,7 @@ class MemoryStream:
 
 
 class MemoryBus:
-    """All streams in memory."""
+    """A bus whose streams are in memory, for simulations and tests."""
 
     def __init__(self, now: Callable[[], Millis] = lambda: 0, ids_known_for: Millis = IDS_KNOWN_FOR) -> None:
         self._now, self._ids_known_for = now, ids_known_for

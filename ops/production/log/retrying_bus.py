@@ -66,7 +66,7 @@ class RetryingBus:
         return 0 if tail is None else tail.end
 
     async def close(self) -> None:
-        """Let go of the bus."""
+        """Close the connection to the bus."""
         await self._bus.close()
 
     async def until_answered(self, stream: str, what: str, ask: Callable[[], Awaitable[T]]) -> T:
@@ -94,7 +94,7 @@ class RetryingBus:
         return found
 
     def connections(self) -> int:
-        """How often it was connected to."""
+        """How often the bus was connected to; more than before means that messages may have been lost with it."""
         return self._connections()
 
     async def pause(self) -> None:
@@ -106,7 +106,7 @@ class RetryingBus:
 
 
 class RetryingStream:
-    """One stream of a patient bus."""
+    """One stream of a bus whose calls are tried again while it is away."""
 
     def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, giving: GivingBack) -> None:
         self._stream, self._bus, self._tail, self._giving = stream, bus, tail, giving

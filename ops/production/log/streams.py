@@ -42,7 +42,7 @@ class LogStreams(msgspec.Struct, frozen=True):
 
     @property
     def pool(self) -> str:
-        """The partition of all cards."""
+        """The name of the stream on which all cards are decided about."""
         return self.pools[0]
 
     @property

@@ -21,7 +21,7 @@ USAGE = "cluster_queue_resource:kueue_usage:ratio"
 
 
 class Severity(StrEnum):
-    """Who should look, and when."""
+    """How urgent an alert is: at once, in working hours, or for information."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -37,7 +37,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """One alert."""
+    """An alert for Prometheus, with its runbook line."""
 
     name: str
     severity: Severity

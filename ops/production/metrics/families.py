@@ -30,7 +30,7 @@ def gauge(name: str, rows: Iterable[tuple[Values, float]]) -> Metric:
 
 
 def counter(name: str, rows: Iterable[tuple[Values, int]]) -> Metric:
-    """A counter of the list."""
+    """A counter by its name in the list of metrics, with a value for each row of labels."""
     named = BY_NAME[name]
     family = CounterMetricFamily(name, named.meaning, labels=named.labels)
     for values, value in rows:

@@ -67,7 +67,7 @@ def _folded(running: Running) -> list[FoldPosition]:
 
 
 async def _asked(running: Running, folded: tuple[FoldPosition, ...]) -> FoldPositions:
-    """Raises `LogUnavailable`."""
+    """How far each fold of a process is behind its stream. Raises `LogUnavailable`."""
     streams = running.asked_once
     if FACTS not in streams:
         return FoldPositions(positions=folded)

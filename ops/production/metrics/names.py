@@ -26,7 +26,7 @@ class MetricKind(StrEnum):
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric."""
+    """A metric: whose name it is, its labels, what it means, and why it is not exported where it is not."""
 
     name: str
     whose: Whose

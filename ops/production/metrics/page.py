@@ -71,7 +71,7 @@ Some names are asked for that Kueue never had: for `kueue_cluster_queue_usage` t
 
 
 def page() -> str:
-    """The page."""
+    """The text of docs/metrics.md."""
     return "".join(
         (
             _HEAD,

@@ -23,7 +23,7 @@ class ScaledClock:
         return self._start
 
     def now(self) -> Millis:
-        """The time now."""
+        """The time now, in milliseconds since 1970."""
         return self._start + int((self._ticks() - self._begun) * 1000 * self.scale)
 
     async def sleep(self, duration: Millis) -> None:

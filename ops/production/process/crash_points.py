@@ -30,7 +30,7 @@ class CrashPoints:
             self._call, self._when, self._left = call, when, int(number)
 
     def pass_point(self, call: str, when: str) -> None:
-        """Die here if it was ordered so."""
+        """Have the process killed here if this is the call, and the time of it, that was ordered."""
         if (call, when) != (self._call, self._when):
             return
         self._left -= 1

@@ -64,7 +64,7 @@ def renewed(held: Held | None, names: Sequence[str], now: Millis) -> Held | None
 
 
 def expiry(certificate: str) -> datetime:
-    """When a certificate ends."""
+    """When a certificate in PEM ends, in UTC."""
     return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
 
 

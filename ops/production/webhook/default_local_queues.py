@@ -10,7 +10,7 @@ LOCAL_QUEUES = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="local
 
 
 class DefaultLocalQueues:
-    """Kept up to date by one watch."""
+    """Namespaces that have a LocalQueue called `default`, kept up to date by one watch."""
 
     def __init__(self, reader: Reader) -> None:
         self.open: set[str] = set()

@@ -39,7 +39,7 @@ class MigAllocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     compute_instance: int | None = msgspec.field(default=None, name="computeInstanceID")
 
     def instance(self) -> MigInstance:
-        """The piece itself."""
+        """The MIG piece as card use counts it."""
         return MigInstance(profile=self.profile, start=self.placement.start, size=self.placement.size)
 
 

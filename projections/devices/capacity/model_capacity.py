@@ -20,7 +20,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     cores: int = 0
 
     def plus(self, cards: int, slots: int, memory: int, cores: int) -> "Room":
-        """With that much more."""
+        """This room and so many cards, slots, MiB and cores more."""
         return Room(
             cards=self.cards + cards,
             slots=self.slots + slots,

@@ -15,7 +15,7 @@ def overlaps(one: Span, other: Span) -> bool:
 
 
 def spans_of(instances: Sequence[MigInstance]) -> list[Span]:
-    """The slices that pieces cover."""
+    """The memory slices of a card that MIG pieces cover, as spans."""
     return [Span(start=piece.start, size=piece.size) for piece in instances]
 
 
@@ -30,7 +30,7 @@ def placement(profile: MigProfile, occupied: Sequence[Span]) -> Span | None:
 
 
 def named(profiles: Sequence[MigProfile], name: str) -> MigProfile | None:
-    """The profile of that name."""
+    """The MIG profile of a name such as `1g.10gb`; None if the card has no such profile."""
     return next((profile for profile in profiles if profile.name == name), None)
 
 

@@ -39,7 +39,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarized(on: NodeCards) -> NodeSummary:
-    """The summary of a node's cards."""
+    """What a node has at most on one card and in all, so that nodes where pods can't fit are passed over without looking at each card."""
     states = states_of(on)
     sound = [state for state in states if state.card.healthy and not state.cordoned]
     open_cards = [state for state in sound if state.use.slots < state.card.slots]

@@ -157,7 +157,7 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
 
 
 class ContainerTrial(msgspec.Struct, frozen=True):
-    """One container tried on cards."""
+    """The outcome of trying one container on the cards of a node."""
 
     fit: ContainerFit
     """The shares as they are charged."""

@@ -19,7 +19,7 @@ _MIB = 1024
 
 
 class SliceProfile(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """One way to cut a card."""
+    """One of the profiles into which a card of Enflame can be cut, such as `3g.20gb`."""
 
     slices: int
     gibibytes: int
@@ -47,7 +47,7 @@ def profiles_in(numbers: Mapping[str, str]) -> list[SliceProfile]:
 
 
 def profiles_of(card: Card) -> list[SliceProfile]:
-    """The profiles of a card."""
+    """The profiles that a card says it can be cut into; none where it says nothing."""
     return profiles_in(msgspec.json.decode(str(card.custom.get(PROFILES, "{}")), type=dict[str, str]))
 
 
@@ -67,7 +67,7 @@ def gibibytes_asked(request: CardRequest, known: list[SliceProfile]) -> int:
 
 
 class NoShare(msgspec.Struct, frozen=True):
-    """A card gives no share."""
+    """A card has no slice for a request."""
 
     why: str
     """HAMi's code for it."""

@@ -100,7 +100,7 @@ class CardCare:
         self._trail.put(self.limits, quota.namespace, limits)
 
     def drop_quota(self, namespace: str, name: str) -> None:
-        """A ResourceQuota is gone."""
+        """Forget a ResourceQuota: its limits on cards of the namespace end, those of others stay."""
         old = self.quotas.get(f"{namespace}/{name}")
         if old is not None:
             self._trail.drop(self.quotas, f"{namespace}/{name}")

@@ -83,7 +83,7 @@ class CardHoldings:
         """Workloads whose holdings were added or whose pods have gone since then; a hint as well."""
 
     def register(self, registered: DevicesRegistered) -> None:
-        """A node's cards are these."""
+        """Take the cards that a node registers, in place of those that it had before."""
         self._leave_home(registered.node)
         self._trail.put(self.nodes, registered.node, registered)
         for card in registered.cards:
@@ -217,7 +217,7 @@ class CardHoldings:
         return self._let_go(key)
 
     def holders(self) -> KeysView[str]:
-        """Workloads that have holdings."""
+        """The keys of workloads for which cards are reserved or in use."""
         return self._attempts.keys()
 
     def attempts_of(self, workload: str) -> list[Holding]:

@@ -16,7 +16,7 @@ Containers = Sequence[Sequence[CardRequest]]
 
 
 class CardRefusal(msgspec.Struct, frozen=True):
-    """Why a pod finds no cards."""
+    """A pod finds no cards: why, and whether it would if nothing ran."""
 
     for_now: bool
     """It would fit if nothing ran there."""

@@ -234,7 +234,7 @@ def neuron_cards(vendor: Vendor, stated: Mapping[str, Amount]) -> NeuronCards | 
 
 
 def _iluvatar(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
-    """Several cards are given whole."""
+    """Iluvatar gives several cards only whole: who asks for more than one gets all cores of each."""
     del annotations
     names, count = vendor.resources, asked.limits.get(vendor.resources.count)
     if count is None:

@@ -120,7 +120,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True):
     factor: int = 1
 
     def names(self) -> tuple[str, ...]:
-        """All names that are in use."""
+        """The names of the vendor's resources (count, memory, percent, cores) that it has."""
         return tuple(name for name in (self.count, self.memory, self.percent, self.cores) if name)
 
 

@@ -64,7 +64,7 @@ class TopologyTree:
 
     @property
     def lowest(self) -> int:
-        """The level of the leaves."""
+        """The number of the lowest level, that of the leaves; the widest is 0."""
         return len(self.levels) - 1
 
     def level_of(self, label: str) -> int | None:

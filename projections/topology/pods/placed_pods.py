@@ -25,7 +25,7 @@ def note_placed_pod(world: TopologyState, pod: PodObserved) -> None:
 
 
 def forget_placed_pod(world: TopologyState, key: str) -> None:
-    """The pod is gone."""
+    """Forget a pod that was deleted: the one that comes in its stead may have its place."""
     pod = world.pods.get(key)
     if pod is not None:
         world.trail.drop(world.placed_pods.get(pod.workload, {}), key)

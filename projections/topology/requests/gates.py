@@ -29,7 +29,7 @@ class TopologyGates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def topology_gates(settings: SettingsObserved) -> TopologyGates:
-    """The gates as they are set."""
+    """Kueue's feature gates on placement, as settings have them or by their defaults."""
     return TopologyGates(
         mixed_profile=enabled(settings, "TASProfileMixed"),
         balanced=enabled(settings, "TASBalancedPlacement"),

@@ -16,7 +16,7 @@ from projections.topology.search.order import Fit, best_fit, plain_order, priori
 
 
 class Portion(msgspec.Struct, frozen=True, gc=False):
-    """What one domain gets."""
+    """The pods and leaders that one domain gets."""
 
     domain: int
     pods: int

@@ -28,14 +28,14 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupPlaces(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods each leaf gets."""
+    """Where a group is placed: by leaf, the number of workers and of leaders."""
 
     workers: dict[int, int]
     leader: dict[int, int]
 
 
 class Unplaced(msgspec.Struct, frozen=True):
-    """Why the pods find no place."""
+    """The pods find no place; `failure` is Kueue's message."""
 
     failure: str
 

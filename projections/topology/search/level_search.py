@@ -21,7 +21,7 @@ class FoundDomains(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoFit(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing holds it all."""
+    """No domain, and no set of domains that is allowed, holds all slices."""
 
     level: int
     """The level at which the search ended."""

@@ -67,7 +67,7 @@ class EventRecorder:
             self._news.set()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write Events while nothing else is to be written, warnings first, until cancelled."""
         while True:
             if not self._warnings and not self._others:
                 self._news.clear()

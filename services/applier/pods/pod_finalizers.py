@@ -34,7 +34,7 @@ class PodKeeper:
                 self._letting_go.offer(key, found)
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Take our finalizer off pods that are accounted for, until cancelled."""
         await self._letting_go.run()
 
     async def _let_go(self, _: str, event: PodAccounted) -> None:

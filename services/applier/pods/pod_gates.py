@@ -54,7 +54,7 @@ class PodGates:
                 self._opening.offer(key, found)
 
     async def run(self) -> None:
-        """Open until cancelled."""
+        """Take gates off pods that may be scheduled, until cancelled."""
         await self._opening.run()
 
     async def _open(self, key: str, found: tuple[Opening, ...]) -> None:

@@ -49,7 +49,7 @@ class StrandedPods:
                 self._offered[key] = {one.uid for one in found}
 
     async def run(self) -> None:
-        """End them until cancelled."""
+        """End pods that wait for a job that is gone, until cancelled."""
         await self._ending.run()
 
     async def _end(self, key: str, uid: str) -> None:

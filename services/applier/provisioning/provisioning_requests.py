@@ -53,7 +53,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The Workload object's name."""
+        """The name of the Workload object, without its namespace."""
         return self.workload.partition("/")[2]
 
 
@@ -106,7 +106,7 @@ class ProvisionedPodSet(msgspec.Struct, frozen=True):
 
 
 class ProvisioningObjects(msgspec.Struct, frozen=True):
-    """What is written for a request."""
+    """The ProvisioningRequest to write, and the PodTemplates to write before it."""
 
     request: JsonObject
     templates: list[JsonObject]

@@ -85,7 +85,7 @@ class ProvisioningWriter:
                 self._writes.want(key, wanted)
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Make and remove ProvisioningRequests as decided, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._notices.run())
             tasks.create_task(self._writes.run())

@@ -96,7 +96,7 @@ class QueueStatusWriter:
             self._hold_news.set()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write statuses of queues, and the finalizers of those in use, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._work(self._wanted, self._status_news, self._write))
             tasks.create_task(self._work(self._holds, self._hold_news, self._hold))

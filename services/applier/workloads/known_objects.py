@@ -29,7 +29,7 @@ class KnownObjects:
         return self._known.get(workload)
 
     def note(self, workload: str, found: JsonObject) -> KnownObject:
-        """Cache a response."""
+        """Keep version and status of an object that the API has answered with; the oldest is forgotten when there are too many."""
         self._known.pop(workload, None)
         known = KnownObject(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))
         self._known[workload] = known

@@ -46,7 +46,7 @@ class WorkloadKeeper:
             self._letting_go.offer(key, str(meta["uid"]))
 
     async def run(self) -> None:
-        """Let go until cancelled."""
+        """Take our finalizer off Workloads that are to go, until cancelled."""
         await self._letting_go.run()
 
     async def _let_go(self, key: str, uid: str) -> None:

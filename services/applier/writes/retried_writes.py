@@ -45,7 +45,7 @@ class RetriedWrites(Generic[T]):
         self._news.set()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write what is wanted, again until it is written, until cancelled."""
         while True:
             if not self._wanted:
                 self._news.clear()

@@ -23,7 +23,7 @@ class WriteLimit:
 
     @property
     def at_once(self) -> int:
-        """How many may be under way."""
+        """How many writes may be under way at the moment."""
         return int(self._limit)
 
     def took(self, duration: Millis) -> None:

@@ -41,7 +41,7 @@ class Kinds:
         self._external = {(group, kind) for kind, _, group in (_parts(one) for one in external)}
 
     def of(self, api_version: str, kind: str) -> JobKind | None:
-        """The managed kind of an object."""
+        """The kind of job or serving object of an API version and kind; None if it is not managed."""
         place = _group(api_version), kind
         return self._by_api.get(place) or self._serving.get(place)
 

@@ -38,12 +38,12 @@ _ESCAPED = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
 def labels_of(pod: JsonMapping) -> JsonMapping:
-    """The labels, or none."""
+    """The labels of a pod; empty where it has none."""
     return object_at(pod, "metadata", "labels")
 
 
 def annotations_of(pod: JsonMapping) -> JsonMapping:
-    """The annotations, or none."""
+    """The annotations of a pod; empty where it has none."""
     return object_at(pod, "metadata", "annotations")
 
 
@@ -68,18 +68,18 @@ def has_parent(pod: JsonObject) -> bool:
 
 
 def is_over(pod: JsonObject) -> bool:
-    """Whether it has ended."""
+    """Whether a pod has ended, well or not."""
     return get(pod, ("status", "phase")) in ("Succeeded", "Failed")
 
 
 def is_leaving(pod: JsonObject) -> bool:
-    """Whether it is being deleted."""
+    """Whether a pod is being deleted, which its finalizers may hold up."""
     meta: JsonMapping = pod.get("metadata") or {}
     return bool(meta.get("deletionTimestamp"))
 
 
 def is_ready(pod: JsonObject) -> bool:
-    """Whether it is ready, or done."""
+    """Whether a pod is ready, or has ended well."""
     ready = any(
         (one.get("type"), one.get("status")) == ("Ready", "True") for one in objects_at(pod, "status", "conditions")
     )

@@ -11,7 +11,7 @@ _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 
 def serving_problems(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
-    """The problems of a change."""
+    """What may not be changed of a serving object (Deployment, StatefulSet, LeaderWorkerSet), such as its queue while pods are ready."""
     before, after = str(labels_of(old).get(QUEUE_NAME) or ""), str(labels_of(new).get(QUEUE_NAME) or "")
     found: list[Problem] = []
     if before != after and (get(old, ("status", "readyReplicas")) or 0) > 0:

@@ -30,7 +30,7 @@ class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pods(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods of one shape in a job."""
+    """Pods of one shape in a job, and where in it their template is."""
 
     name: str
     count: int

@@ -84,7 +84,7 @@ def added_to(job: JsonObject, pod_set: str, field: str) -> Sequence[str]:
 
 
 def without_notes(job: JsonObject) -> JsonObject:
-    """The job without any note."""
+    """The job without the annotation that notes what was injected."""
     return put(job, _AT, None) if get(job, _AT) is not None else job
 
 

@@ -48,7 +48,7 @@ class Annotated(msgspec.Struct, frozen=True, kw_only=True):
     """How many pods it has, where that is known."""
 
     def at(self, annotation: str) -> str:
-        """The path of an annotation."""
+        """The path of an annotation, as messages name it."""
         return f"{self.field}[{annotation}]"
 
 

@@ -107,7 +107,7 @@ class PartitionHost:
 
     @property
     def stuck(self) -> asyncio.Event:
-        """Set while `halted` says why."""
+        """Set while deciding stands still, for which `halted` gives the reason."""
         return self.halts.stuck
 
     def stop_deciding(self, why: str, kind: str = STOPPED) -> None:

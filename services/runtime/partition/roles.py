@@ -12,11 +12,11 @@ from services.runtime.partition.fold import PartitionFold
 
 
 class Decider(Protocol):
-    """The pure part of a service."""
+    """The pure part of a service: what it decides about a world, with neither clock nor I/O."""
 
     @property
     def name(self) -> str:
-        """The author of its commits."""
+        """The author that its commits name, such as `admitter`."""
         ...
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:

@@ -65,12 +65,12 @@ def why_no_label_value(text: str) -> list[str]:
 
 
 def label_key_problems(key: str, field: str) -> list[Problem]:
-    """A label's key."""
+    """What is wrong with a label's key."""
     return [invalid(field, key, f"{key!r}: {reason}", origin=LABEL_KEY) for reason in why_not_qualified(key)]
 
 
 def labels_problems(labels: JsonMapping | None, field: str) -> list[Problem]:
-    """A map of labels."""
+    """What is wrong with the keys and values of labels."""
     found: list[Problem] = []
     for key, value in (labels or {}).items():
         found.extend(label_key_problems(key, field))

@@ -12,7 +12,7 @@ PODS = "pods"
 
 
 def pod_set_problems(pod_set: JsonMapping, field: str, settings: SettingsObserved) -> list[Problem]:
-    """The problems of one pod set."""
+    """What is wrong with the requests, labels and annotations of one pod set."""
     template: JsonMapping = pod_set.get("template") or {}
     spec: JsonMapping = template.get("spec") or {}
     at = f"{field}.template.spec"

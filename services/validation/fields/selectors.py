@@ -15,7 +15,7 @@ _TOLERATED = {
 
 
 def selector_problems(selector: JsonMapping | None, field: str) -> list[Problem]:
-    """A label selector."""
+    """What is wrong with a label selector."""
     if selector is None:
         return []
     found = labels_problems(selector.get("matchLabels"), f"{field}.matchLabels")

@@ -56,7 +56,7 @@ def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Pr
 
 
 def pod_sets_of(value: JsonMapping) -> list[JsonMapping]:
-    """The pod sets of a Workload."""
+    """The pod sets of a Workload object; none where it has none."""
     return objects_at(value, "spec", "podSets")
 
 
@@ -66,7 +66,7 @@ def counts_of(value: JsonMapping) -> dict[str, int]:
 
 
 def annotations_of(value: JsonMapping) -> Mapping[str, str]:
-    """The annotations of an object."""
+    """The annotations of an object; empty where it has none."""
     return object_at(value, "metadata", "annotations")
 
 

@@ -17,7 +17,7 @@ from services.watcher.fields.problems import Refused, problem
 
 
 def admission_check(value: JsonMapping) -> Fact:
-    """An AdmissionCheck."""
+    """The fact of an AdmissionCheck: its controller, parameters, and whether it is active. Raises `Refused`."""
     found = read(value, ApiAdmissionCheck)
     shows_active = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
     active = shows_active or found.spec.controller_name in OURS  # Ours are always there.

@@ -65,7 +65,7 @@ class Section:
         return found
 
     def whole(self, name: str, default: int, *, least: int = 0, most: int = _INT32) -> int:
-        """A whole number."""
+        """A whole number of the section; the default where it is absent, or wrong, which is noted."""
         found = self.values.get(name)
         if found is None or found == "":
             return default
@@ -77,7 +77,7 @@ class Section:
         return number
 
     def decimal(self, name: str, default: str) -> str:
-        """A number above zero, as text."""
+        """A number above zero, as text; the default where it is absent, or wrong, which is noted."""
         found = self.text(name, default)
         if found and (_DECIMAL.fullmatch(found) is None or not found.strip("0.")):
             self._wrong(name, found, "a number above 0, such as 1 or 1.8")
@@ -92,7 +92,7 @@ class Section:
         return found in _YES
 
     def one_of(self, name: str, default: str, words: Sequence[str]) -> str:
-        """One of some words."""
+        """One of `words`; the default where it is absent, or another word, which is noted."""
         found = self.text(name, default)
         if found and found not in words:
             self._wrong(name, found, ", ".join(words))
@@ -100,7 +100,7 @@ class Section:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts."""
+        """A list of texts; items that are none are noted and left out."""
         found = self._list(name)
         wrong = [one for one in found if not isinstance(one, str)]
         if wrong:
@@ -108,7 +108,7 @@ class Section:
         return [one for one in found if isinstance(one, str)]
 
     def wholes(self, name: str) -> list[int]:
-        """A list of whole numbers."""
+        """A list of whole numbers; items that are none are noted and left out."""
         found = [(text, whole_number(text)) for text in self.texts(name)]
         wrong = [text for text, number in found if number is None]
         if wrong:

@@ -33,7 +33,7 @@ _SETTINGS = SettingsObserved()
 
 
 def problem(field: str, message: str, instead: str = "") -> ObjectProblem:
-    """One problem."""
+    """What is wrong with a field, and what to write instead, as it is reported on the log."""
     return ObjectProblem(field=field, message=message, instead=instead)
 
 

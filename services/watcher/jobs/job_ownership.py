@@ -63,7 +63,7 @@ class JobOwnership:
         return None
 
     def lose(self, place: str) -> None:
-        """Forget a job that is gone."""
+        """Forget a job that is gone, as a parent and as a child."""
         self._parents.pop(place, None)
         self._children.pop(place, None)
 

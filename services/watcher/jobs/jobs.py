@@ -54,12 +54,12 @@ class Surroundings(Protocol):
 
     @property
     def settings(self) -> SettingsObserved:
-        """The configuration."""
+        """The settings in force, which say what is managed."""
         ...
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds that are managed."""
+        """The kinds of jobs and serving objects that are managed."""
         ...
 
     @property

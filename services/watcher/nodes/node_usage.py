@@ -91,7 +91,7 @@ class NodeUsage:
             self._put(pod)
 
     def lose(self, namespace: str, name: str) -> None:
-        """A pod is gone."""
+        """Take away what a pod that is gone used of its node."""
         self._set(f"{namespace}/{name}", None)
 
     def count_all(self, values: Iterable[JsonObject]) -> None:

@@ -91,7 +91,7 @@ from services.watcher.settings.provisioning import provisioning_config
 
 
 def cluster_queue(value: JsonMapping) -> Fact:
-    """A ClusterQueue."""
+    """The fact of a ClusterQueue as it is. Raises `Refused`."""
     found = read(value, ApiClusterQueue)
     spec, meta = found.spec, found.metadata
     fungibility = spec.flavor_fungibility
@@ -143,7 +143,7 @@ def _concurrent(policy: ConcurrentAdmissionSpec | None) -> ConcurrentAdmission |
 
 
 def cohort(value: JsonMapping) -> Fact:
-    """A Cohort."""
+    """The fact of a Cohort as it is. Raises `Refused`."""
     found = read(value, ApiCohort)
     return CohortObserved(
         name=found.metadata.name,
@@ -155,7 +155,7 @@ def cohort(value: JsonMapping) -> Fact:
 
 
 def local_queue(value: JsonMapping) -> Fact:
-    """A LocalQueue."""
+    """The fact of a LocalQueue as it is, with the past usage that its status shows. Raises `Refused`."""
     found = read(value, ApiLocalQueue)
     sharing = found.status.fair_sharing
     past = (sharing.admission_fair_sharing_status if sharing is not None else None) or PastUsageStatus()
@@ -173,7 +173,7 @@ def local_queue(value: JsonMapping) -> Fact:
 
 
 def flavor(value: JsonMapping) -> Fact:
-    """A ResourceFlavor."""
+    """The fact of a ResourceFlavor as it is. Raises `Refused`."""
     found = read(value, ApiResourceFlavor)
     return FlavorObserved(
         name=found.metadata.name,
@@ -189,7 +189,7 @@ def flavor(value: JsonMapping) -> Fact:
 
 
 def topology(value: JsonMapping) -> Fact:
-    """A Topology."""
+    """The fact of a Topology as it is. Raises `Refused`."""
     found = read(value, ApiTopology)
     return TopologyObserved(
         name=found.metadata.name,
@@ -212,7 +212,7 @@ def priority_class(value: JsonMapping) -> Fact:
 
 
 def namespace(value: JsonMapping) -> Fact:
-    """A Namespace."""
+    """The fact of a Namespace: its labels, and its budget. Raises `Refused`."""
     found = read(value, ApiNamespace)
     labels = {**(found.metadata.labels or {}), "kubernetes.io/metadata.name": found.metadata.name}
     return NamespaceObserved(
@@ -223,7 +223,7 @@ def namespace(value: JsonMapping) -> Fact:
 
 
 def limit_range(value: JsonMapping) -> Fact:
-    """A LimitRange."""
+    """The fact of a LimitRange as it is. Raises `Refused`."""
     found = read(value, ApiLimitRange)
     return LimitRangeObserved(
         namespace=found.metadata.namespace,
@@ -242,7 +242,7 @@ def limit_range(value: JsonMapping) -> Fact:
 
 
 def runtime_class(value: JsonMapping) -> Fact:
-    """A RuntimeClass."""
+    """The fact of a RuntimeClass: the overhead of its pods. Raises `Refused`."""
     found = read(value, ApiRuntimeClass)
     fixed = found.overhead.pod_fixed if found.overhead else None
     return RuntimeClassObserved(name=found.metadata.name, overhead=amounts(fixed, "overhead.podFixed"))

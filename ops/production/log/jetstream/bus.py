@@ -53,7 +53,7 @@ class JetStreamBus:
         return JetStreamStream(self.client, name)
 
     def connections(self) -> int:
-        """How often it was connected to."""
+        """How often the bus was connected to, the first time included."""
         return 1 + int(self.client.stats["reconnects"])
 
     async def filled(self, names: Sequence[str]) -> list[StreamFill]:

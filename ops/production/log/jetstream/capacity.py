@@ -27,7 +27,7 @@ class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def percent(self) -> int:
-        """How full it is."""
+        """How much of its limit the stream holds, in percent; 0 without a limit."""
         return self.bytes * 100 // self.limit if self.limit else 0
 
     @property
@@ -36,7 +36,7 @@ class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.limit) and self.limit - self.bytes < _ROOM
 
     def describe(self) -> str:
-        """One line for people."""
+        """How full the stream is, and when it will be, in a line for people."""
         days = "" if self.days is None else f", full in about {self.days:.0f} days as it has grown"
         return f"{self.stream} holds {self.bytes:,} of {self.limit:,} bytes ({self.percent} %){days}"
 

@@ -144,7 +144,7 @@ def is_refused(client: Client, subject: str) -> bool:
 
 
 def is_answered(client: Client, subject: str) -> None:
-    """Note that it may."""
+    """Note that a subject was answered: a refusal of it that was heard before counts no more."""
     if isinstance(client, Connection):
         client.answered(subject)
 

@@ -26,7 +26,7 @@ _DEADLINE_S = 5.0
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
-    """One stream of the server."""
+    """One stream of the server, of the several that hold a stream of the log one after the other."""
 
     name: str
     first: int

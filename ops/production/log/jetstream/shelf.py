@@ -77,7 +77,7 @@ class _Ack(msgspec.Struct, frozen=True):
 
 
 class BusShelf:
-    """The shelf on a bus."""
+    """The shelf as messages of a stream of its own on the bus."""
 
     def __init__(self, client: Client, *, replicas: int, max_bytes: int) -> None:
         self._client, self._replicas, self._max_bytes = client, replicas, max_bytes
@@ -193,7 +193,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 class MemoryShelf:
-    """The shelf's twin in memory."""
+    """The shelf in memory, for simulations and tests."""
 
     def __init__(self) -> None:
         self.kept: dict[str, list[Kept]] = {}

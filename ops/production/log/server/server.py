@@ -120,7 +120,7 @@ class NatsServer:
             raise
 
     async def stop(self) -> None:
-        """Stop in order."""
+        """Stop the server, which writes what it still holds."""
         await self._end(signal.SIGTERM)
 
     async def kill(self) -> None:

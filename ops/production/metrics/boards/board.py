@@ -32,7 +32,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture."""
+    """One panel of a board: its queries and how they are drawn."""
 
     title: str
     queries: tuple[Query, ...]
