@@ -14,7 +14,7 @@ NOT_ALL_READY = "waiting for all admitted workloads to be in PodsReady condition
 
 
 def blocks_admission(settings: SettingsObserved) -> bool:
-    """Whether `waitForPodsReady.blockAdmission` is on."""
+    """Whether `waitForPodsReady.blockAdmission` is on: nobody is let in while pods of others are not ready."""
     rule = settings.pods_ready
     return rule is not None and rule.block_admission
 

@@ -179,7 +179,7 @@ def card_pins(workload: Workload, pod_set: str) -> dict[str, str]:
 
 
 def texts(requests: dict[str, int]) -> dict[str, str]:
-    """Amounts as Kubernetes quantities."""
+    """Amounts by resource as the quantities that Kubernetes writes."""
     return {name: from_units(name, amount) for name, amount in requests.items()}
 
 

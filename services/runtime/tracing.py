@@ -68,12 +68,12 @@ class NoTracer:
 
     @contextmanager
     def application(self, workload: Workload, sequence: int) -> Generator[None]:
-        """No span."""
+        """No span is made: nothing is exported."""
         del workload, sequence
         yield
 
     def started(self, workload: Workload) -> None:
-        """No span."""
+        """No span is made: nothing is exported."""
 
     def trace_of(self, uid: str) -> str:
         """Empty: no trace is exported."""

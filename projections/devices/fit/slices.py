@@ -28,11 +28,11 @@ class SliceProfile(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
     @property
     def memory(self) -> int:
-        """MiB."""
+        """The memory of such a slice, in MiB."""
         return self.gibibytes * _MIB
 
     def cores(self, card: Card) -> int:
-        """Percent of the card's cores."""
+        """The cores of such a slice, in percent of the card's."""
         return self.slices * 100 // max(card.slots, 1)
 
 

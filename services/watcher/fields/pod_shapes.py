@@ -75,7 +75,7 @@ def selector(found: Selector | None, field: str) -> LabelSelector | None:
 
 
 def requirement(found: MatchExpression, field: str) -> Requirement:
-    """One comparison. Raises `Refused`."""
+    """One comparison of a selector, as it is written at `field`. Raises `Refused`."""
     if found.operator not in tuple(Operator):
         raise Refused([problem(f"{field}.operator", f"unknown operator {found.operator!r}", ", ".join(Operator))])
     return Requirement(key=found.key, operator=Operator(found.operator), values=found.values or ())

@@ -249,7 +249,7 @@ def runtime_class(value: JsonMapping) -> Fact:
 
 
 def groups(found: tuple[ResourceGroupSpec, ...]) -> tuple[ResourceGroup, ...]:
-    """Resource groups. Raises `Refused`."""
+    """Resource groups of a ClusterQueue or Cohort, amounts in the units of quota. Raises `Refused`."""
     return tuple(
         ResourceGroup(
             resources=group.covered_resources,

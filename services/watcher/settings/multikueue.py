@@ -9,7 +9,7 @@ from services.watcher.fields.object_reading import created_at, read
 
 
 def multikueue_config(value: JsonMapping) -> Fact:
-    """A MultiKueueConfig. Raises `Refused`."""
+    """The fact of a MultiKueueConfig as it is. Raises `Refused`."""
     found = read(value, ApiMultiKueueConfig)
     return MultiKueueConfigObserved(name=found.metadata.name, uid=found.metadata.uid, clusters=found.spec.clusters)
 

@@ -32,7 +32,7 @@ class _Request(ApiStruct, frozen=True, kw_only=True):
 
 
 def provisioning_config(value: JsonMapping) -> Fact:
-    """A ProvisioningRequestConfig. Raises `Refused`."""
+    """The fact of a ProvisioningRequestConfig as it is. Raises `Refused`."""
     found = read(value, ApiProvisioningRequestConfig)
     spec = found.spec
     retry = spec.retry_strategy or RetryStrategy()
