@@ -21,7 +21,7 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
-from projections.object_versions import Versions
+from projections.object_versions import ObjectVersions
 from projections.trail import Trail
 
 
@@ -90,7 +90,7 @@ class Configuration(Protocol):
     multikueue_configs: dict[str, MultiKueueConfigObserved]
     multikueue_clusters: dict[str, MultiKueueClusterObserved]
     runtime_classes: dict[str, RuntimeClassObserved]
-    versions: Versions
+    versions: ObjectVersions
     """Which version of each object was folded last."""
     refused: dict[str, ObjectRefused]
     """Objects that could not be understood, by `kind/namespace/name`."""

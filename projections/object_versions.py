@@ -39,7 +39,7 @@ class KnownVersion(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_def
     """When its deletion was reported."""
 
 
-class Versions:
+class ObjectVersions:
     """The newest version of every object, by `kind/namespace/name`, with `#part` behind it for facts with a part."""
 
     def __init__(self, trail: Trail) -> None:
@@ -138,7 +138,7 @@ class FoldedFacts:
 
     def __init__(self) -> None:
         self._trail = Trail()
-        self._versions = Versions(self._trail)
+        self._versions = ObjectVersions(self._trail)
 
     def folds(self, sighting: Sighting) -> bool:
         """Whether the next fact of the log folds."""

@@ -26,7 +26,7 @@ from projections.configuration import ConfigurationObjects
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.flavors.plan import PlanCache
-from projections.object_versions import Versions
+from projections.object_versions import ObjectVersions
 from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import PendingQueues
 from projections.quota.holders import QuotaHolders
@@ -67,7 +67,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.aside = {}
         self.amiss: dict[str, Amiss] = {}
         """Messages that were not folded as they stand, by stream, fault and author."""
-        self.versions = Versions(self.trail)
+        self.versions = ObjectVersions(self.trail)
         self.lines = PendingQueues()
         self.quota = QuotaTree(self.trail)
         self.holding = {}

@@ -78,7 +78,7 @@ class LimitRangeSpec(ApiStruct, frozen=True, kw_only=True):
     limits: tuple[ApiLimitRangeItem, ...] = ()
 
 
-class ResourceQuotaSpec(ApiStruct, frozen=True, kw_only=True):
+class NamespaceQuotaSpec(ApiStruct, frozen=True, kw_only=True):
     """A ResourceQuota's specification."""
 
     hard: dict[str, Quantity] | None = None
@@ -88,7 +88,7 @@ class ApiResourceQuota(ApiStruct, frozen=True, kw_only=True):
     """A ResourceQuota."""
 
     metadata: ObjectMeta
-    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    spec: NamespaceQuotaSpec = NamespaceQuotaSpec()
 
 
 class ApiLimitRange(ApiStruct, frozen=True, kw_only=True):

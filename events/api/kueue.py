@@ -192,7 +192,7 @@ class ApiResourceFlavor(ApiStruct, frozen=True, kw_only=True):
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
-class CheckParameters(ApiStruct, frozen=True, kw_only=True):
+class ApiCheckParameters(ApiStruct, frozen=True, kw_only=True):
     """A reference to the object that holds the check's parameters."""
 
     api_group: str
@@ -204,7 +204,7 @@ class AdmissionCheckSpec(ApiStruct, frozen=True, kw_only=True):
     """An AdmissionCheck's specification."""
 
     controller_name: str
-    parameters: CheckParameters | None = None
+    parameters: ApiCheckParameters | None = None
 
 
 class AdmissionCheckStatus(ApiStruct, frozen=True, kw_only=True):

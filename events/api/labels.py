@@ -81,7 +81,7 @@ EXIT = "kuelog.io/exit"
 TERMINATION_SECONDS = "kuelog.io/termination-seconds"
 
 
-class Form(StrEnum):
+class LabelForm(StrEnum):
     """As what it stands on an object."""
 
     LABEL = "label"
@@ -92,7 +92,7 @@ class Form(StrEnum):
     GATE = "scheduling gate"
 
 
-class Writer(StrEnum):
+class LabelWriter(StrEnum):
     """Who writes it."""
 
     PEOPLE = "you"
@@ -104,14 +104,14 @@ class Known(msgspec.Struct, frozen=True):
     """One of them, as a person looks it up."""
 
     key: str
-    form: Form
+    form: LabelForm
     on: str
-    writer: Writer
+    writer: LabelWriter
     meaning: str
 
 
-_L, _A, _E, _F, _G = Form.LABEL, Form.ANNOTATION, Form.EITHER, Form.FINALIZER, Form.GATE
-_YOU, _OURS, _BOTH = Writer.PEOPLE, Writer.KUELOG, Writer.BOTH
+_L, _A, _E, _F, _G = LabelForm.LABEL, LabelForm.ANNOTATION, LabelForm.EITHER, LabelForm.FINALIZER, LabelForm.GATE
+_YOU, _OURS, _BOTH = LabelWriter.PEOPLE, LabelWriter.KUELOG, LabelWriter.BOTH
 _TEMPLATES = ("pods, pod templates", _YOU)
 
 KNOWN = (
@@ -251,7 +251,7 @@ KNOWN = (
     ),
     Known(
         CONCURRENT_ADMISSION_GATE,
-        Form.PREEMPTION_GATE,
+        LabelForm.PREEMPTION_GATE,
         "Workload",
         _OURS,
         "a variant preempts nobody before it is its turn",

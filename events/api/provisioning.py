@@ -15,7 +15,7 @@ class RetryStrategy(ApiStruct, frozen=True, kw_only=True):
     backoff_max_seconds: int = 1800
 
 
-class SelectorFromDetail(ApiStruct, frozen=True, kw_only=True):
+class ApiSelectorFromDetail(ApiStruct, frozen=True, kw_only=True):
     """A node label whose value the autoscaler reports."""
 
     key: str
@@ -25,7 +25,7 @@ class SelectorFromDetail(ApiStruct, frozen=True, kw_only=True):
 class ProvisioningUpdates(ApiStruct, frozen=True, kw_only=True):
     """What a provisioned workload's pods get."""
 
-    node_selector: Annotated[tuple[SelectorFromDetail, ...], Meta(max_length=8)] | None = None
+    node_selector: Annotated[tuple[ApiSelectorFromDetail, ...], Meta(max_length=8)] | None = None
 
 
 class ProvisioningRequestConfigSpec(ApiStruct, frozen=True, kw_only=True):

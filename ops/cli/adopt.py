@@ -17,11 +17,11 @@ from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.memory import MemoryStream
 from ops.production.log.streams import streams_on
-from ops.production.migration import Difference, FoundObjects, differences, running
+from ops.production.migration import FoundObjects, MigrationDifference, differences, running
 from ops.production.process.clock import ScaledClock
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
-from ops.terminal.form import Form, Output, print_answer
+from ops.terminal.form import AnswerForm, Output, print_answer
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World
@@ -42,7 +42,7 @@ def adopt(
     ] = "nats://127.0.0.1:4222",
     config: Annotated[Path | None, typer.Option(help="Kueue's Configuration file, if it had one.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Only say what differs; no bus is needed.")] = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Record what a cluster of Kueue's holds as facts, and say what differs; what runs goes on.
 
@@ -57,7 +57,7 @@ def adopt(
             answer = asyncio.run(adopted(kubeconfig, context, "" if dry_run else nats, settings))
         except LogInUse as problem:
             raise typer.Exit(complain(problem)) from problem
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(answer, output)
         else:
             _print(answer)
@@ -74,7 +74,7 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     admitted: int
     running: int
     facts: int
-    differences: list[Difference]
+    differences: list[MigrationDifference]
 
     @property
     def blocked(self) -> bool:

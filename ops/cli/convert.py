@@ -15,7 +15,7 @@ from ops.files.yaml_text import yaml_text
 from ops.lint.finding import LintFinding, finding
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from services.validation.conversion.convert import ALPHAS, GROUP, to_v1beta2
 from services.validation.fields.shape import shape_problems
 from services.validation.problem import Problem, Severity
@@ -55,7 +55,7 @@ def run_convert(files: Sequence[Path], *, output: str) -> int:
         return complain(broken)
     failed = any(one.severity == Severity.ERROR for one in found.findings)
     if output == "json":
-        print_answer(found, Form.JSON)
+        print_answer(found, AnswerForm.JSON)
         return _INCONVERTIBLE if failed else 0
     for one in found.findings:
         colour = "red" if one.severity == Severity.ERROR else "yellow"

@@ -7,13 +7,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from ops.lint.check import lint
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 
 
-def run_lint(files: Sequence[Path], *, loose: bool, output: Form, console: Console) -> int:
+def run_lint(files: Sequence[Path], *, loose: bool, output: AnswerForm, console: Console) -> int:
     """1 when there is a mistake of severity error, else 0."""
     findings = lint(files, loose=loose)
-    if output is not Form.TEXT:
+    if output is not AnswerForm.TEXT:
         print_answer(findings, output)
     else:
         for one in findings:

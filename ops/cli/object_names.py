@@ -30,7 +30,7 @@ _SHOWN = 200
 _MONTH, _MONTHS = len("2026-01"), 12
 
 
-class Kept(msgspec.Struct, kw_only=True):
+class KnownNames(msgspec.Struct, kw_only=True):
     """The names that a log has told, and how far it was read."""
 
     created: str = ""
@@ -111,7 +111,7 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     return sorted(one for one in dict.fromkeys(names) if one.startswith(incomplete))[:_SHOWN]
 
 
-def _kept(context: typer.Context) -> tuple[Path, Kept]:
+def _kept(context: typer.Context) -> tuple[Path, KnownNames]:
     """What is kept of the log that the words before the cursor name, the demo's where they name none."""
     nats, folder = _log_of(context)
     kept_at = _folder() / f"names-{hashlib.sha256((nats or str(folder)).encode()).hexdigest()[:16]}.json"
@@ -143,14 +143,14 @@ def _folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kuelog"
 
 
-def _read(file: Path) -> Kept:
+def _read(file: Path) -> KnownNames:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Kept)
+        return msgspec.json.decode(file.read_bytes(), type=KnownNames)
     except (OSError, msgspec.MsgspecError):
-        return Kept()
+        return KnownNames()
 
 
-async def read_on(kept: Kept, nats: str, folder: Path) -> None:
+async def read_on(kept: KnownNames, nats: str, folder: Path) -> None:
     """Take in what the facts have told since, as far as it is read in time; nothing where no bus runs."""
     from ops.files.run_folder import NATS  # noqa: PLC0415 - a name that is kept needs none of them
     from ops.production.log.jetstream.bus import connect  # noqa: PLC0415
@@ -176,7 +176,7 @@ async def read_on(kept: Kept, nats: str, folder: Path) -> None:
             await bus.close()
 
 
-def _take(kept: Kept, batch: Iterable[Entry]) -> None:
+def _take(kept: KnownNames, batch: Iterable[Entry]) -> None:
     from ops.queries.stored import opened  # noqa: PLC0415
     from projections.explanation.about import objects_of  # noqa: PLC0415
     from services.runtime.control_log import Control  # noqa: PLC0415

@@ -16,7 +16,7 @@ from ops.sandbox.simulate.batch import HistorySpec, command, played
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind
 from ops.sandbox.simulate.history import HistoryOutcome
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output, print_answer
+from ops.terminal.form import AnswerForm, Output, print_answer
 
 _HOUR = 3_600_000
 _SHORTEST = 5_000
@@ -55,7 +55,7 @@ def simulate(
         str, typer.Option(help=f"Let only these faults of a seed strike, by index, or {_NOTHING}.")
     ] = "",
     jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.
 
@@ -157,9 +157,9 @@ def _describe(outcome: HistoryOutcome, span: int) -> str:
     return "\n".join(lines)
 
 
-def _show(report: SimulationReport, output: Form) -> None:
+def _show(report: SimulationReport, output: AnswerForm) -> None:
     console = terminal(soft_wrap=True)
-    if output is not Form.TEXT:
+    if output is not AnswerForm.TEXT:
         print_answer(report, output)
         return
     of = report.last - report.first + 1

@@ -22,7 +22,7 @@ EVERY_S = 0.25
 _KEPT = 8
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class ShownChange(msgspec.Struct, frozen=True, kw_only=True):
     """One event: what happened to which objects, and where it stands."""
 
     stream: str
@@ -32,14 +32,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[str, ...]
 
 
-class Changes:
+class LogChanges:
     """Knows how far a process has folded the log, and reads what lies between two positions of it."""
 
     def __init__(self, running: Running, now: Callable[[], Positions]) -> None:
         self._running, self._now = running, now
         self._moved = asyncio.Event()
         self._before: Positions = {}
-        self._read: dict[tuple[str, str], list[Change]] = {}
+        self._read: dict[tuple[str, str], list[ShownChange]] = {}
 
     async def run(self) -> None:
         """Look how far the fold has come, for ever."""
@@ -57,7 +57,7 @@ class Changes:
             await self._moved.wait()
         return found
 
-    async def between(self, after: Positions, upto: Positions) -> list[Change] | None:
+    async def between(self, after: Positions, upto: Positions) -> list[ShownChange] | None:
         """All that happened in between, in the order of time; None when it is too much, or on no log that is here."""
         if (
             after.keys() != upto.keys()
@@ -77,8 +77,8 @@ class Changes:
                 self._read.pop(next(iter(self._read)))
         return self._read[key]
 
-    async def _of(self, name: str, after: int, upto: int) -> list[Change]:
-        found: list[Change] = []
+    async def _of(self, name: str, after: int, upto: int) -> list[ShownChange]:
+        found: list[ShownChange] = []
         if after >= upto:
             return found
         stream = await self._running.stream(name)
@@ -87,7 +87,7 @@ class Changes:
                 if entry.sequence > upto:
                     return found
                 found += [
-                    Change(
+                    ShownChange(
                         stream=name,
                         sequence=entry.sequence,
                         at=one.at,

@@ -16,7 +16,7 @@ from ops.production.listeners.listener_limits import ConnectionLimiter
 from projections.explanation.redaction import Redaction
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class GateAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What is answered: a plain value, or nothing but headers."""
 
     value: JsonObject | None
@@ -24,13 +24,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
 
 
-Question = Callable[[web.Request, Rights], Awaitable[Answer]]
+Question = Callable[[web.Request, Rights], Awaitable[GateAnswer]]
 Now = Callable[[], Awaitable[Rights]]
 """What somebody may read by now."""
 Streamed = Callable[[web.Request, Now], Awaitable[web.StreamResponse]]
 
 
-class Access(msgspec.Struct, frozen=True, kw_only=True):
+class AskersAccess(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks, and what they may read."""
 
     identity: Identity
@@ -39,10 +39,10 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """The connections of the listener: those of people who are known are kept the longest."""
 
 
-class Gate:
+class QuestionGate:
     """Stands before each question; without `access` everybody who reaches it may read everything."""
 
-    def __init__(self, live: Live, access: Access | None = None) -> None:
+    def __init__(self, live: Live, access: AskersAccess | None = None) -> None:
         self._live, self.access = live, access
 
     def answering(self, question: Question) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -94,7 +94,7 @@ class Gate:
         """To whom what a request begins belongs; the same for all where nobody is asked who they are. Raises as `person`."""
         return (await self.person(request, self.access)).user if self.access is not None else ""
 
-    async def person(self, request: web.Request, access: Access) -> Person:
+    async def person(self, request: web.Request, access: AskersAccess) -> Person:
         """Who has sent a request. Raises `Unproven`, `TooManyTokens`, `NoReview`."""
         try:
             return await access.identity.person(request)

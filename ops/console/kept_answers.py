@@ -10,7 +10,7 @@ from events.json_object import JsonObject
 MOST_BYTES = 64 << 20
 
 
-class KeptAnswers:
+class AnswersByPlace:
     """Answers in JSON by what was asked of which place of the log; the one that was asked for longest ago goes first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:

@@ -6,7 +6,7 @@ from ops.console.changes import Positions
 from ops.console.workload_list import FollowedRows, WorkloadList
 from ops.production.wiring import Running
 from ops.queries.explaining import world_about
-from ops.queries.time_travel import Moment
+from ops.queries.time_travel import WorldAt
 from projections.explanation.redaction import namespaces_in
 from projections.world import World
 from services.runtime.partition.host import PartitionHost
@@ -71,9 +71,9 @@ class Live:
             self._rows = FollowedRows(world)
         return self._rows.followed()
 
-    def cards(self) -> Moment:
+    def cards(self) -> WorldAt:
         """The same world, as questions about cards take it."""
-        return Moment(world=self.world(), at=self.at(), began=0, upto=dict(self.positions()), since={})
+        return WorldAt(world=self.world(), at=self.at(), began=0, upto=dict(self.positions()), since={})
 
     def namespaces(self) -> frozenset[str]:
         """Every namespace that is known. Raises `NotFolded`."""

@@ -16,18 +16,18 @@ from ops.queries.answers import cards_answer
 from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
 from ops.queries.billing.closed_months import month_ledger
 from ops.queries.billing.problems import NothingToBill
-from ops.queries.billing.reading import Read
+from ops.queries.billing.reading import LogRead
 from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
-from ops.queries.time_travel import Moment
+from ops.queries.time_travel import WorldAt
 from ops.queries.topology_view import flavor_domains
-from projections.billing.entry import Entry, Holder, Window
+from projections.billing.entry import CardEntry, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import bill
 from projections.explanation.redaction import HIDDEN
 from projections.world import World
 
-Query = Mapping[str, str]
+Parameters = Mapping[str, str]
 """The parameters of an address."""
 _NEVER = Window(0, 0)
 MOST_BANDS = 10_000
@@ -45,7 +45,7 @@ class Folded(Protocol):
         """All workloads of it."""
         ...
 
-    def cards(self) -> Moment:
+    def cards(self) -> WorldAt:
         """The world that questions about cards are asked of."""
         ...
 
@@ -53,39 +53,39 @@ class Folded(Protocol):
 class Question(msgspec.Struct, frozen=True):
     """A question, and whether it is about the whole cluster: who may not list cluster queues is not answered then."""
 
-    answer: Callable[[Any, Query, Rights], JsonObject]
+    answer: Callable[[Any, Parameters, Rights], JsonObject]
     of_cluster: bool = False
     timeless: bool = False
     """Whether the answer is the same until something more is folded, whatever time it is."""
 
-    def ask(self, of: Folded | Recorded, query: Query, rights: Rights) -> JsonObject:
+    def ask(self, of: Folded | Recorded, query: Parameters, rights: Rights) -> JsonObject:
         """The answer for somebody who may read just that much. Raises `Forbidden`."""
         if self.of_cluster:
             rights.check_queues()
         return self.answer(of, query, rights)
 
 
-def _overview(of: Folded, query: Query, rights: Rights) -> JsonObject:
+def _overview(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
     del query
     cards = card_views(of.cards().world) if rights.queues else []
     return views.overview(of.world(), of.listed(), cards, rights)
 
 
-def _workloads(of: Folded, query: Query, rights: Rights) -> JsonObject:
+def _workloads(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
     return of.listed().answer(views.query_of(query, rights))
 
 
-def _cards(of: Folded, query: Query, rights: Rights) -> JsonObject:
+def _cards(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
     del rights
     return cards_answer(of.cards(), node=query.get("node", ""), model=query.get("model", ""))
 
 
-def _topology(of: Folded, query: Query, rights: Rights) -> JsonObject:
+def _topology(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
     del query, rights
     return {"flavors": msgspec.to_builtins(flavor_domains(of.world()))}
 
 
-def _preemptions(of: Recorded, query: Query, rights: Rights) -> JsonObject:
+def _preemptions(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
     del query
     found = preemptions_answer(of.point.entries, _ledger(of, {})[0])
     return {
@@ -96,7 +96,7 @@ def _preemptions(of: Recorded, query: Query, rights: Rights) -> JsonObject:
     }
 
 
-def _bills(of: Recorded, query: Query, rights: Rights) -> JsonObject:
+def _bills(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
     ledger, read, window = _ledger(of, query)
     named, tenant = query.get("group-by", ""), query.get("tenant", "")
     if tenant:
@@ -133,7 +133,7 @@ def _own_bill(answer: JsonObject, rights: Rights) -> JsonObject:
     }
 
 
-def _gantt(of: Recorded, query: Query, rights: Rights) -> JsonObject:
+def _gantt(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
     ledger, _, window = _ledger(of, query)
     # Who may read the cards sees that they are held by others, though not by whom.
     seen = [entry for entry in ledger.entries if rights.queues or rights.reads(entry.holder.workload)]
@@ -149,7 +149,7 @@ def _gantt(of: Recorded, query: Query, rights: Rights) -> JsonObject:
     }
 
 
-def _anonymous(entry: Entry, rights: Rights) -> Entry:
+def _anonymous(entry: CardEntry, rights: Rights) -> CardEntry:
     """An entry of somebody else's without what says whose it is; names with a namespace are numbered where all names are."""
     if rights.reads(entry.holder.workload):
         return entry
@@ -158,7 +158,7 @@ def _anonymous(entry: Entry, rights: Rights) -> Entry:
     return msgspec.structs.replace(entry, holder=kept)
 
 
-def _ledger(of: Recorded, query: Query) -> tuple[Ledger, Read, Window]:
+def _ledger(of: Recorded, query: Parameters) -> tuple[Ledger, LogRead, Window]:
     end = None if of.point.ended else of.point.at
     try:
         return period_ledger(of.point.entries, query.get("from", ""), query.get("to", ""), end=end)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from events.rules import RULES
 from events.subjects import CONTROL
-from ops.console.kept_answers import KeptAnswers
+from ops.console.kept_answers import AnswersByPlace
 from ops.console.past_worlds import PastWorlds
 from ops.console.workload_list import WorkloadList
 from ops.production.archive.history import Paged, end_of
@@ -19,7 +19,7 @@ from ops.queries.explaining import world_about
 from ops.queries.log_places import LogPlaces
 from ops.queries.log_times import LogTimes
 from ops.queries.point import NotOnTheLog, Point, is_sequence, point_at
-from ops.queries.time_travel import Moment, span
+from ops.queries.time_travel import WorldAt, span
 from projections.explanation.read_models import WorkloadRow, workload_rows
 from projections.world import World
 from services.runtime.control_log import Control
@@ -68,11 +68,11 @@ class Recorded:
         controls = self.point.entries[CONTROL]
         return LogPlaces(Control(controls)) if self.text else self._recordings.places(controls)
 
-    def cards(self) -> Moment:
+    def cards(self) -> WorldAt:
         """The accountant's world; where the moment is a sequence, as of the last message before it."""
         at = span(self.point.entries)[1] if is_sequence(self.text) else self.point.at
         world = self._recordings.worlds.world(self._streams.pool, self.point.entries, at)
-        return Moment(world=world, at=at, began=self.times.span()[0], upto=self.point.upto, since={})
+        return WorldAt(world=world, at=at, began=self.times.span()[0], upto=self.point.upto, since={})
 
     @property
     def settled(self) -> bool:
@@ -109,7 +109,7 @@ class Recordings:
     def __init__(self, bus: Bus, archive: str = "", worlds: PastWorlds | None = None) -> None:
         self._bus, self._archive = bus, archive
         self.worlds = worlds or PastWorlds()
-        self.answers = KeptAnswers()
+        self.answers = AnswersByPlace()
         self._log: Paged | None = None
         """The log as it was read last: what is settled in it need not be read again."""
         self._times: LogTimes | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ops.console.changes import Change
+from ops.console.changes import ShownChange
 
 WORKLOADS, QUEUES = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io"
 
@@ -43,7 +43,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
         """Of objects by `kind/name` or `kind/namespace/name` those that may be read."""
         return tuple(one for one in named if self._reads_object(one))
 
-    def changes(self, found: Sequence[Change]) -> Sequence[Change]:
+    def changes(self, found: Sequence[ShownChange]) -> Sequence[ShownChange]:
         """Of what has happened what may be read."""
         if self == EVERYTHING:
             return found

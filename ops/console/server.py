@@ -15,11 +15,11 @@ from aiohttp import web
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.console import views
-from ops.console.changes import Changes, Positions
+from ops.console.changes import LogChanges, Positions
 from ops.console.differences import differences
-from ops.console.gate import Access, Answer, Gate, Now
+from ops.console.gate import AskersAccess, GateAnswer, Now, QuestionGate
 from ops.console.guard import Guard, check_address
-from ops.console.kept_answers import KeptAnswers
+from ops.console.kept_answers import AnswersByPlace
 from ops.console.live import Live
 from ops.console.questions import OF_A_WORLD, OF_THE_LOG, Question
 from ops.console.recorded import Recorded, Recordings
@@ -58,11 +58,16 @@ class ConsoleApp:
     """Answers from the world that follows the log, and about the past from the log itself."""
 
     def __init__(
-        self, live: Live, recordings: Recordings, changes: Changes, whatifs: WhatIfs, access: Access | None = None
+        self,
+        live: Live,
+        recordings: Recordings,
+        changes: LogChanges,
+        whatifs: WhatIfs,
+        access: AskersAccess | None = None,
     ) -> None:
         self._live, self._recordings, self._changes = live, recordings, changes
-        self._now = KeptAnswers(_NOW_BYTES)
-        self._gate = Gate(live, access)
+        self._now = AnswersByPlace(_NOW_BYTES)
+        self._gate = QuestionGate(live, access)
         self._asking = WhatIfPages(self._gate, whatifs)
         self._pages = {
             one.name: (one.read_bytes(), kind)
@@ -121,7 +126,7 @@ class ConsoleApp:
         body, kind = found
         return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Cache-Control": "no-cache"})
 
-    async def _of_a_world(self, question: Question, request: web.Request, rights: Rights) -> Answer:
+    async def _of_a_world(self, question: Question, request: web.Request, rights: Rights) -> GateAnswer:
         if request.query.get("at"):
             return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
         at, positions = self._live.at(), self._live.positions()
@@ -132,10 +137,10 @@ class ConsoleApp:
         answer = self._now.of(asked, lambda: question.ask(self._live, request.query, rights))
         return self._answer_now(answer, at, positions)
 
-    async def _of_the_log(self, question: Question, request: web.Request, rights: Rights) -> Answer:
+    async def _of_the_log(self, question: Question, request: web.Request, rights: Rights) -> GateAnswer:
         return await self._answer(request, rights, lambda then: question.ask(then, request.query, rights))
 
-    async def _differences(self, request: web.Request, rights: Rights) -> Answer:
+    async def _differences(self, request: web.Request, rights: Rights) -> GateAnswer:
         before, after = request.query.get("at", ""), request.query.get("with", "")
 
         def asked(one: Recorded, other: Recorded) -> tuple[JsonObject, str]:
@@ -143,9 +148,9 @@ class ConsoleApp:
             return differences(one, other, rights), _FOR_EVER if known and self._gate.access is None else _NOT_KEPT
 
         answer, caching = await self._recordings.compare(before, after, asked)
-        return Answer(value={"data": answer}, headers={"Cache-Control": caching})
+        return GateAnswer(value={"data": answer}, headers={"Cache-Control": caching})
 
-    async def _workload(self, request: web.Request, rights: Rights) -> Answer:
+    async def _workload(self, request: web.Request, rights: Rights) -> GateAnswer:
         rights.check_namespace(request.match_info["namespace"])
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         wanted = f"workload/{key}"
@@ -182,28 +187,32 @@ class ConsoleApp:
         }
         return self._answer_now(answer, self._live.at(), self._live.positions())
 
-    async def _answer(self, request: web.Request, rights: Rights, question: Callable[[Recorded], JsonObject]) -> Answer:
+    async def _answer(
+        self, request: web.Request, rights: Rights, question: Callable[[Recorded], JsonObject]
+    ) -> GateAnswer:
         """The answer of the log as of the moment that the address names, or as it is now."""
         text, log = request.query.get("at", ""), request.query.get("log", "")
         known = request.headers.get("If-None-Match", "")
 
-        def asked(found: Recorded) -> Answer:
+        def asked(found: Recorded) -> GateAnswer:
             kept = _cached(found, text, log, reviewed=self._gate.access is not None)
             headers = {"ETag": f'"{found.tag}{_mark(rights)}"', "Cache-Control": kept}
             if text and headers["ETag"] == known:
-                return Answer(value=None, headers=headers, status=_NOT_MODIFIED)
+                return GateAnswer(value=None, headers=headers, status=_NOT_MODIFIED)
             as_of = views.as_of(found.point.at, found.point.upto, live=not text)
             query = sorted((name, value) for name, value in request.query.items() if name not in ("at", "log"))
             key = (found.place, request.path, tuple(query), _mark(rights))
             answer = self._recordings.answers.of(key, lambda: question(found))
-            return Answer(value={"data": answer, "as_of": {**as_of, "log": found.identity}}, headers=headers)
+            return GateAnswer(value={"data": answer, "as_of": {**as_of, "log": found.identity}}, headers=headers)
 
         return await self._recordings.ask(text, asked)
 
-    def _answer_now(self, data: JsonObject | msgspec.Raw, at: Millis, positions: Positions) -> Answer:
+    def _answer_now(self, data: JsonObject | msgspec.Raw, at: Millis, positions: Positions) -> GateAnswer:
         as_of = views.as_of(at, dict(positions), live=True)
         halted = self._live.halted
-        return Answer(value={"data": data, "as_of": {**as_of, "halted": halted}}, headers={"Cache-Control": _NOT_KEPT})
+        return GateAnswer(
+            value={"data": data, "as_of": {**as_of, "halted": halted}}, headers={"Cache-Control": _NOT_KEPT}
+        )
 
     async def _streamed(self, request: web.Request, rights: Now) -> web.StreamResponse:
         self._live.world()
@@ -225,7 +234,7 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     """A free one when it is 0."""
     address: str = LOOPBACK
     tls: ssl.SSLContext | None = None
-    access: Access | None = None
+    access: AskersAccess | None = None
 
     def check(self) -> None:
         """Raise `ConsoleUnserved` for what would show everybody everything."""
@@ -243,7 +252,7 @@ async def console_served(
     door.check()
     running = follower(bus, scale)
     live, recordings = Live(running), Recordings(bus, archive)
-    changes = Changes(running, live.positions)
+    changes = LogChanges(running, live.positions)
     following = [asyncio.create_task(running.run()), asyncio.create_task(changes.run())]
     crowd = door.access.crowd if door.access is not None else None
     whatifs = WhatIfs(bus.address if isinstance(bus, JetStreamBus) else "", archive)

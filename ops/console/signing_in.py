@@ -3,7 +3,7 @@
 import msgspec
 from aiohttp import web
 
-from ops.console.gate import Access, Gate
+from ops.console.gate import AskersAccess, QuestionGate
 from ops.console.guard import UNREVIEWED, BadQuestion, NoReview
 from ops.production.listeners.front_proxy import Unproven
 
@@ -44,7 +44,7 @@ async def unreviewed(request: web.Request) -> web.Response:
 class SigningIn:
     """The session of a browser."""
 
-    def __init__(self, gate: Gate, access: Access) -> None:
+    def __init__(self, gate: QuestionGate, access: AskersAccess) -> None:
         self._gate, self._access = gate, access
 
     async def said(self, request: web.Request) -> web.Response:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import ClientConnectionResetError, web
 
-from ops.console.changes import EVERY_S, Changes, Positions, format_positions, parse_positions
+from ops.console.changes import EVERY_S, LogChanges, Positions, format_positions, parse_positions
 from ops.console.gate import Now
 from ops.console.guard import HEADERS, REFUSED
 
@@ -14,7 +14,7 @@ _STILL_THERE_S = 15.0
 _RETRY_MS = 2000
 
 
-async def streamed(request: web.Request, changes: Changes, rights: Now) -> web.StreamResponse:
+async def streamed(request: web.Request, changes: LogChanges, rights: Now) -> web.StreamResponse:
     """Send what happens, from the event that the browser saw last, until it goes away, or may read nothing any more."""
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}

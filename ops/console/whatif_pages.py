@@ -6,13 +6,13 @@ import msgspec
 from aiohttp import web
 
 from events.json_object import JsonObject
-from ops.console.gate import Answer, Gate
+from ops.console.gate import GateAnswer, QuestionGate
 from ops.console.guard import BadQuestion
-from ops.console.questions import Folded, Query
+from ops.console.questions import Folded, Parameters
 from ops.console.rights import Rights
 from ops.console.whatif import WhatIfs
 from ops.console.whatif_words import AskedWhatIf
-from ops.queries.whatif.change import Changes
+from ops.queries.whatif.change import ForkChanges
 from ops.queries.whatif.manifest import manifest_of
 from projections.explanation.about import canonical
 from projections.world import World
@@ -27,10 +27,10 @@ _NAMESPACED = frozenset({"workload", "job", "localqueue"})
 class WhatIfPages:
     """What-ifs, for who may read what is of the whole cluster: their outcome speaks of all queues."""
 
-    def __init__(self, gate: Gate, whatifs: WhatIfs) -> None:
+    def __init__(self, gate: QuestionGate, whatifs: WhatIfs) -> None:
         self._gate, self._whatifs = gate, whatifs
 
-    async def begun(self, request: web.Request, rights: Rights) -> Answer:
+    async def begun(self, request: web.Request, rights: Rights) -> GateAnswer:
         """Run one."""
         rights.check_queues()
         asked = await _asked(request)
@@ -38,24 +38,24 @@ class WhatIfPages:
             kind, _, name = canonical(text.partition(":")[0]).partition("/")
             if kind in _NAMESPACED:
                 rights.check_namespace(name.partition("/")[0])
-        Changes(asked.settings, (), asked.removed, (), asked.more)
+        ForkChanges(asked.settings, (), asked.removed, (), asked.more)
         name = self._whatifs.begin(asked, await self._gate.owner(request))
-        return Answer(value={"id": name}, headers=_KEPT, status=_ACCEPTED)
+        return GateAnswer(value={"id": name}, headers=_KEPT, status=_ACCEPTED)
 
-    async def stands(self, request: web.Request, rights: Rights) -> Answer:
+    async def stands(self, request: web.Request, rights: Rights) -> GateAnswer:
         """How one stands."""
         rights.check_queues()
         found = self._whatifs.state(request.match_info["id"], await self._gate.owner(request))
-        return Answer(value=found, headers=_KEPT)
+        return GateAnswer(value=found, headers=_KEPT)
 
-    async def cancelled(self, request: web.Request, rights: Rights) -> Answer:
+    async def cancelled(self, request: web.Request, rights: Rights) -> GateAnswer:
         """End one."""
         rights.check_queues()
         await self._whatifs.cancel(request.match_info["id"], await self._gate.owner(request))
         return await self.stands(request, rights)
 
 
-def choices(of: Folded, query: Query, rights: Rights) -> JsonObject:
+def choices(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
     """What there is to change: quotas with their fields, and nodes with their cards."""
     del query, rights
     world = of.world()

@@ -19,7 +19,7 @@ from ops.production.log.jetstream.bus import connect
 from ops.queries.point import NotOnTheLog
 from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime
-from ops.queries.whatif.change import Changes
+from ops.queries.whatif.change import ForkChanges
 from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, compared
 from ops.queries.whatif.fork import Fork
 
@@ -30,7 +30,7 @@ _TOLD = (BadChange, BadTime, NotOnTheLog, ManifestBroken, *LOG_UNREADABLE)
 
 def answered(log: History, asked: AskedWhatIf) -> JsonObject:
     """The two runs compared. Raises what `kuelog whatif` tells as a message."""
-    fork = Fork(log, asked.at, Changes(asked.settings, (), asked.removed, (), asked.more))
+    fork = Fork(log, asked.at, ForkChanges(asked.settings, (), asked.removed, (), asked.more))
     progress: dict[str, tuple[int, int]] = {AS_IT_WAS: (0, 0), CHANGED: (0, 0)}
     last = 0.0
 

@@ -6,7 +6,7 @@ from events.card import Card, CardRequest
 from events.device import DevicesRegistered
 from events.event import Millis
 from projections.devices.capacity.fragmentation import stranded
-from projections.devices.capacity.model_capacity import ModelCapacity, Room, capacity
+from projections.devices.capacity.model_capacity import ModelCapacity, ModelRoom, capacity
 from projections.devices.capacity.offer import Offer, offers
 from projections.devices.card_use import IDLE, CardUse
 from projections.devices.fit.pod_fit import asking
@@ -27,7 +27,7 @@ _SHORT = {
 """In short what `out_of_service` says at length."""
 
 
-class Slice(msgspec.Struct, frozen=True, kw_only=True):
+class ShownSlice(msgspec.Struct, frozen=True, kw_only=True):
     """What one holder has of a card; `reserved` by the log, `held` by HAMi's annotations of living pods."""
 
     holder: str
@@ -60,7 +60,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     memory_used: int
     cores: int
     cores_used: int
-    slices: tuple[Slice, ...]
+    slices: tuple[ShownSlice, ...]
 
 
 def card_views(world: World, *, node: str = "", model: str = "") -> list[CardView]:
@@ -94,7 +94,7 @@ def domain_capacities(world: World) -> list[DomainCards]:
     ]
 
 
-def unwanted(world: World) -> Room:
+def unwanted(world: World) -> ModelRoom:
     """What is free on cards of which no workload that waits could use its part; nothing while nobody waits."""
     asked: dict[CardRequest, None] = {}
     for key in sorted(world.workloads):
@@ -108,7 +108,7 @@ def unwanted(world: World) -> Room:
                 )
             )
     ready = [on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready]
-    return stranded(ready, list(asked), asking({}, asked, vendors=config_of(world).by_word)) if asked else Room()
+    return stranded(ready, list(asked), asking({}, asked, vendors=config_of(world).by_word)) if asked else ModelRoom()
 
 
 def job_of(world: World, holder: str) -> str:
@@ -138,7 +138,7 @@ def _view(world: World, registered: DevicesRegistered, card: Card) -> CardView:
         cores=card.cores,
         cores_used=use.cores,
         slices=tuple(
-            Slice(
+            ShownSlice(
                 holder=job_of(world, holder),
                 workload="" if holder.startswith(POD) else holder,
                 slots=stake.charged().slots,

@@ -40,7 +40,7 @@ _MANAGER, _KUEUES_SERVICE = "kueue-controller-manager", "kueue-webhook-service"
 _PAGE = 500
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class MigrationDifference(msgspec.Struct, frozen=True, kw_only=True):
     """One difference between what Kueue does in this cluster and what kuelog would do."""
 
     object: str
@@ -108,7 +108,7 @@ class FoundObjects(Reader):
                 return objects
 
 
-def differences(found: FoundObjects, view: View, world: World) -> list[Difference]:
+def differences(found: FoundObjects, view: View, world: World) -> list[MigrationDifference]:
     """All differences that adoption reports; those that block it come first."""
     every = [
         *_still_managed(found),
@@ -134,11 +134,11 @@ def running(found: FoundObjects, view: View) -> list[tuple[str, str]]:
     return list(jobs.items())
 
 
-def _still_managed(found: FoundObjects) -> Iterator[Difference]:
+def _still_managed(found: FoundObjects) -> Iterator[MigrationDifference]:
     for one in found.of(DEPLOYMENTS):
         meta = one["metadata"]
         if meta["name"].endswith(_MANAGER) and object_at(one, "spec").get("replicas", 1):
-            yield Difference(
+            yield MigrationDifference(
                 object=f"Deployment {meta['namespace']}/{meta['name']}",
                 code="KueueRuns",
                 what="Kueue's manager still runs",
@@ -150,7 +150,7 @@ def _still_managed(found: FoundObjects) -> Iterator[Difference]:
         for one in found.of(resource):
             services = {object_at(hook, "clientConfig", "service").get("name") for hook in objects_at(one, "webhooks")}
             if _KUEUES_SERVICE in services:
-                yield Difference(
+                yield MigrationDifference(
                     object=f"{resource.kind} {one['metadata']['name']}",
                     code="KueueIsAsked",
                     what="the API server still asks Kueue's webhooks",
@@ -159,11 +159,11 @@ def _still_managed(found: FoundObjects) -> Iterator[Difference]:
                 )
 
 
-def _would_stop(found: FoundObjects, view: View, world: World) -> Iterator[Difference]:
+def _would_stop(found: FoundObjects, view: View, world: World) -> Iterator[MigrationDifference]:
     for place, key in running(found, view):
         workload = world.workloads.get(key)
         if workload is None or workload.admission is None:
-            yield Difference(
+            yield MigrationDifference(
                 object=place,
                 code="RunsWithoutAdmission",
                 what="the job runs, and its Workload holds no quota",
@@ -173,9 +173,9 @@ def _would_stop(found: FoundObjects, view: View, world: World) -> Iterator[Diffe
             )
 
 
-def _refused(world: World) -> Iterator[Difference]:
+def _refused(world: World) -> Iterator[MigrationDifference]:
     for place, one in sorted(world.refused.items()):
-        yield Difference(
+        yield MigrationDifference(
             object=place,
             code="Refused",
             what="; ".join(f"{problem.field}: {problem.message}" for problem in one.problems),
@@ -184,7 +184,7 @@ def _refused(world: World) -> Iterator[Difference]:
         )
 
 
-def _not_counted(found: FoundObjects, view: View) -> Iterator[Difference]:
+def _not_counted(found: FoundObjects, view: View) -> Iterator[MigrationDifference]:
     """Workloads that hold quota under Kueue and belong to nothing that is known here."""
     for one in found.of(WORKLOAD_KIND):
         meta, status = one["metadata"], object_at(one, "status")
@@ -194,7 +194,7 @@ def _not_counted(found: FoundObjects, view: View) -> Iterator[Difference]:
             continue
         if key not in view.workloads:
             owner = object_at(next((own for own in objects_at(meta, "ownerReferences") if own.get("controller")), None))
-            yield Difference(
+            yield MigrationDifference(
                 object=name,
                 code="OwnerUnknown",
                 what=f"it belongs to {owner.get('kind', 'something')} {owner.get('name', '')}".rstrip(),
@@ -202,7 +202,7 @@ def _not_counted(found: FoundObjects, view: View) -> Iterator[Difference]:
                 instead="name its kind in the configuration, or keep its queue's quota free of it",
             )
         if status.get("clusterName"):
-            yield Difference(
+            yield MigrationDifference(
                 object=name,
                 code="RunsElsewhere",
                 what="it runs on another cluster",
@@ -210,7 +210,7 @@ def _not_counted(found: FoundObjects, view: View) -> Iterator[Difference]:
             )
 
 
-def _usage(found: FoundObjects, world: World) -> Iterator[Difference]:
+def _usage(found: FoundObjects, world: World) -> Iterator[MigrationDifference]:
     queues = next(one for one in CLUSTER_KINDS if one.kind == "ClusterQueue")
     for one in found.of(queues):
         name = one["metadata"]["name"]
@@ -221,7 +221,7 @@ def _usage(found: FoundObjects, world: World) -> Iterator[Difference]:
         for flavor, resource in sorted({*ours, *theirs}):
             here, there = ours.get((flavor, resource), 0), theirs.get((flavor, resource), 0)
             if here != there:
-                yield Difference(
+                yield MigrationDifference(
                     object=f"ClusterQueue {name}",
                     code="UsageDiffers",
                     what=f"{resource} of {flavor}: Kueue shows {from_units(resource, there)} reserved, "

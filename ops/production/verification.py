@@ -23,7 +23,7 @@ from services.runtime.partition.stored_message import Opened
 log = structlog.get_logger()
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class VerifiedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that comes out otherwise when it is decided again."""
 
     partition: str
@@ -57,7 +57,7 @@ class Verification:
     """
 
     def __init__(self, inputs: Mapping[str, Sequence[Entry]], deciders: Sequence[Decider] | None = None) -> None:
-        self.differences: list[Difference] = []
+        self.differences: list[VerifiedDifference] = []
         self.other_states: list[OtherState] = []
         self.verified = self.states = 0
         self._inputs = inputs
@@ -85,7 +85,7 @@ class Verification:
         fold.rewind()
         if recorded != decided or failed:
             self.differences.append(
-                Difference(
+                VerifiedDifference(
                     partition=fold.partition,
                     sequence=entry.sequence,
                     author=commit.author,

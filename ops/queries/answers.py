@@ -13,7 +13,7 @@ from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, Point
 from ops.queries.queue_explained import explain_queue
 from ops.queries.stored import in_order
-from ops.queries.time_travel import Moment
+from ops.queries.time_travel import WorldAt
 from ops.queries.topology_view import flavor_domains
 from projections.configuration import Configuration, refused_because
 from projections.devices.registration.node_lock import waited_for
@@ -100,7 +100,7 @@ def life_of(wanted: str, point: Point, *, everything: bool = False, reads: Reads
     return life.lines if everything else [line for line in life.lines if not line.note]
 
 
-def cards_answer(moment: Moment, *, node: str = "", model: str = "") -> JsonObject:
+def cards_answer(moment: WorldAt, *, node: str = "", model: str = "") -> JsonObject:
     """Every card with its slices, or those of a node or model; what flavors offer, and what is free of each model."""
     world = moment.world
     answer = {

@@ -6,7 +6,7 @@ import msgspec
 
 from events.json_object import JsonObject
 from events.timestamp import format_exactly
-from ops.queries.shown import Shown
+from ops.queries.shown import ShownEvent
 from projections.explanation.about import objects_of
 
 SPEC = "1.0"
@@ -14,7 +14,7 @@ _TYPES = "io.kuelog."
 _UNREADABLE = f"{_TYPES}Unreadable"
 
 
-def cloud_event(one: Shown) -> JsonObject:
+def cloud_event(one: ShownEvent) -> JsonObject:
     """A stored event; `source` and `id` name it for ever. What nobody can read is there as it was stored, in base64.
 
     Its extensions say where it stands (`stream`, `sequence`), who wrote it (`author`), what it follows from (`cause`), why it does

@@ -30,7 +30,7 @@ from projections.explanation.pending import Tried, ahead_of, holding, outline, w
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages
-from projections.explanation.words import Explanation, Raise, Shortage, Stop, Tier
+from projections.explanation.words import Explanation, Raise, Shortage, StoppedOnce, Tier
 from projections.flavors.plan import Plan
 from projections.log_position import LogPosition
 from projections.partitions.homes import homes_of_tree
@@ -41,8 +41,8 @@ from projections.topology.placement.making_room import make_room_in_domains
 from projections.workloads.lifecycle import Workload
 from projections.workloads.variants import as_shown, has_variants
 from projections.world import World
-from services.admitter.entry import Entry as Nomination
-from services.admitter.entry import Head
+from services.admitter.entry import AdmissionEntry as Nomination
+from services.admitter.entry import QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
 from services.admitter.topology import demand_of, nearest
@@ -91,7 +91,7 @@ def explain(
     if queue is None or node is None:
         waiting(world, workload, explanation, at=at, obstacle=obstacle, tried=None, shortages=())
         return explanation
-    head = Head(workload=workload, queue=queue)
+    head = QueueHead(workload=workload, queue=queue)
     plan = plan_for(world, head)
     numbers = shortages(world, plan, node)
     nominated = None
@@ -120,7 +120,7 @@ def explain(
 
 def _try_remedies(
     world: World,
-    head: Head,
+    head: QueueHead,
     explanation: Explanation,
     plan: Plan,
     numbers: Sequence[Shortage],
@@ -185,7 +185,7 @@ def unblocking(
     if node is None:
         return ()
     before = [world.workloads[key] for key in ahead_of(world, workload)[:_AHEAD]]
-    plans = [plan_for(world, Head(workload=one, queue=queue)) for one in before]
+    plans = [plan_for(world, QueueHead(workload=one, queue=queue)) for one in before]
 
     def admits(changed: ClusterQueueObserved) -> bool:
         return tried(world, [changed], at, lambda then: _in(then, workload), lambda then: _in(then, workload))
@@ -193,9 +193,9 @@ def unblocking(
     return tuple(raises(queue, plan, node, world.quota.columns.names, plans, admits, patience.goes_on))
 
 
-def stops(point: Point, key: str) -> tuple[Stop, ...]:
+def stops(point: Point, key: str) -> tuple[StoppedOnce, ...]:
     """Every time that the workload had to stop, with what the log says about it."""
-    found: list[Stop] = []
+    found: list[StoppedOnce] = []
     requests: dict[str, tuple[Stored, PreemptionRequested]] = {}
     for one in in_order(point.entries):
         event = one.event
@@ -213,11 +213,11 @@ def _stop(
     one: Stored,
     event: AnyEvent,
     requests: Mapping[str, tuple[Stored, PreemptionRequested]],
-) -> Stop | None:
+) -> StoppedOnce | None:
     at, partition, sequence = one.at, one.entry.stream, one.entry.sequence
     match event:
         case EvictionOrdered():
-            return Stop(
+            return StoppedOnce(
                 at=at,
                 partition=partition,
                 sequence=sequence,
@@ -226,7 +226,7 @@ def _stop(
                 message=event.message,
             )
         case WorkloadDeactivated():
-            return Stop(
+            return StoppedOnce(
                 at=at,
                 partition=partition,
                 sequence=sequence,

@@ -10,14 +10,16 @@ from events.preemption import PreemptionOrdered
 from ops.queries.billing.card_sums import plain_waste
 from ops.queries.stored import Stored, in_order
 from projections.billing.ledger import Ledger
-from projections.explanation.words import Stop
+from projections.explanation.words import StoppedOnce
 from projections.preemption.message import HUMAN_REASONS
 from services.runtime.log_port import Entry
 
 
-def preemption(ordered: Stored, event: PreemptionOrdered, request: tuple[Stored, PreemptionRequested] | None) -> Stop:
+def preemption(
+    ordered: Stored, event: PreemptionOrdered, request: tuple[Stored, PreemptionRequested] | None
+) -> StoppedOnce:
     """One preemption, with the request that led to it where the log has it; without shares before and after."""
-    stop = Stop(
+    stop = StoppedOnce(
         at=ordered.at,
         partition=ordered.entry.stream,
         sequence=ordered.entry.sequence,

@@ -7,7 +7,7 @@ import msgspec
 from events.catalogue import AnyEvent
 from events.commit import Commit, Sighting
 from events.subjects import CONTROL, FACTS
-from ops.production.verification import Difference, OtherState, Verification
+from ops.production.verification import OtherState, Verification, VerifiedDifference
 from projections.amiss import Amiss
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
@@ -37,7 +37,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """How many commits were decided again."""
     rules: tuple[str, ...] = ()
     """The versions of the rules under which they were decided."""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[VerifiedDifference, ...] = ()
     states: int = 0
     """How many commits name the state behind them, and were held against it."""
     other_states: tuple[OtherState, ...] = ()
@@ -190,4 +190,4 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
         listener(event, LogPosition(partition=name, sequence=sequence, at=at))
 
 
-__all__ = ["Difference", "OtherState", "Replayed", "fold_commits", "fold_partition", "fold_up", "listen"]
+__all__ = ["VerifiedDifference", "OtherState", "Replayed", "fold_commits", "fold_partition", "fold_up", "listen"]

@@ -18,7 +18,7 @@ from services.runtime.partition.errors import MessageNotOurs
 from services.runtime.partition.stored_message import Opened, open_message
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One event, or a message that nobody can read."""
 
     entry: Entry
@@ -40,18 +40,18 @@ class Showing:
         self._latest: Millis = 0
         """The time of the last message that counts: it places those that have none of their own."""
 
-    def shown(self, entry: Entry) -> list[Shown]:
+    def shown(self, entry: Entry) -> list[ShownEvent]:
         """The events of the next message of a stream."""
         message, mark = self._marked(entry)
         if message is None:
-            return [Shown(entry=entry, at=entry.stored or self._latest, mark=mark)]
+            return [ShownEvent(entry=entry, at=entry.stored or self._latest, mark=mark)]
         counts = not mark or mark.startswith(_COUNTS_STILL)
         # Of what does not count the time does not, either.
         at = message.at if counts else entry.stored or message.at
         self._latest = at if counts else self._latest
         events = (message.fact,) if isinstance(message, Sighting) else message.events
         return [
-            Shown(
+            ShownEvent(
                 entry=entry,
                 at=at,
                 index=index,
@@ -80,7 +80,7 @@ class Showing:
         return message, ""
 
 
-def shown_in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Shown]:
+def shown_in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[ShownEvent]:
     """Everything on the log in the order of its time; a commit comes after the inputs that it rests on.
 
     Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
@@ -89,7 +89,7 @@ def shown_in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Shown]:
     return merge(*(_of_stream(stored, control) for stored in entries.values()), key=order_of)
 
 
-def _of_stream(stored: Sequence[Entry], control: Control) -> Iterator[Shown]:
+def _of_stream(stored: Sequence[Entry], control: Control) -> Iterator[ShownEvent]:
     before, showing = Showing(control), Showing(control)
     earliest = earliest_of(min((one.at for one in before.shown(entry)), default=NEVER) for entry in stored)
     return released((showing.shown(entry) for entry in stored), earliest, order_of)

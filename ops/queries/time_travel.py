@@ -24,7 +24,7 @@ class BadTime(ValueError):
         super().__init__(f"{text!r} is no time: write 2026-01-31T12:00:00Z, or +90s for so long after the log began")
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class WorldAt(msgspec.Struct, frozen=True, kw_only=True):
     """A world, the time that it is of, and how far each stream was folded for it."""
 
     world: World
@@ -35,7 +35,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """By card, kind and holder: when a difference that is still open was reported."""
 
 
-def cards_at(entries: Entries, text: str = "") -> Moment:
+def cards_at(entries: Entries, text: str = "") -> WorldAt:
     """The accountant's world at a time, or as it is now. Raises `BadTime`."""
     began, ended = span(entries)
     at = moment(text, began) if text else ended
@@ -49,7 +49,7 @@ def cards_at(entries: Entries, text: str = "") -> Moment:
 
     fold = fold_up(streams_in(entries).pool, kept, listener=listen)
     fold.world.advance(at)
-    return Moment(world=fold.world, at=at, began=began, upto=rests_on(kept), since=since)
+    return WorldAt(world=fold.world, at=at, began=began, upto=rests_on(kept), since=since)
 
 
 def ends_of(entries: Entries) -> dict[str, int]:

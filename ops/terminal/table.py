@@ -16,7 +16,7 @@ _BETWEEN = 2
 """Blanks between two columns."""
 
 
-class Column(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """A column: its heading, and what may happen to it where there is little room."""
 
     name: str
@@ -28,9 +28,9 @@ class Column(msgspec.Struct, frozen=True):
     """A cell is never broken: numbers, times, places on the log, fingerprints."""
 
 
-def number(name: str, rank: int = 0) -> Column:
+def number(name: str, rank: int = 0) -> TableColumn:
     """A column of numbers."""
-    return Column(name, rank, right=True, whole=True)
+    return TableColumn(name, rank, right=True, whole=True)
 
 
 class FittingTable:
@@ -39,7 +39,7 @@ class FittingTable:
     With `cut` every row is one line, and a text for which there is no room ends with an ellipsis: for what is drawn again and again.
     """
 
-    def __init__(self, columns: Sequence[Column], title: str = "", *, cut: bool = False) -> None:
+    def __init__(self, columns: Sequence[TableColumn], title: str = "", *, cut: bool = False) -> None:
         self._columns, self._title, self._cut = tuple(columns), title, cut
         self._rows: list[tuple[tuple[str | Text, ...], StyleType, bool]] = []
 
@@ -89,7 +89,7 @@ class FittingTable:
 
 def figures_table(title: str, rows: Iterable[tuple[str, str]] = ()) -> FittingTable:
     """What was measured, and what came out."""
-    table = FittingTable((Column("measured"), Column("figure", right=True)), title)
+    table = FittingTable((TableColumn("measured"), TableColumn("figure", right=True)), title)
     for row in rows:
         table.add(*row)
     return table

@@ -7,7 +7,7 @@ from events.device import PodPlacement
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
 from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted, job_behind
-from projections.billing.entry import Entry, Holder, QuotaEntry, Waste
+from projections.billing.entry import CardEntry, Holder, QuotaEntry, Waste
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.card_use import CardUse, effective_use
@@ -54,7 +54,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     finished: bool = False
     keys: tuple[SliceKey, ...] = ()
     """Keys of the card slices that it holds now."""
-    entries: list[Entry] = []
+    entries: list[CardEntry] = []
     """Entries of what it held and gave back."""
 
     @property

@@ -30,7 +30,7 @@ class Part(IntEnum):
     """Used beyond what the card has; to be taken off."""
 
 
-class Condition(IntEnum):
+class CardCondition(IntEnum):
     """The condition of a card, which decides whether its holders pay and what its free time counts as."""
 
     GONE = 0
@@ -41,7 +41,7 @@ class Condition(IntEnum):
     LOST = 4
 
 
-CHARGED = frozenset({Condition.OK, Condition.CORDONED})
+CHARGED = frozenset({CardCondition.OK, CardCondition.CORDONED})
 """In which conditions its holders pay."""
 
 
@@ -51,7 +51,7 @@ class Account(msgspec.Struct, kw_only=True):
     card: Card
     node: str
     flavor: str = ""
-    condition: Condition = Condition.GONE
+    condition: CardCondition = CardCondition.GONE
     since: Millis = 0
     memory: int = 0
     cores: int = 0
@@ -144,7 +144,7 @@ class CardBook:
 
     def settle(self, account: Account, at: Millis) -> None:
         """Sum up how the card stood until now; whatever changes about it is changed after that."""
-        if account.condition is not Condition.GONE:
+        if account.condition is not CardCondition.GONE:
             for bucket, length in buckets(self.window, None, account.since, at):
                 if self.grain is None:
                     _add(self.sums, account, bucket, length)
@@ -168,7 +168,7 @@ def _add(found: CardSums, account: Account, bucket: Millis, length: Millis) -> N
     whole = sums.capacity
     sums.capacity = (whole[0] + card.memory * length, whole[1] + card.cores * length, whole[2] + length)
     if account.condition not in CHARGED:
-        part = Part.UNHEALTHY if account.condition is Condition.UNHEALTHY else Part.LOST
+        part = Part.UNHEALTHY if account.condition is CardCondition.UNHEALTHY else Part.LOST
         sums.memory[part] += card.memory * length
         sums.cores[part] += card.cores * length
         sums.cards[part] += length
@@ -185,7 +185,7 @@ def _add(found: CardSums, account: Account, bucket: Millis, length: Millis) -> N
 
 def _rest_of(account: Account) -> Part:
     """What the free part of a card counts as."""
-    if account.condition is Condition.CORDONED:
+    if account.condition is CardCondition.CORDONED:
         return Part.CORDONED
     card = account.card
     full = account.slots >= card.slots or account.memory >= card.memory > 0 or account.cores >= card.cores > 0

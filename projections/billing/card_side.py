@@ -10,13 +10,13 @@ from events.device import DevicesRegistered, NodeObserved
 from events.event import Millis
 from events.quota import FlavorObserved
 from projections.billing.attempts import Attempt, SliceKey
-from projections.billing.card_book import CHARGED, Account, CardBook, Condition
-from projections.billing.entry import Cause, Entry, Holder, Slice, Window
+from projections.billing.card_book import CHARGED, Account, CardBook, CardCondition
+from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, Window
 from projections.billing.flavor_labels import FlavorLabels
 from projections.devices.card_use import CardUse
 
 
-class Open(msgspec.Struct, kw_only=True):
+class OpenSlice(msgspec.Struct, kw_only=True):
     """A slice that is held; `began` is None while nobody pays for it."""
 
     kind: LineKind
@@ -35,16 +35,16 @@ class CardSide:
     def __init__(self, window: Window, grain: Millis | None, wanted: frozenset[str]) -> None:
         self.window, self.wanted = window, wanted
         self.book = CardBook(window, grain)
-        self.entries: list[Entry] = []
-        self.found: dict[str, Entry] = {}
+        self.entries: list[CardEntry] = []
+        self.found: dict[str, CardEntry] = {}
         """The entries that were asked for, wherever they lie."""
         self.flavor_labels = FlavorLabels()
-        self._open: dict[str, dict[SliceKey, Open]] = {}
+        self._open: dict[str, dict[SliceKey, OpenSlice]] = {}
         self._nodes: dict[str, NodeObserved] = {}
         self._registered: dict[str, DevicesRegistered] = {}
         self._flavors: dict[str, FlavorObserved] = {}
 
-    def open(self, card: str, key: SliceKey, slice_: Open, cause: Cause) -> None:
+    def open(self, card: str, key: SliceKey, slice_: OpenSlice, cause: Cause) -> None:
         """Begin to bill a slice of a card; while the card is in a condition that is not charged, it is held for nothing."""
         account = self.book.account(card)
         cause = self._come_to(account, cause)
@@ -74,7 +74,7 @@ class CardSide:
         slice_.kind = kind
         slice_.began = cause if slice_.began is not None else None
 
-    def held(self, card: str, key: SliceKey) -> Open | None:
+    def held(self, card: str, key: SliceKey) -> OpenSlice | None:
         """The slice of a card that is held under a key; None if none is."""
         return self._open.get(card, {}).get(key)
 
@@ -90,7 +90,7 @@ class CardSide:
         stay = {card.uuid for card in registered.cards}
         for card in before.cards if before is not None else ():
             if card.uuid not in stay and self.book.account(card.uuid).node == registered.node:
-                self._stand(card.uuid, card, registered.node, Condition.GONE, cause)
+                self._stand(card.uuid, card, registered.node, CardCondition.GONE, cause)
         self._reconsider(registered.node, cause)
 
     def remove_node(self, node: str, cause: Cause) -> None:
@@ -98,7 +98,7 @@ class CardSide:
         self._nodes.pop(node, None)
         for card in self._registered.pop(node).cards if node in self._registered else ():
             if self.book.account(card.uuid).node == node:
-                self._stand(card.uuid, card, node, Condition.GONE, cause)
+                self._stand(card.uuid, card, node, CardCondition.GONE, cause)
 
     def see_flavor(self, flavor: FlavorObserved, cause: Cause) -> None:
         """A flavor stands so: it says which nodes are its own."""
@@ -136,17 +136,17 @@ class CardSide:
         for card in registered.cards if registered is not None else ():
             self._stand(card.uuid, card, node, self._condition(card, node), cause)
 
-    def _condition(self, card: Card, node: str) -> Condition:
+    def _condition(self, card: Card, node: str) -> CardCondition:
         seen, registered = self._nodes.get(node), self._registered[node]
         if seen is None:
-            return Condition.GONE
+            return CardCondition.GONE
         if not seen.ready:
-            return Condition.LOST
+            return CardCondition.LOST
         if not card.healthy:
-            return Condition.UNHEALTHY
-        return Condition.CORDONED if card.uuid in registered.cordoned or seen.unschedulable else Condition.OK
+            return CardCondition.UNHEALTHY
+        return CardCondition.CORDONED if card.uuid in registered.cordoned or seen.unschedulable else CardCondition.OK
 
-    def _stand(self, uuid: str, card: Card, node: str, condition: Condition, cause: Cause) -> None:
+    def _stand(self, uuid: str, card: Card, node: str, condition: CardCondition, cause: Cause) -> None:
         """Set the condition of a card; its holders pay only while it can be used."""
         account = self.book.account(uuid)
         flavor = self._flavor(node)
@@ -182,7 +182,7 @@ class CardSide:
         account.holders += sign
 
     def _enter(
-        self, account: Account, slice_: Open, key: SliceKey, cause: Cause | None, at: Millis | None = None
+        self, account: Account, slice_: OpenSlice, key: SliceKey, cause: Cause | None, at: Millis | None = None
     ) -> None:
         began, until = slice_.began, cause.at if cause is not None else at or 0
         if began is None or until <= began.at:
@@ -190,11 +190,11 @@ class CardSide:
         inside = began.at < self.window.until and until > self.window.since
         if not inside and not self.wanted and slice_.attempt is None:
             return
-        entry = Entry(
+        entry = CardEntry(
             id=entry_id(slice_, key, began),
             kind=slice_.kind,
             holder=slice_.holder,
-            slice=Slice(
+            slice=BilledSlice(
                 card=account.card,
                 node=account.node,
                 flavor=slice_.flavor or account.flavor,
@@ -217,7 +217,7 @@ class CardSide:
             slice_.attempt.entries.append(entry)
 
 
-def entry_id(slice_: Open, key: SliceKey, began: Cause) -> str:
+def entry_id(slice_: OpenSlice, key: SliceKey, began: Cause) -> str:
     """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
     parts = (slice_.holder.uid, slice_.kind, *key, began.partition, began.sequence, began.at)
     return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]

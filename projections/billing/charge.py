@@ -10,19 +10,19 @@ import msgspec
 
 from events.billing import LineKind, Meter
 from events.event import Millis
-from projections.billing.entry import AnyEntry, Entry, QuotaEntry, Waste, Window
+from projections.billing.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.money import parse_money, times, to_minor
 from projections.billing.price_windows import next_change, open_windows
-from projections.billing.prices import NO_TERMS, Correction, PriceList, Rate, Terms, rates_of
+from projections.billing.prices import NO_TERMS, Correction, PriceList, PriceTerms, Rate, rates_of
 from projections.billing.resource_unit import GIB, unit_of
-from projections.billing.standing import Standings
+from projections.billing.standing import EntryStandings
 from projections.calendar import month_after
 
 HOUR: Millis = 3_600_000
 
 
-class Status(IntEnum):
+class ChargeStatus(IntEnum):
     """Whether a line costs something, and if not, why not."""
 
     PRICED = 0
@@ -45,7 +45,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When it is entered: in which month's bill it stands."""
     place: str = ""
     """Where on the log stands what gave or took it back."""
-    terms: Terms = NO_TERMS
+    terms: PriceTerms = NO_TERMS
 
     @property
     def length(self) -> Millis:
@@ -53,13 +53,13 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return (self.until - self.since) * self.sign
 
     @property
-    def status(self) -> Status:
+    def status(self) -> ChargeStatus:
         """Whether a price list was in force and prices what was held."""
         if self.prices is None:
-            return Status.UNPRICED
+            return ChargeStatus.UNPRICED
         if self.entry.kind not in self.prices.event.charges:
-            return Status.FREE
-        return Status.PRICED if rates_of(self.prices, self.entry, self.terms) else Status.UNPRICED
+            return ChargeStatus.FREE
+        return ChargeStatus.PRICED if rates_of(self.prices, self.entry, self.terms) else ChargeStatus.UNPRICED
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -95,7 +95,7 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
         going_on = [one for one in entries if one.until >= window.until]
         for entry in (*ended, *sorted(going_on, key=lambda one: (one.since, one.id))):
             yield from cut(ledger, entry, entry.kind, window)
-    standings = Standings()
+    standings = EntryStandings()
     for change in changes(ledger):
         match change:
             case Waste():
@@ -115,9 +115,9 @@ def changes(ledger: Ledger) -> list[Waste | Correction]:
     return [one for _, _, one in sorted([*wastes, *corrections], key=lambda one: one[:2])]
 
 
-def standings(ledger: Ledger) -> Standings:
+def standings(ledger: Ledger) -> EntryStandings:
     """How entries stand after all credits and corrections; of those that the ledger was asked for."""
-    found = Standings()
+    found = EntryStandings()
     for change in changes(ledger):
         match change:
             case Waste():
@@ -129,7 +129,7 @@ def standings(ledger: Ledger) -> Standings:
 
 def covered(ledger: Ledger, window: Window) -> list[str]:
     """Places of the window's corrections that have no effect, as a credit had given back all of the entry before."""
-    found, standings = list[str](), Standings()
+    found, standings = list[str](), EntryStandings()
     for change in changes(ledger):
         match change:
             case Waste():
@@ -181,8 +181,8 @@ def cut(
                 [next_change(prices.event.windows, since, end), *ledger.cards.flavor_labels.cuts(flavor, since, end)]
             )
             labels = ledger.cards.flavor_labels.having(flavor, prices.flavor_labels, since)
-            terms = Terms(open_windows(prices.event.windows, since), labels)
-        if isinstance(entry, Entry) or (prices is not None and prices.of_quota):
+            terms = PriceTerms(open_windows(prices.event.windows, since), labels)
+        if isinstance(entry, CardEntry) or (prices is not None and prices.of_quota):
             yield Piece(
                 entry=entry,
                 kind=kind,
@@ -228,7 +228,7 @@ def quantity_of(entry: AnyEntry, meter: Meter, length: Millis) -> tuple[int, int
     return quantity(entry, meter, length)
 
 
-def quantity(entry: Entry, meter: Meter, length: Millis) -> tuple[int, int]:
+def quantity(entry: CardEntry, meter: Meter, length: Millis) -> tuple[int, int]:
     """So much of a card's meter, as an exact fraction (docs/rules/billing.md#meters)."""
     slice_ = entry.slice
     match meter:
@@ -308,7 +308,7 @@ def _held(entry: AnyEntry) -> tuple[object, ...]:
     return (*of_card, held.memory, held.cores, held.slots, held.pod_set, held.index)
 
 
-def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piece]:
+def _given_back(ledger: Ledger, waste: Waste, standings: EntryStandings) -> list[Piece]:
     prices = ledger.prices.at(waste.at)
     if prices is None or waste.reason not in prices.event.credits:
         return []
@@ -317,11 +317,11 @@ def _given_back(ledger: Ledger, waste: Waste, standings: Standings) -> list[Piec
         for entry in (*waste.entries, *waste.quota)
         for left in standings.credited(entry, waste.place)
         for piece in cut(ledger, left, LineKind.CREDIT, sign=-1, booked=waste.at, place=waste.place)
-        if piece.status is Status.PRICED
+        if piece.status is ChargeStatus.PRICED
     ]
 
 
-def _corrected(ledger: Ledger, correction: Correction, standings: Standings) -> list[Piece]:
+def _corrected(ledger: Ledger, correction: Correction, standings: EntryStandings) -> list[Piece]:
     """What is left of the entry taken back, and entered again as it should have been."""
     event = correction.event
     entry = ledger.found(event.entry)

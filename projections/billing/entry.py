@@ -42,7 +42,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Of the workload as it was submitted, in the order of their keys."""
 
 
-class Slice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class BilledSlice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is held of one card, and the card's totals as they were then."""
 
     card: Card
@@ -79,13 +79,13 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
         return f"{self.why} {self.partition}/{self.sequence}"
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class CardEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line: a slice of a card, held for a time. Its id says which, whatever is learnt later."""
 
     id: str
     kind: LineKind
     holder: Holder
-    slice: Slice
+    slice: BilledSlice
     since: Millis
     until: Millis
     began: Cause
@@ -110,7 +110,7 @@ class QuotaEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None while it goes on, and `until` is as far as the log reaches."""
 
 
-AnyEntry = Entry | QuotaEntry
+AnyEntry = CardEntry | QuotaEntry
 
 
 class Waste(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +122,7 @@ class Waste(msgspec.Struct, frozen=True, kw_only=True):
     holder: Holder
     preemptor: str
     preemptor_queue: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CardEntry, ...] = ()
     quota: tuple[QuotaEntry, ...] = ()
 
 

@@ -31,8 +31,8 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.billing.attempts import About, Attempt, SliceKey, attempt_of, flavor_of, goes_on, uses_by_pod, wasted
-from projections.billing.card_side import CardSide, Open
-from projections.billing.entry import AnyEntry, Cause, Entry, QuotaEntry, Waste, Window
+from projections.billing.card_side import CardSide, OpenSlice
+from projections.billing.entry import AnyEntry, CardEntry, Cause, QuotaEntry, Waste, Window
 from projections.billing.prices import Correction, PriceBook
 from projections.billing.quota_book import QuotaBook
 from projections.billing.quota_side import QuotaSide
@@ -99,7 +99,7 @@ class Ledger:
         """By slice, the one before it, whose cards go on under it when it is given them."""
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CardEntry]:
         """All lines of cards within the window, in the order in which they ended."""
         return self.cards.entries
 
@@ -334,7 +334,7 @@ class Ledger:
         for placement, uuid, use in uses_by_pod(event.placements):
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
             keys.append(key)
-            slice_ = Open(
+            slice_ = OpenSlice(
                 kind=attempt.kind,
                 holder=attempt.holder,
                 flavor=flavor_of(attempt, placement.pod_set, self._config),

@@ -87,7 +87,7 @@ class PriceBook:
         return [one.starts for one in self.lists if since < one.starts < until]
 
 
-class Terms(msgspec.Struct, frozen=True):
+class PriceTerms(msgspec.Struct, frozen=True):
     """What else than the entry says which price applies to a time."""
 
     windows: tuple[str, ...] = ()
@@ -96,10 +96,10 @@ class Terms(msgspec.Struct, frozen=True):
     """Those of its flavor that the price list names."""
 
 
-NO_TERMS = Terms()
+NO_TERMS = PriceTerms()
 
 
-def rates_of(prices: PriceList, entry: AnyEntry, terms: Terms = NO_TERMS) -> tuple[Rate, ...]:
+def rates_of(prices: PriceList, entry: AnyEntry, terms: PriceTerms = NO_TERMS) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
     if isinstance(entry, QuotaEntry):
         return _rates(prices, entry.holder, entry.flavor, "", entry.resource, terms)
@@ -110,7 +110,9 @@ def rates_of(prices: PriceList, entry: AnyEntry, terms: Terms = NO_TERMS) -> tup
     return tuple(rate for rate in found if rate.meter is not Meter.EXCLUSIVE)
 
 
-def _rates(prices: PriceList, holder: Holder, flavor: str, model: str, resource: str, terms: Terms) -> tuple[Rate, ...]:
+def _rates(
+    prices: PriceList, holder: Holder, flavor: str, model: str, resource: str, terms: PriceTerms
+) -> tuple[Rate, ...]:
     key = (holder.tenant, flavor, model, holder.priority_class, resource)
     looked_up = (*key, terms.windows, terms.labels)
     found = prices.rates.get(looked_up)
@@ -126,7 +128,14 @@ def _rates(prices: PriceList, holder: Holder, flavor: str, model: str, resource:
 
 
 def _rate(
-    event: PriceListSet, meter: Meter, terms: Terms, tenant: str, flavor: str, model: str, priority: str, resource: str
+    event: PriceListSet,
+    meter: Meter,
+    terms: PriceTerms,
+    tenant: str,
+    flavor: str,
+    model: str,
+    priority: str,
+    resource: str,
 ) -> Rate | None:
     fitting = [
         price

@@ -18,7 +18,7 @@ NOBODY = ""
 COHORT = "cohort:"
 
 
-class Held(msgspec.Struct, frozen=True, order=True):
+class HeldQuotaKey(msgspec.Struct, frozen=True, order=True):
     """The key by which held quota is summed up."""
 
     tenant: str
@@ -49,7 +49,7 @@ class QuotaBook:
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self.held: dict[Held, int] = {}
+        self.held: dict[HeldQuotaKey, int] = {}
         self.borrowed: dict[Lent, int] = {}
         self._queues: dict[str, ClusterQueueObserved] = {}
         self._cohorts: dict[str, CohortObserved] = {}
@@ -118,7 +118,7 @@ class QuotaBook:
         length = self.window.clip(since, at)
         if length:
             for (flavor, resource), amount in amounts.items():
-                key = Held(tenant, queue, flavor, resource)
+                key = HeldQuotaKey(tenant, queue, flavor, resource)
                 self.held[key] = self.held.get(key, 0) + amount * length
 
     def _change(self, queue: str, column: FlavorResource, amount: int, at: Millis) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from events.event import Millis
 from projections.billing.card_book import CardBook, CardSums, Part, buckets
-from projections.billing.entry import Entry
+from projections.billing.entry import CardEntry
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,9 +31,9 @@ class Reconciled(msgspec.Struct, frozen=True):
     mismatches: list[Mismatch]
 
 
-def reconcile(book: CardBook, entries: Iterable[Entry]) -> Reconciled:
+def reconcile(book: CardBook, entries: Iterable[CardEntry]) -> Reconciled:
     """Hold both books against each other, card by card."""
-    held: dict[str, list[Entry]] = {}
+    held: dict[str, list[CardEntry]] = {}
     for entry in entries:
         held.setdefault(entry.slice.card.uuid, []).append(entry)
     checked, found = 0, list[Mismatch]()
@@ -45,7 +45,7 @@ def reconcile(book: CardBook, entries: Iterable[Entry]) -> Reconciled:
     return Reconciled(checked, found)
 
 
-def _of_card(book: CardBook, card: str, stretches: CardSums, entries: Iterable[Entry]) -> list[Mismatch]:
+def _of_card(book: CardBook, card: str, stretches: CardSums, entries: Iterable[CardEntry]) -> list[Mismatch]:
     tenants: dict[tuple[str, Millis], tuple[int, int]] = {}
     for entry in entries:
         slice_ = entry.slice

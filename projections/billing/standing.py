@@ -8,7 +8,7 @@ import msgspec
 from projections.billing.entry import AnyEntry
 
 
-class Standing(msgspec.Struct, frozen=True):
+class EntryStanding(msgspec.Struct, frozen=True):
     """What of an entry is charged by now, and what has changed that last."""
 
     entries: tuple[AnyEntry, ...]
@@ -18,20 +18,20 @@ class Standing(msgspec.Struct, frozen=True):
     """Where on the log a person has corrected it last."""
 
 
-class Standings:
+class EntryStandings:
     """By the id of the entry; one that nothing was said about stands as it was entered."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Standing] = {}
+        self._known: dict[str, EntryStanding] = {}
 
-    def of(self, entry: AnyEntry) -> Standing:
+    def of(self, entry: AnyEntry) -> EntryStanding:
         """What is left of an entry after credits and corrections: itself where there were none."""
-        return self._known.get(entry.id) or Standing((entry,))
+        return self._known.get(entry.id) or EntryStanding((entry,))
 
     def credited(self, entry: AnyEntry, place: str) -> tuple[AnyEntry, ...]:
         """What there is to give back of it; from then on nothing is."""
         before = self.of(entry)
-        self._known[entry.id] = Standing((), place, before.corrected)
+        self._known[entry.id] = EntryStanding((), place, before.corrected)
         return before.entries
 
     def correct(
@@ -41,5 +41,5 @@ class Standings:
         before = self.of(entry)
         if before.credit and not allow_negative:
             return (), ()
-        self._known[entry.id] = Standing(right, "", place)
+        self._known[entry.id] = EntryStanding(right, "", place)
         return (before.entries if not before.credit else (entry,)), right

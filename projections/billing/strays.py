@@ -12,7 +12,7 @@ import msgspec
 from events.billing import LineKind
 from events.device import PodObserved, PodPlacement
 from projections.billing.attempts import SliceKey
-from projections.billing.card_side import CardSide, Open
+from projections.billing.card_side import CardSide, OpenSlice
 from projections.billing.entry import Cause, Holder
 from projections.devices.card_use import IDLE, CardUse, effective_use
 from projections.devices.holdings.card_holdings import TERMINAL
@@ -141,7 +141,7 @@ class Strays:
             return
         self._cards.close(card, key, cause)
         if extra != IDLE:
-            slice_ = Open(
+            slice_ = OpenSlice(
                 kind=kind,
                 holder=holder,
                 flavor="",

@@ -9,8 +9,8 @@ from events.billing import LineKind
 from events.event import Millis
 from projections.billing.charge import (
     Amount,
+    ChargeStatus,
     Piece,
-    Status,
     amounts,
     charges,
     covered,
@@ -18,7 +18,7 @@ from projections.billing.charge import (
     pieces,
     roundings,
 )
-from projections.billing.entry import QuotaEntry, Slice, Window
+from projections.billing.entry import BilledSlice, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.calendar import month_of
 
@@ -123,7 +123,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Col
             due[who, month] = due.get((who, month), 0) + cost
             currency = piece.prices.event.currency
             total[currency] = total.get(currency, 0) + cost
-        elif piece.status is Status.UNPRICED:
+        elif piece.status is ChargeStatus.UNPRICED:
             _lacks_price(piece, sums, unpriced, unpriced_quota)
     for amount in amounts(ledger, window):
         if tenants is None or amount.tenant in tenants:
@@ -192,7 +192,7 @@ def _lacks_price(
     of_cards[kind] = of_cards.get(kind, 0) + piece.length
 
 
-def _of_card(piece: Piece, word: Callable[[Slice], str]) -> str:
+def _of_card(piece: Piece, word: Callable[[BilledSlice], str]) -> str:
     return "" if isinstance(piece.entry, QuotaEntry) else word(piece.entry.slice)
 
 

@@ -52,7 +52,7 @@ from projections.counters.course import (
 )
 from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, Observation, bucket_of, empty
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
-from projections.object_versions import Versions
+from projections.object_versions import ObjectVersions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
 from projections.workloads.decided_moments import DecidedEvent
@@ -93,7 +93,7 @@ class QueueCounters:
         self._parents: dict[str, str] = {}
         """By cohort."""
         self._settings: dict[str, bool] = {}
-        self._versions = Versions(self.trail)
+        self._versions = ObjectVersions(self.trail)
 
     def fold_sighting(self, sighting: Sighting) -> None:
         """Fold a fact, unless something newer is known of the object that it is about."""
@@ -386,7 +386,7 @@ class QueueCounters:
         self._cohorts = {name: queue.cohort for name, queue in world.cluster_queues.items()}
         self._parents = {name: cohort.parent for name, cohort in world.cohorts.items()}
         self._settings = {_UNTIL_READY: world.settings.pods_ready is not None}
-        self._versions = Versions(self.trail)
+        self._versions = ObjectVersions(self.trail)
         self._versions.restore(world.versions.known, world.versions.epoch)
         self._slices = SliceChains(self.trail)
         self._preemptions = PreemptionOutcomes(self.trail)

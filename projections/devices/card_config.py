@@ -10,7 +10,7 @@ from events.settings import HamiSettings
 from projections.devices.annotations.steering import BINPACK, SPREAD
 from projections.devices.vendors.chip_families import ascend, iluvatar
 from projections.devices.vendors.table import VENDORS
-from projections.devices.vendors.vendor import Resources, Template, Vendor
+from projections.devices.vendors.vendor import Template, Vendor, VendorResources
 
 SPLIT = 10
 DEFAULT_CORE_POLICY = "default"
@@ -49,7 +49,7 @@ class CardConfig:
         self.split = split
         """How many containers share a card of NVIDIA where its node does not say otherwise."""
         self.by_word: Mapping[str, Vendor] = {vendor.word: vendor for vendor in vendors}
-        self.resources: Mapping[str, Resources] = {vendor.word: vendor.resources for vendor in vendors}
+        self.resources: Mapping[str, VendorResources] = {vendor.word: vendor.resources for vendor in vendors}
         """By vendor word."""
         self.names = frozenset(name for vendor in vendors for name in vendor.resources.names())
         """All resources by which cards are asked for."""

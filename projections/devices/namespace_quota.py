@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from events.card import CardRequest, CardShare
-from projections.devices.vendors.vendor import Resources
+from projections.devices.vendors.vendor import VendorResources
 
 _PREFIX = "limits."
 
@@ -34,14 +34,14 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
 
 
-Names = Mapping[str, Resources]
+Names = Mapping[str, VendorResources]
 """By vendor word."""
 Limits = dict[str, Limit]
 """By resource name."""
 _NOTHING = Limit()
 
 
-def room(limits: Mapping[str, Limit], resources: Resources) -> QuotaRoom:
+def room(limits: Mapping[str, Limit], resources: VendorResources) -> QuotaRoom:
     """What is left to a namespace of one vendor's memory and cores."""
     return QuotaRoom(
         memory=_left(limits.get(resources.memory, _NOTHING), resources.factor),
@@ -87,7 +87,7 @@ def lets_in(limits: Mapping[str, Limit], requests: Sequence[Sequence[CardRequest
     )
 
 
-def managed(vendors: Mapping[str, Resources]) -> frozenset[str]:
+def managed(vendors: Mapping[str, VendorResources]) -> frozenset[str]:
     """The resources whose limits are looked at: memory and cores of every vendor."""
     return frozenset(name for names in vendors.values() for name in (names.memory, names.cores) if name)
 
@@ -124,7 +124,7 @@ def relimited(limits: Limits, old: Mapping[str, int], new: Mapping[str, int], na
 def charged(
     limits: Limits,
     shares: Mapping[str, tuple[tuple[CardShare, ...], ...]],
-    vendors: Mapping[str, Resources],
+    vendors: Mapping[str, VendorResources],
     *,
     sign: int = 1,
 ) -> Limits:

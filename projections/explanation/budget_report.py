@@ -35,7 +35,7 @@ class ReportState(QueueState, BudgetState, Protocol):
     """Budgets, and who waits for what."""
 
 
-class Course(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetCourse(msgspec.Struct, frozen=True, kw_only=True):
     """What comes of a budget at a rate: what will be used at the end of its period, and when it is used up."""
 
     rate: str
@@ -61,9 +61,9 @@ class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
     carried: str
     at_end: AtTheEnd
     running: RunningAtTheEnd
-    forecast: Course
+    forecast: BudgetCourse
     """If those who run go on, and nobody else comes."""
-    with_waiting: Course
+    with_waiting: BudgetCourse
     """If all who wait ran beside them from now on."""
 
 
@@ -95,9 +95,9 @@ def _percent(usage: BudgetUsage, resource: str, used: int) -> int:
     return used * WHOLE // most if most else WHOLE
 
 
-def _course(usage: BudgetUsage, resource: str) -> Course:
+def _course(usage: BudgetUsage, resource: str) -> BudgetCourse:
     used = used_at_end(usage).get(resource, 0)
-    return Course(
+    return BudgetCourse(
         rate=number_of(resource, usage.running.get(resource, 0) * HOUR),
         used_at_end=number_of(resource, used),
         percent_at_end=_percent(usage, resource, used),

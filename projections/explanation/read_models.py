@@ -144,7 +144,7 @@ def _usage_of(quota: QuotaTree, node: Node) -> Iterator[UsageRow]:
         )
 
 
-class WorkloadState(msgspec.Struct, frozen=True):
+class ShownState(msgspec.Struct, frozen=True):
     """The state of a workload in one word, why, and since when."""
 
     word: str
@@ -152,27 +152,27 @@ class WorkloadState(msgspec.Struct, frozen=True):
     since: Millis
 
 
-def state_of(workload: Workload) -> WorkloadState:
+def state_of(workload: Workload) -> ShownState:
     """How a workload stands in one word, why, and since when."""
     for kind, state in (("Finished", "finished"), ("Evicted", "stopping")):
         condition = workload.condition(kind)
         if condition is not None and workload.is_true(kind) and (kind == "Finished" or workload.reserved):
-            return WorkloadState(state, condition.reason, condition.since)
+            return ShownState(state, condition.reason, condition.since)
     if workload.admitted:
         condition = workload.condition("PodsReady")
         if condition is not None and workload.is_true("PodsReady"):
-            return WorkloadState("running", "", condition.since)
-        return WorkloadState("admitted", "", workload.admitted_at or 0)
+            return ShownState("running", "", condition.since)
+        return ShownState("admitted", "", workload.admitted_at or 0)
     if workload.admission is not None:
-        return WorkloadState("reserved", "", workload.admission.reserved_at)
+        return ShownState("reserved", "", workload.admission.reserved_at)
     condition = workload.condition("QuotaReserved")
     if not workload.spec.active:
-        return WorkloadState(
+        return ShownState(
             "inactive",
             condition.reason if condition is not None else "",
             condition.since if condition is not None else 0,
         )
-    return WorkloadState(
+    return ShownState(
         "pending",
         condition.reason if condition is not None else "",
         condition.since if condition is not None else workload.created_at,

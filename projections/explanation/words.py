@@ -94,7 +94,7 @@ class ShareChange(msgspec.Struct, frozen=True, kw_only=True):
     share_after: str
 
 
-class Stop(msgspec.Struct, frozen=True, kw_only=True):
+class StoppedOnce(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a workload had to stop, and why."""
 
     at: Millis
@@ -145,4 +145,4 @@ class Explanation(msgspec.Struct, kw_only=True):
     """What services have failed on, as far as it waits for that."""
     loops: tuple[str, ...] = ()
     """Workloads with which it preempts in turns, and how often."""
-    stops: tuple[Stop, ...] = ()
+    stops: tuple[StoppedOnce, ...] = ()

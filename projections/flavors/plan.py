@@ -14,7 +14,7 @@ from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, ResourceGroup
 from events.settings import QuotaCheckStrategy
 from projections.flavors.refusal import NO_MATCHING_FLAVOR
-from projections.flavors.suitability import PlanRules, Suitability, asks_for_topology, only_topology
+from projections.flavors.suitability import FlavorSuitability, PlanRules, asks_for_topology, only_topology
 from projections.quota.columns import Column
 from projections.quota.tree import QuotaTree
 
@@ -176,7 +176,7 @@ def _part(
         if group is not None:
             wanted = sorted(name for name in group.resources if name in total)
             settled.update(wanted)
-            suits = Suitability(flavors, queue, [asked[i].pod_set for i in members], wanted, rules)
+            suits = FlavorSuitability(flavors, queue, [asked[i].pod_set for i in members], wanted, rules)
             held = _flavors_before([asked[i] for i in members], wanted)
             groups.append(_group_plan(quota, group, wanted, total, suits, held))
         elif rules.ignore_undeclared:
@@ -200,7 +200,7 @@ def _group_plan(
     group: ResourceGroup,
     wanted: list[str],
     total: Requests,
-    suits: Suitability,
+    suits: FlavorSuitability,
     held: Sequence[str],
 ) -> GroupPlan:
     return GroupPlan(
@@ -211,7 +211,7 @@ def _group_plan(
 
 
 def _option(
-    quota: QuotaTree, quotas: FlavorQuotas, wanted: Sequence[str], suits: Suitability, held: Sequence[str]
+    quota: QuotaTree, quotas: FlavorQuotas, wanted: Sequence[str], suits: FlavorSuitability, held: Sequence[str]
 ) -> FlavorOption:
     obstacle = suits.obstacle(quotas)
     other = "" if obstacle else _another_than_before(quotas.flavor, held)

@@ -24,7 +24,7 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     """The only flavors that the workload may use; None leaves them all."""
 
 
-class Suitability:
+class FlavorSuitability:
     """The flavors of one resource group for one group of pod sets."""
 
     def __init__(

@@ -23,7 +23,7 @@ LOCAL_QUEUE = 5
 """Index in an order key of the local queue, in keys that name it."""
 _STALE = 16
 """So many entries of a heap may be stale, and twice as many as wait, before it is made anew."""
-Place = tuple[OrderKey, str]
+PlaceInLine = tuple[OrderKey, str]
 """An order and the key of the workload that has it."""
 
 
@@ -33,7 +33,7 @@ class ParkedClass:
     __slots__ = ("members", "reason", "stamp")
 
     def __init__(self, reason: str, stamp: int) -> None:
-        self.members: list[Place] = []
+        self.members: list[PlaceInLine] = []
         self.reason = reason
         self.stamp = stamp
         """How far the quota had changed when the class was last found not to fit."""
@@ -80,19 +80,19 @@ class PendingQueue:
         """Grows when something other than quota may have made refused workloads admissible."""
         self.scan: dict[str, Scan] = {}
         """How far the workload that was tried last has come with its flavors, if it takes them one by one."""
-        self._class_of: dict[str, tuple[str, Place]] = {}
+        self._class_of: dict[str, tuple[str, PlaceInLine]] = {}
         self._kind_of: dict[str, str] = {}
         self._alike: dict[str, dict[str, None]] = {}
         """Those in line by class."""
-        self._heap: list[Place] = []
-        self._by_local_queue: dict[str, list[Place]] = {}
+        self._heap: list[PlaceInLine] = []
+        self._by_local_queue: dict[str, list[PlaceInLine]] = {}
 
     @property
     def empty(self) -> bool:
         """Whether nothing is pending or parked here, and nothing else is kept for this queue."""
         return not (self.waiting or self.parked or self.held)
 
-    def tried_or_refused(self) -> list[Place]:
+    def tried_or_refused(self) -> list[PlaceInLine]:
         """All who wait for quota, in no order: those in line, and those beside it since they were refused."""
         found = [(order, key) for key, order in self.waiting.items()]
         return [*found, *(place for parked in self.classes.values() for place in parked.members)]
@@ -169,29 +169,29 @@ class PendingQueue:
         if self.classes:
             trail.set_item(self.news, 0, self.news[0] + 1)
 
-    def head(self) -> Place | None:
+    def head(self) -> PlaceInLine | None:
         """Whom the next cycle tries first; None where nobody is in line."""
         return self._first_of(self._heap)
 
-    def heads_by_local_queue(self) -> Iterator[tuple[str, Place]]:
+    def heads_by_local_queue(self) -> Iterator[tuple[str, PlaceInLine]]:
         """The first of each local queue, where the orders name it."""
         for local_queue in sorted(self._by_local_queue):
             first = self._first_of(self._by_local_queue[local_queue])
             if first is not None:
                 yield local_queue, first
 
-    def _enter(self, place: Place) -> None:
+    def _enter(self, place: PlaceInLine) -> None:
         self._push_onto(self._heap, place)
         if len(place[0]) > LOCAL_QUEUE:
             self._push_onto(self._by_local_queue.setdefault(str(place[0][LOCAL_QUEUE]), []), place)
 
-    def _push_onto(self, heap: list[Place], place: Place) -> None:
+    def _push_onto(self, heap: list[PlaceInLine], place: PlaceInLine) -> None:
         heapq.heappush(heap, place)
         if len(heap) > _STALE + 2 * len(self.waiting):
             # Where nobody asks who is first, stale entries would stay for ever.
             heap[:] = sorted({one for one in heap if self.waiting.get(one[1]) == one[0]})
 
-    def _first_of(self, heap: list[Place]) -> Place | None:
+    def _first_of(self, heap: list[PlaceInLine]) -> PlaceInLine | None:
         while heap:
             order, key = heap[0]
             if self.waiting.get(key) == order:
@@ -271,5 +271,5 @@ def _restamp(parked: ParkedClass, stamp: int) -> None:
     parked.stamp = stamp
 
 
-def _delete(row: list[Place], place: Place) -> None:
+def _delete(row: list[PlaceInLine], place: PlaceInLine) -> None:
     del row[bisect_left(row, place)]

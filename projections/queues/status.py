@@ -81,7 +81,7 @@ class CohortStatus(msgspec.Struct, frozen=True, kw_only=True):
     share: int | None
 
 
-class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
+class OwnCheckStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown of an admission check of ours."""
 
     uid: str
@@ -89,13 +89,13 @@ class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
     standing: ActiveCondition
 
 
-Status: TypeAlias = QueueStatus | CohortStatus | CheckStatus
+Status: TypeAlias = QueueStatus | CohortStatus | OwnCheckStatus
 
 
-def check_status(world: ProvisioningState, name: str) -> CheckStatus:
+def check_status(world: ProvisioningState, name: str) -> OwnCheckStatus:
     """What is shown of an admission check of ours."""
     check = world.checks[name]
-    return CheckStatus(uid=check.uid, generation=check.generation, standing=check_active(world, name))
+    return OwnCheckStatus(uid=check.uid, generation=check.generation, standing=check_active(world, name))
 
 
 class Tally(msgspec.Struct):

@@ -15,7 +15,7 @@ from events.quota import LimitRangeItem, LimitRangeObserved, RuntimeClassObserve
 from projections.quota.effective_requests import pod_requests
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class LimitRangeBounds(msgspec.Struct, frozen=True, kw_only=True):
     """The limit ranges of a namespace for containers, or for pods, as one: the narrowest bounds, the first defaults."""
 
     minimum: Requests
@@ -74,9 +74,9 @@ def misfit(
     return ""
 
 
-def bounds_of(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> Bounds:
+def bounds_of(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> LimitRangeBounds:
     """The bounds and defaults of all limit ranges of a namespace together, for `kind` Container or Pod."""
-    bounds = Bounds(minimum={}, maximum={}, default={}, default_request={})
+    bounds = LimitRangeBounds(minimum={}, maximum={}, default={}, default_request={})
     for item in _items(limit_ranges, namespace, kind):
         for resource, amount in item.minimum.items():
             bounds.minimum[resource] = max(amount, bounds.minimum.get(resource, amount))
@@ -95,7 +95,7 @@ def _items(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind:
             yield from (item for item in limits.items if item.kind == kind)
 
 
-def _filled(container: ContainerShape, bounds: Bounds) -> ContainerShape:
+def _filled(container: ContainerShape, bounds: LimitRangeBounds) -> ContainerShape:
     limits = {**bounds.default, **container.limits}
     requests = {**bounds.default, **bounds.default_request, **container.limits, **container.requests}
     return msgspec.structs.replace(container, limits=limits, requests=requests)
@@ -117,7 +117,7 @@ def _of_shape(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, sh
     return f"the pod: {problem}" if problem else ""
 
 
-def _outside(most: Mapping[str, int], least: Mapping[str, int], bounds: Bounds) -> str:
+def _outside(most: Mapping[str, int], least: Mapping[str, int], bounds: LimitRangeBounds) -> str:
     for resource, amount in most.items():
         if amount > bounds.maximum.get(resource, amount):
             allowed = from_units(resource, bounds.maximum[resource])

@@ -80,7 +80,7 @@ def recharge(holding: dict[str, QuotaHolders], quota: QuotaTree, trail: Trail, w
     quota.add_usage(charged.cluster_queue, after)
 
 
-class Charge(msgspec.Struct, frozen=True):
+class QuotaCharge(msgspec.Struct, frozen=True):
     """What a workload is charged with, and where."""
 
     cluster_queue: str
@@ -88,14 +88,14 @@ class Charge(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-def _charged(holding: dict[str, QuotaHolders], workload: Workload) -> Charge | None:
+def _charged(holding: dict[str, QuotaHolders], workload: Workload) -> QuotaCharge | None:
     """The charge of a workload; None when it is charged to no cluster queue."""
     if workload.admission is None:
         return None
     cluster_queue = workload.admission.cluster_queue
     holders = _holders(holding, cluster_queue)
     usage = holders.usage.get(workload.key)
-    return None if usage is None else Charge(cluster_queue, holders, usage)
+    return None if usage is None else QuotaCharge(cluster_queue, holders, usage)
 
 
 def _holders(holding: dict[str, QuotaHolders], cluster_queue: str) -> QuotaHolders:

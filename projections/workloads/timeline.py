@@ -45,7 +45,7 @@ from events.workload import (
 from projections.log_position import LogPosition
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class WorkloadMoment(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that happened to a workload."""
 
     at: Millis
@@ -60,7 +60,7 @@ class Timeline:
     """All moments by workload, in the order in which they were folded."""
 
     def __init__(self) -> None:
-        self.moments: dict[str, list[Moment]] = {}
+        self.moments: dict[str, list[WorkloadMoment]] = {}
         self.jobs: dict[str, str] = {}
         """The job behind each workload, as `namespace/name`."""
 
@@ -72,7 +72,7 @@ class Timeline:
         key = getattr(event, "workload", "")
         if described is not None and isinstance(key, str):
             what, detail = described
-            moment = Moment(
+            moment = WorkloadMoment(
                 at=position.at,
                 partition=position.partition,
                 sequence=position.sequence,
@@ -82,7 +82,7 @@ class Timeline:
             )
             self.moments.setdefault(key, []).append(moment)
 
-    def of_job(self, job: str) -> list[Moment]:
+    def of_job(self, job: str) -> list[WorkloadMoment]:
         """The moments of a job given as `namespace/name`."""
         return [moment for key, name in self.jobs.items() if name == job for moment in self.moments.get(key, ())]
 

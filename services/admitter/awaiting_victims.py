@@ -16,10 +16,10 @@ from projections.quota.charge_quota import charged_amounts, difference, usage_of
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from services.admitter.cards import cards_once_left, placed_on_cards
-from services.admitter.entry import Entry
+from services.admitter.entry import AdmissionEntry
 
 
-def still_waiting(world: PreemptionState, entry: Entry, plan: Plan) -> bool:
+def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> bool:
     """Whether the open preemption request still holds; the entry then takes its assignment and remaining victims from it.
 
     It holds while the workload's requests are the same, it does not fit yet, and the victims that have not left suffice. Who waits

@@ -20,7 +20,7 @@ from projections.preemption.state import PreemptionState
 from projections.queues.state import QueueState
 from projections.quota.columns import Column
 from projections.topology.placement.card_places import in_order
-from services.admitter.entry import Entry, preemption_context_of
+from services.admitter.entry import AdmissionEntry, preemption_context_of
 from services.admitter.topology import COMING_BACK
 
 
@@ -59,7 +59,7 @@ def card_caps(world: QueueState, plan: Plan) -> dict[Column, int]:
     return {column: most for column, most in caps.items() if most is not None}
 
 
-def placed_on_cards(world: DeviceState, entry: Entry, plan: Plan) -> Placed:
+def placed_on_cards(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> Placed:
     """The cards for every pod of the entry's assignment, or the reason why there are none; empty if it asks for none.
 
     Those of pods that are placed by topology were found with their domains.
@@ -77,7 +77,7 @@ def placed_on_cards(world: DeviceState, entry: Entry, plan: Plan) -> Placed:
 
 
 def enough_for_cards(
-    world: PreemptionState, entry: Entry, plan: Plan, chosen: list[Candidate], at: Millis
+    world: PreemptionState, entry: AdmissionEntry, plan: Plan, chosen: list[Candidate], at: Millis
 ) -> list[Candidate]:
     """The victims chosen for quota and those needed for cards beside them; empty when cards would still be missing."""
     gangs = _gangs(world, entry, plan)
@@ -91,7 +91,7 @@ def enough_for_cards(
     )
 
 
-def waits_for_cards(world: DeviceState, entry: Entry, plan: Plan) -> bool:
+def waits_for_cards(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> bool:
     """Whether cards that are being given back suffice; the entry is then deferred on them.
 
     It keeps its quota for the cycle: otherwise others would be admitted there and preempted again.
@@ -106,13 +106,13 @@ def waits_for_cards(world: DeviceState, entry: Entry, plan: Plan) -> bool:
     return entry.deferred
 
 
-def cards_once_left(world: DeviceState, entry: Entry, plan: Plan) -> tuple[PodPlacement, ...]:
+def cards_once_left(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> tuple[PodPlacement, ...]:
     """The cards that the entry will have as soon as its victims, and all who have lost their quota, have given theirs back."""
     gangs = _gangs(world, entry, plan)
     return cards_coming_back(world, gangs, entry.victims) if gangs else ()
 
 
-def preempts_for_cards(world: PreemptionState, entry: Entry, plan: Plan, at: Millis) -> bool:
+def preempts_for_cards(world: PreemptionState, entry: AdmissionEntry, plan: Plan, at: Millis) -> bool:
     """Whether preemption frees the cards that an entry with enough quota lacks; its victims and mode are set then."""
     gangs = _gangs(world, entry, plan)
     if entry.assignment is None or entry.mode is not Mode.FIT:
@@ -132,7 +132,7 @@ def preempts_for_cards(world: PreemptionState, entry: Entry, plan: Plan, at: Mil
     return True
 
 
-def card_flavor(world: DeviceState, entry: Entry, pod_set: str) -> str:
+def card_flavor(world: DeviceState, entry: AdmissionEntry, pod_set: str) -> str:
     """The flavor assigned to a pod set's card resources; empty when no quota covers them."""
     if entry.assignment is None:
         return ""
@@ -140,7 +140,7 @@ def card_flavor(world: DeviceState, entry: Entry, pod_set: str) -> str:
     return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in names), "")
 
 
-def _gangs(world: DeviceState, entry: Entry, plan: Plan) -> list[Gang]:
+def _gangs(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> list[Gang]:
     """The pods whose cards are chosen on their own; those that are placed by topology get theirs with their domains.
 
     Rule: docs/rules/topology.md#cards
@@ -162,7 +162,7 @@ def _gangs(world: DeviceState, entry: Entry, plan: Plan) -> list[Gang]:
     ]
 
 
-def _staying(entry: Entry, plan: Plan) -> dict[str, int]:
+def _staying(entry: AdmissionEntry, plan: Plan) -> dict[str, int]:
     """How many pods of each set run on from the slice before, with the cards that they have."""
     old = entry.replaces
     if old is None or old.admission is None:
@@ -170,18 +170,18 @@ def _staying(entry: Entry, plan: Plan) -> dict[str, int]:
     return staying(old.admission.assignments, {one.pod_set.name: one.count for one in plan.asked})
 
 
-def cards_kept(world: DeviceState, entry: Entry, plan: Plan) -> tuple[PodPlacement, ...]:
+def cards_kept(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> tuple[PodPlacement, ...]:
     """The cards that those pods keep."""
     return () if entry.replaces is None else kept_placements(world, entry.replaces, _staying(entry, plan))
 
 
-def behind(entry: Entry, placements: tuple[PodPlacement, ...]) -> tuple[PodPlacement, ...]:
+def behind(entry: AdmissionEntry, placements: tuple[PodPlacement, ...]) -> tuple[PodPlacement, ...]:
     """The placements of pods that come, numbered behind all of the slice before."""
     old = entry.replaces
     return placements if old is None or old.devices is None else numbered(placements, old.devices.placements)
 
 
-def _card_columns(world: QueueState, entry: Entry) -> tuple[int, ...]:
+def _card_columns(world: QueueState, entry: AdmissionEntry) -> tuple[int, ...]:
     if entry.assignment is None:
         return ()
     return tuple(

@@ -18,7 +18,7 @@ from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
 from projections.workloads.lifecycle import Workload
-from services.admitter.entry import Entry
+from services.admitter.entry import AdmissionEntry
 
 
 def workloads_over_limit(world: QuotaState, queue: ClusterQueueObserved) -> int:
@@ -28,7 +28,7 @@ def workloads_over_limit(world: QuotaState, queue: ClusterQueueObserved) -> int:
     return max(len(world.holders(queue.name)) - queue.max_concurrent + 1, 0)
 
 
-def victims_over_limit(world: PreemptionState, entry: Entry, at: Millis) -> list[Candidate]:
+def victims_over_limit(world: PreemptionState, entry: AdmissionEntry, at: Millis) -> list[Candidate]:
     """The workloads of the queue that have to release their quota before the entry may hold any; none if too few may go."""
     missing = workloads_over_limit(world, entry.queue)
     going = [] if entry.node is None else _may_go(world, entry.workload, entry.queue, entry.node, at)[:missing]
@@ -47,7 +47,7 @@ def discharge_from_queue(world: QuotaState, queue: ClusterQueueObserved, going: 
         world.holders(queue.name).remove(world.trail, victim.workload.key)
 
 
-def add_victims_over_limit(entry: Entry, going: Sequence[Candidate]) -> None:
+def add_victims_over_limit(entry: AdmissionEntry, going: Sequence[Candidate]) -> None:
     """Make them victims of an entry that was considered without them, if it found a place."""
     if entry.assignment is None or not (entry.mode is Mode.FIT or entry.victims):
         return

@@ -43,7 +43,7 @@ from projections.set_aside.records import ADMITTER
 from projections.workloads.lifecycle import Workload
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn, owner_goes_on, would_borrow
-from services.admitter.entry import Entry, Head
+from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
@@ -78,7 +78,7 @@ class Cycle:
         self._claimed: Claimed = {}
         self._unready: bool | None = None
 
-    def run(self, heads: Sequence[Head], most: int | None = None) -> None:
+    def run(self, heads: Sequence[QueueHead], most: int | None = None) -> None:
         """Decide about these heads; after `most` decisions the rest is left to the next cycle.
 
         A head whose nomination fails is set aside on record, and the others go on.
@@ -102,7 +102,7 @@ class Cycle:
                 if most is not None and len(self.events) >= most:
                     return
 
-    def _nominate_first(self, head: Head | None) -> Entry | None:
+    def _nominate_first(self, head: QueueHead | None) -> AdmissionEntry | None:
         """Step 2, nominate: the entry of a queue's head; a parked head that is refused as before yields to the next one."""
         while head is not None:
             entry = guarded(partial(self._nominate, head), ADMITTER, workload=head.workload.key)
@@ -115,7 +115,7 @@ class Cycle:
             head = head_of(self.world, head.queue, head.when)
         return None
 
-    def _nominate(self, head: Head) -> Entry:
+    def _nominate(self, head: QueueHead) -> AdmissionEntry:
         """Nominate one head; room that it has claimed by preemption is free for it alone."""
         own = self._claimed.get(head.workload.key)
         with self.world.trial():
@@ -123,7 +123,7 @@ class Cycle:
                 free(self.world.trail, *own)
             return nominate(self.world, head, self.at)
 
-    def _refused_as_before(self, entry: Entry) -> bool:
+    def _refused_as_before(self, entry: AdmissionEntry) -> bool:
         """Whether it gets the same refusal as before, whatever else happens in the cycle."""
         if entry.mode is Mode.FIT or entry.victims:
             return False
@@ -134,7 +134,7 @@ class Cycle:
             entry.requeue = RequeueReason.NO_FIT
         return refusal_event(self.world, entry, reason="", message="") is None
 
-    def _process_with_claim(self, entry: Entry, preempted: Preempted) -> Decision | None:
+    def _process_with_claim(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
         """Step 4 with the room that the entry has claimed by preemption, which stays claimed if it is not used now."""
         own = self._claimed.get(entry.workload.key)
         if own is not None:
@@ -144,7 +144,7 @@ class Cycle:
             charge(self.world.trail, *own)
         return event
 
-    def _process_entry(self, entry: Entry, preempted: Preempted) -> Decision | None:
+    def _process_entry(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
         """Step 4: the entry fits and gets quota, or preempts, or is requeued; None when that is on record already."""
         if entry.assignment is not None and entry.mode is not Mode.NO_FIT:
             self._nominate_again(entry, preempted)
@@ -169,7 +169,7 @@ class Cycle:
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
         return self._reserve_quota(entry)
 
-    def _nominate_again(self, entry: Entry, preempted: Preempted) -> None:
+    def _nominate_again(self, entry: AdmissionEntry, preempted: Preempted) -> None:
         """What earlier entries have done to an entry's victims or domains may be made good by others, on the same flavors."""
         if any(victim.workload.key in preempted for victim in entry.victims):
             self._recompute_assignment(entry, preempted)
@@ -178,7 +178,7 @@ class Cycle:
         elif entry.mode is Mode.FIT and not entry.deferred and not self._cards_fit(entry, preempted):
             self._find_other_cards(entry)
 
-    def _recompute_assignment(self, entry: Entry, preempted: Preempted) -> None:
+    def _recompute_assignment(self, entry: AdmissionEntry, preempted: Preempted) -> None:
         """Nominate it again as if the victims of earlier entries had gone, on the same flavors.
 
         Rule: docs/rules/cycle.md#same-victims
@@ -194,7 +194,7 @@ class Cycle:
             consider(self.world, entry, plan_for(self.world, entry.head), self.at, chosen_flavors(entry.assignment))
         entry.deferred = entry.mode is Mode.FIT
 
-    def _only_domains_are_taken(self, entry: Entry, preempted: Preempted) -> bool:
+    def _only_domains_are_taken(self, entry: AdmissionEntry, preempted: Preempted) -> bool:
         """Whether the entry fits by quota, but earlier entries took domains that it was to have."""
         found = held_domains(self.world, entry)
         if entry.node is None or not found.placements:
@@ -204,13 +204,13 @@ class Cycle:
                 return False
             return not found.fit() or not self._cards_fit(entry, preempted)
 
-    def _find_other_domains(self, entry: Entry) -> None:
+    def _find_other_domains(self, entry: AdmissionEntry) -> None:
         """Nominate it again as things stand, on the same flavors (docs/rules/topology.md#other-domains)."""
         if enabled(self.world.settings, "TASRecomputeAssignmentWithinSchedulingCycle") and entry.assignment is not None:
             pinned = chosen_flavors(entry.assignment)
             consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
 
-    def _fits(self, entry: Entry, preempted: Preempted) -> bool:
+    def _fits(self, entry: AdmissionEntry, preempted: Preempted) -> bool:
         """Whether the entry fits once its own victims and those of earlier entries are gone."""
         if entry.node is None:
             return False
@@ -219,14 +219,14 @@ class Cycle:
         return fits and self._cards_fit(entry, preempted)
 
     @contextmanager
-    def _without_victims(self, entry: Entry, preempted: Preempted) -> Generator[None]:
+    def _without_victims(self, entry: AdmissionEntry, preempted: Preempted) -> Generator[None]:
         """Within, the entry's own victims, those of earlier entries, and the slice whose place it takes are gone."""
         with self.world.trial():
             self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
             leave_domains(self.world, entry)
             yield
 
-    def _find_other_cards(self, entry: Entry) -> None:
+    def _find_other_cards(self, entry: AdmissionEntry) -> None:
         """Take other cards on the same flavors, if there are any; else it stays in line, for those that it was to have."""
         if entry.assignment is None:
             return
@@ -236,7 +236,7 @@ class Cycle:
         if other.mode is Mode.FIT and other.placements:
             entry.assignment, entry.placements, entry.kept = other.assignment, other.placements, other.kept
 
-    def _cards_fit(self, entry: Entry, preempted: Preempted) -> bool:
+    def _cards_fit(self, entry: AdmissionEntry, preempted: Preempted) -> bool:
         """Whether earlier entries of this cycle have left the very cards that were found for the entry.
 
         For who preempts they were found as they will be when its victims have given theirs back.
@@ -256,14 +256,14 @@ class Cycle:
         for victim in victims:
             discharge(self.world.trail, victim)
 
-    def _assume_usage(self, entry: Entry, node: Node) -> None:
+    def _assume_usage(self, entry: AdmissionEntry, node: Node) -> None:
         """Count the entry's usage for the rest of the cycle, whether it gets quota now or waits for its victims."""
         charge(self.world.trail, node, entry.usage)
         leave_domains(self.world, entry)
         held_domains(self.world, entry).occupy()
         entry.placed = True
 
-    def _reserve_quota(self, entry: Entry) -> Decision | None:
+    def _reserve_quota(self, entry: AdmissionEntry) -> Decision | None:
         """The entry fits: its quota is reserved, on the flavors and devices that were found for it."""
         if entry.assignment is None:
             return None
@@ -287,7 +287,7 @@ class Cycle:
             placements=(*entry.kept, *entry.placements),
         )
 
-    def _request_preemption(self, entry: Entry, preempted: Preempted) -> Decision | None:
+    def _request_preemption(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
         """The entry fits without its victims: their preemption is requested, unless a preemption gate forbids it."""
         if held_by_a_gate(entry.workload):
             return self._requeue(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
@@ -295,7 +295,7 @@ class Cycle:
         self.world.cards.trial(entry.placements)
         return request_event(self.world, entry)
 
-    def _waits_for_pods_ready(self, entry: Entry) -> bool:
+    def _waits_for_pods_ready(self, entry: AdmissionEntry) -> bool:
         """Whether admitted pods are not ready yet; an entry without admission checks counts as admitted from now on."""
         if self._unready is None:
             self._unready = somebody_unready(self.world.holding, self.world.workloads)
@@ -303,7 +303,7 @@ class Cycle:
         self._unready = before or not required_checks(entry)
         return before
 
-    def _keep_room(self, entry: Entry) -> None:
+    def _keep_room(self, entry: AdmissionEntry) -> None:
         """Hold capacity for a blocked preemptor for the rest of the cycle, unless it always gets its nominal back."""
         if entry.queue.preemption.reclaim_within_cohort is PreemptionPolicy.ANY or entry.node is None:
             return
@@ -315,13 +315,15 @@ class Cycle:
         leave_domains(self.world, entry)
         held_domains(self.world, entry).occupy()
 
-    def _requeue(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
+    def _requeue(
+        self, entry: AdmissionEntry, requeue: RequeueReason, reason: str = "", message: str = ""
+    ) -> Decision | None:
         """Step 5, requeue: the refusal with where the workload waits from now on; None when it is on record already."""
         entry.requeue = requeue
         return refusal_event(self.world, entry, reason=reason, message=message)
 
 
-def beside(entry: Entry, event: Decision) -> list[Decision]:
+def beside(entry: AdmissionEntry, event: Decision) -> list[Decision]:
     """What is decided in the same commit: the slice whose place the entry takes is over when it gets quota."""
     old = entry.replaces
     if old is None or not isinstance(event, QuotaReserved):
@@ -330,7 +332,7 @@ def beside(entry: Entry, event: Decision) -> list[Decision]:
     return [WorkloadSliceReplaced(workload=old.key, by=entry.workload.key, message=message)]
 
 
-def room_to_keep(entry: Entry) -> Usage:
+def room_to_keep(entry: AdmissionEntry) -> Usage:
     """The quota kept for a preemptor that found no victims, by column (docs/rules/cycle.md#kept-for-blocked)."""
     kept: Usage = {}
     node = entry.node
@@ -361,7 +363,7 @@ def held_by_a_gate(workload: Workload) -> bool:
     return any((gate := workload.gates.get(name)) is None or not gate.open for name in workload.spec.preemption_gates)
 
 
-def required_checks(entry: Entry) -> tuple[str, ...]:
+def required_checks(entry: AdmissionEntry) -> tuple[str, ...]:
     """The queue's admission checks that apply to the chosen flavors, sorted by name."""
     if not entry.queue.checks:
         return ()

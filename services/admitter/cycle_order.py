@@ -13,11 +13,11 @@ from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
-from services.admitter.entry import Entry
+from services.admitter.entry import AdmissionEntry
 from services.admitter.fair_order import fair_turns, first_if_remembered
 
 
-def in_turn(world: QueueState, entries: Sequence[Entry]) -> Iterable[Entry]:
+def in_turn(world: QueueState, entries: Sequence[AdmissionEntry]) -> Iterable[AdmissionEntry]:
     """The entries in the order of the cycle, lazily: under fair sharing it depends on the entries processed so far."""
     if world.settings.fair_sharing:
         return fair_turns(world, entries)
@@ -25,7 +25,7 @@ def in_turn(world: QueueState, entries: Sequence[Entry]) -> Iterable[Entry]:
 
 
 def classic_order(
-    settings: SettingsObserved, lines: PendingQueues, entry: Entry
+    settings: SettingsObserved, lines: PendingQueues, entry: AdmissionEntry
 ) -> tuple[int, int, int, int, str, str]:
     """Sort key without fair sharing: smaller borrowing level, higher priority, older, UID."""
     workload = entry.workload
@@ -40,12 +40,12 @@ def classic_order(
     )
 
 
-def would_borrow(entry: Entry) -> bool:
+def would_borrow(entry: AdmissionEntry) -> bool:
     """Whether an entry fits, or would preempt, beyond its queue's own quota."""
     return entry.borrow > 0 and (entry.mode is Mode.FIT or bool(entry.victims))
 
 
-def owner_goes_on(lines: PendingQueues, entry: Entry, event: Decision | None) -> bool:
+def owner_goes_on(lines: PendingQueues, entry: AdmissionEntry, event: Decision | None) -> bool:
     """Whether the queue of a processed entry has own quota left, and a workload to try on it in the next cycle."""
     if entry.node is None:
         return False

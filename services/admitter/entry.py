@@ -27,7 +27,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True):
     """Past usage, which decays, orders workloads or victims in the tree (admission fair sharing)."""
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class QueueHead(msgspec.Struct, frozen=True, kw_only=True):
     """The head of a queue: first in line, or first of a parked class that may be tried again."""
 
     workload: Workload
@@ -38,10 +38,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """The time of the cycle, and what time alone changes in its tree."""
 
 
-class Entry(msgspec.Struct, kw_only=True):
+class AdmissionEntry(msgspec.Struct, kw_only=True):
     """One head under decision in a cycle: nomination fills it, processing reads it."""
 
-    head: Head
+    head: QueueHead
     node: Node | None = None
     """Its ClusterQueue in the quota tree; None when there is no such queue."""
     assignment: Assignment | None = None
@@ -95,7 +95,7 @@ class Entry(msgspec.Struct, kw_only=True):
         """Its borrowing level: the height of the lowest subtree that it fits in; 0 within its own quota."""
         return self.assignment.borrow if self.assignment is not None else 0
 
-    def refused(self, reason: str, message: str, requeue: RequeueReason = RequeueReason.GENERIC) -> "Entry":
+    def refused(self, reason: str, message: str, requeue: RequeueReason = RequeueReason.GENERIC) -> "AdmissionEntry":
         """This entry, marked with why it was not even tried and where it waits."""
         self.reason, self.message, self.requeue = reason, message, requeue
         return self
@@ -110,7 +110,7 @@ class Entry(msgspec.Struct, kw_only=True):
 
 
 def preemption_context_of(
-    entry: Entry,
+    entry: AdmissionEntry,
     at: Millis,
     usage: Mapping[Column, int],
     needed: tuple[Column, ...],

@@ -14,18 +14,18 @@ from projections.feature_gates import enabled
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.quota.node import Node
-from services.admitter.entry import Entry
+from services.admitter.entry import AdmissionEntry
 
 Rank = tuple[int, int, Share, int, int, str, str]
 """The smallest wins: waiting preemptor, not borrowing the requested columns, share, minus priority, timestamp, UID, key."""
 
 
-def fair_turns(world: QueueState, entries: Sequence[Entry]) -> Iterator[Entry]:
+def fair_turns(world: QueueState, entries: Sequence[AdmissionEntry]) -> Iterator[AdmissionEntry]:
     """The entries in the order of the tournament; the caller charges the usage of one before it asks for the next.
 
     Trees do not share quota: they come one after the other, by key.
     """
-    trees: dict[str, list[Entry]] = {}
+    trees: dict[str, list[AdmissionEntry]] = {}
     for entry in entries:
         trees.setdefault(entry.node.root.key if entry.node is not None else "", []).append(entry)
     for key in sorted(trees):
@@ -46,18 +46,18 @@ class Tournament:
     def __init__(self, world: QueueState) -> None:
         self._world = world
         self._names = world.quota.columns.names
-        self._waiting: dict[str, list[Entry]] = {}
+        self._waiting: dict[str, list[AdmissionEntry]] = {}
         """By key of the queue's node, in the order in which they were entered."""
         self._fields: dict[str, list[tuple[Rank, str]]] = {}
         """By key of a cohort, the ranks of its children's winners: a heap."""
         self._nodes: dict[str, Node] = {}
 
-    def enter(self, entry: Entry, node: Node) -> None:
+    def enter(self, entry: AdmissionEntry, node: Node) -> None:
         """Add an entry at its queue's node; entries of one queue keep their order."""
         self._waiting.setdefault(node.key, []).append(entry)
         self._nodes.update({one.key: one for one in node.path})
 
-    def run(self) -> Iterator[Entry]:
+    def run(self) -> Iterator[AdmissionEntry]:
         """Yield the winner at the root, again and again; each win is found on the shares that the last one has left."""
         nodes = self._nodes.values()
         for node in sorted(nodes, key=lambda one: (-len(one.path), one.key)):
@@ -80,7 +80,7 @@ class Tournament:
         if entry is not None and node.parent is not None:
             heapq.heappush(self._fields.setdefault(node.parent.key, []), (self._rank(entry, node), node.key))
 
-    def _winner(self, node: Node) -> Entry | None:
+    def _winner(self, node: Node) -> AdmissionEntry | None:
         while not node.is_queue:
             field = self._fields.get(node.key)
             if not field:
@@ -88,7 +88,7 @@ class Tournament:
             node = self._nodes[field[0][1]]
         return next(iter(self._waiting[node.key]), None)
 
-    def _rank(self, entry: Entry, node: Node) -> Rank:
+    def _rank(self, entry: AdmissionEntry, node: Node) -> Rank:
         """The rank of an entry among the children of the node's parent, with its usage added to the node."""
         world, settings, workload = self._world, self._world.settings, entry.workload
         with world.trial():
@@ -110,7 +110,7 @@ class Tournament:
         )
 
 
-def first_if_remembered(settings: SettingsObserved, lines: PendingQueues, entry: Entry) -> int:
+def first_if_remembered(settings: SettingsObserved, lines: PendingQueues, entry: AdmissionEntry) -> int:
     """0 for the preemptor that a queue keeps first until its victims have left, if the feature gate is on; else 1."""
     if not enabled(settings, "PrioritizePreemptorWorkloads"):
         return 1

@@ -13,11 +13,11 @@ from projections.quota.charge_quota import remaining_usage
 from projections.quota.effective_requests import PODS, pod_set_requests
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
-from services.admitter.entry import Head
+from services.admitter.entry import QueueHead
 from services.admitter.state import AdmitterState
 
 
-def plan_for(world: AdmitterState, head: Head) -> Plan:
+def plan_for(world: AdmitterState, head: QueueHead) -> Plan:
     """The cached plan for the pods that a workload still needs (its reclaimable ones left out)."""
     key = (head.queue.name, head.workload.equivalence)
     known = world.plan_cache.plans.get(key) if world.shortcuts else None
@@ -31,7 +31,7 @@ def plan_for(world: AdmitterState, head: Head) -> Plan:
     return plan
 
 
-def plan_with(world: QueueState, head: Head, counts: Mapping[str, int]) -> Plan:
+def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> Plan:
     """The plan for other counts of pods, given by the name of the pod set (partial admission); it is not cached."""
     covers_pods = any(PODS in group.resources for group in head.queue.groups)
     held = _held_before(replaced_in(world, head.workload, head.queue.name))

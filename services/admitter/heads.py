@@ -12,20 +12,20 @@ from events.quota import ClusterQueueObserved, StopPolicy
 from projections.devices.state import config_of
 from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
-from projections.queues.pending_queues import ParkedClass, PendingQueue, Place
+from projections.queues.pending_queues import ParkedClass, PendingQueue, PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
 from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_of
 from services.admitter.concurrency_limits import workloads_over_limit
-from services.admitter.entry import Head, When
+from services.admitter.entry import QueueHead, When
 from services.admitter.flavor_plans import plan_for
 from services.admitter.state import AdmitterState
 
 
-def heads(world: AdmitterState, tree: str, at: Millis) -> list[Head]:
+def heads(world: AdmitterState, tree: str, at: Millis) -> list[QueueHead]:
     """The head of every queue of the tree that is neither stopped, terminating nor empty, in the order of the queues."""
-    found: list[Head] = []
+    found: list[QueueHead] = []
     when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
     for name in world.quota.members(tree):
         line = world.lines.of(name)
@@ -47,7 +47,7 @@ def changes_with_time(world: QuotaState, tree: str) -> bool:
     )
 
 
-def head_of(world: AdmitterState, queue: ClusterQueueObserved, when: When) -> Head | None:
+def head_of(world: AdmitterState, queue: ClusterQueueObserved, when: When) -> QueueHead | None:
     """The head of a queue: the first in line, or the first of a parked class to be tried again; None when there is none.
 
     Under admission fair sharing it is that of the LocalQueue with the least past usage.
@@ -57,7 +57,7 @@ def head_of(world: AdmitterState, queue: ClusterQueueObserved, when: When) -> He
     return _head(world, queue, world.lines.of(queue.name), when)
 
 
-def remember(world: AdmitterState, head: Head) -> None:
+def remember(world: AdmitterState, head: QueueHead) -> None:
     """Remember that the head's class was refused as before, so that it is skipped until something changes."""
     moment = _moment(world, head.queue, head.when)
     _note(world, head.queue, head.parked_as, world.lines.of(head.queue.name), moment)
@@ -78,17 +78,19 @@ def _moment(world: QueueState, queue: ClusterQueueObserved, when: When) -> tuple
     return changes, when.at if when.timed or when.moving else 0
 
 
-def _head(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
+def _head(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> QueueHead | None:
     first, kind = line.head(), ""
     if line.classes:
         refused = _first_refused(world, queue, line, first, when)
         if refused is not None:
             first, kind = refused
     workload = world.workloads.get(first[1]) if first is not None else None
-    return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind, when=when)
+    return None if workload is None else QueueHead(workload=workload, queue=queue, parked_as=kind, when=when)
 
 
-def _head_by_usage(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
+def _head_by_usage(
+    world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When
+) -> QueueHead | None:
     """The head of the LocalQueue with the least past usage (docs/rules/fair-sharing.md#usage-order)."""
     while True:
         first = _first_by_local_queue(world, queue, line, when)
@@ -96,13 +98,13 @@ def _head_by_usage(world: AdmitterState, queue: ClusterQueueObserved, line: Pend
             return None
         _, (_, key), kind = min((past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items())
         if not kind or not _would_be_refused_again(world, queue, key, kind):
-            return Head(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
+            return QueueHead(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
         _note(world, queue, kind, line, _moment(world, queue, when))
 
 
 def _first_by_local_queue(
     world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When
-) -> dict[str, tuple[Place, str]]:
+) -> dict[str, tuple[PlaceInLine, str]]:
     """By LocalQueue its first workload, and the class under which that is parked (empty when in line)."""
     first = {local_queue: (place, "") for local_queue, place in line.heads_by_local_queue()}
     for kind, parked in _retriable(world, queue, line, when):
@@ -118,10 +120,10 @@ def _first_by_local_queue(
 
 
 def _first_refused(
-    world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, first: Place | None, when: When
-) -> tuple[Place, str] | None:
+    world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, first: PlaceInLine | None, when: When
+) -> tuple[PlaceInLine, str] | None:
     """The first parked workload that may be tried again, with its class, if it comes before the first in line."""
-    best: tuple[Place, str] | None = None
+    best: tuple[PlaceInLine, str] | None = None
     for kind, parked in _retriable(world, queue, line, when):
         place = parked.members[0]
         if (first is not None and place > first) or (best is not None and place > best[0]):
@@ -151,4 +153,6 @@ def _would_be_refused_again(world: AdmitterState, queue: ClusterQueueObserved, k
         return False
     if workloads_over_limit(world, queue):
         return False
-    return refused_again(world, workload, plan_for(world, Head(workload=workload, queue=queue, parked_as=kind)), node)
+    return refused_again(
+        world, workload, plan_for(world, QueueHead(workload=workload, queue=queue, parked_as=kind)), node
+    )

@@ -51,21 +51,21 @@ from services.admitter.concurrency_limits import (
     victims_over_limit,
     workloads_over_limit,
 )
-from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
+from services.admitter.entry import AdmissionEntry, QueueHead, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
 from services.admitter.state import AdmitterState
 from services.admitter.topology import TopologyDemand, domains, find_domains, leave_domains, settle_domains
 from services.admitter.variants import variant_barrier
 
 
-def nominate(world: AdmitterState, head: Head, at: Millis) -> Entry:
+def nominate(world: AdmitterState, head: QueueHead, at: Millis) -> AdmissionEntry:
     """The entry for one head against the quota at the beginning of a cycle; the world is left as it was.
 
     An entry that can't even be tried (misconfigured, a failed check, a namespace that is not admitted) has a reason and
     no assignment.
     """
     workload, queue = head.workload, head.queue
-    entry = Entry(head=head, victims=[], timestamp=queue_timestamp(workload, world.settings), at=at)
+    entry = AdmissionEntry(head=head, victims=[], timestamp=queue_timestamp(workload, world.settings), at=at)
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
@@ -89,7 +89,7 @@ def nominate(world: AdmitterState, head: Head, at: Millis) -> Entry:
     return entry
 
 
-def _within_limit(world: AdmitterState, entry: Entry, plan: Plan, at: Millis) -> Entry:
+def _within_limit(world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: Millis) -> AdmissionEntry:
     """The entry as if the workloads over the queue's limit had gone, which become its victims; refused if too few may go."""
     going = victims_over_limit(world, entry, at)
     if not going:
@@ -102,7 +102,11 @@ def _within_limit(world: AdmitterState, entry: Entry, plan: Plan, at: Millis) ->
 
 
 def consider(
-    world: AdmitterState, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str] | None = None
+    world: AdmitterState,
+    entry: AdmissionEntry,
+    plan: Plan,
+    at: Millis,
+    pinned: Mapping[tuple[str, str], str] | None = None,
 ) -> None:
     """Set the entry's assignment, placements and victims; with fewer pods if the full count finds none (`minCount`).
 
@@ -125,12 +129,12 @@ def consider(
         _consider_plan(world, entry, plan_with(world, entry.head, best), at, pinned or {})
 
 
-def _fits_or_preempts(entry: Entry) -> bool:
+def _fits_or_preempts(entry: AdmissionEntry) -> bool:
     return entry.mode is Mode.FIT or (entry.mode is Mode.PREEMPT and bool(entry.victims))
 
 
 def _consider_plan(
-    world: AdmitterState, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]
+    world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]
 ) -> None:
     """Assign flavors; where quota fits but devices do not, try the next flavor, then preemption for devices."""
     refused, caps, demand = CardRefusals(), card_caps(world, plan), TopologyDemand()
@@ -169,7 +173,7 @@ def _consider_plan(
 
 def _without_cards(
     world: PreemptionState,
-    entry: Entry,
+    entry: AdmissionEntry,
     plan: Plan,
     at: Millis,
     pinned: Mapping[tuple[str, str], str],
@@ -186,7 +190,7 @@ def _without_cards(
     entry.message = (assignment.message if assignment is not None else "") or "; ".join(refused.why.values())
 
 
-def victims_for(world: AdmitterState, entry: Entry, demand: TopologyDemand, at: Millis) -> list[Candidate]:
+def victims_for(world: AdmitterState, entry: AdmissionEntry, demand: TopologyDemand, at: Millis) -> list[Candidate]:
     """The workloads to preempt for the entry's assignment, in order; empty when no candidates would do.
 
     The two borrowing modes and the three kinds of candidates are in `projections.preemption` (docs/rules/preemption.md#search).
@@ -232,7 +236,7 @@ class VictimSearches:
 
     __slots__ = ("_at", "_entry", "_world", "found")
 
-    def __init__(self, world: PreemptionState, entry: Entry, at: Millis) -> None:
+    def __init__(self, world: PreemptionState, entry: AdmissionEntry, at: Millis) -> None:
         self._world, self._entry, self._at = world, entry, at
         self.found: dict[tuple[Column, int], list[Candidate]] = {}
         """By column and amount."""
@@ -246,7 +250,7 @@ class VictimSearches:
 
 def _search(
     world: PreemptionState,
-    entry: Entry,
+    entry: AdmissionEntry,
     plan: Plan,
     at: Millis,
     pinned: Mapping[tuple[str, str], str],

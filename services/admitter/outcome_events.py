@@ -26,13 +26,13 @@ from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
-from services.admitter.entry import Entry, needed_by, preemption_context_of
+from services.admitter.entry import AdmissionEntry, needed_by, preemption_context_of
 
 _ANEW = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION, RequeueReason.PREEMPTION_GATED})
 """Refusals after which the search for flavors starts anew."""
 
 
-def request_event(world: PreemptionState, entry: Entry) -> PreemptionRequested | None:
+def request_event(world: PreemptionState, entry: AdmissionEntry) -> PreemptionRequested | None:
     """The preemption request of an entry; None when the same one is open already."""
     if entry.assignment is None:
         return None
@@ -68,7 +68,7 @@ def _admissions(victims: Iterable[Victim]) -> set[tuple[str, int]]:
     return {(victim.workload, victim.admission) for victim in victims}
 
 
-def refusal_event(world: QueueState, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
+def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, message: str) -> AdmissionRefused | None:
     """The refusal of an entry, by default with its own reason and message; None when the same is on record already."""
     own_reason, own_message = entry.refusal()
     reason, message = reason or own_reason, message or own_message
@@ -109,7 +109,7 @@ def refusal_event(world: QueueState, entry: Entry, *, reason: str, message: str)
     )
 
 
-def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
+def _progress(entry: AdmissionEntry) -> tuple[tuple[str, str, int], ...]:
     """The flavor to go on with, by pod set and resource; empty for one that waits for victims or a gate: it starts anew.
 
     Rule: docs/rules/cycle.md#waits-for-victims
@@ -119,14 +119,14 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)
 
 
-def _considered(world: QuotaState, entry: Entry) -> ConsideredHolders:
+def _considered(world: QuotaState, entry: AdmissionEntry) -> ConsideredHolders:
     if entry.assignment is None or entry.node is None:
         return ConsideredHolders()
     context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world.quota, entry.assignment))
     return considered(world, context, [victim.workload.key for victim in entry.victims])
 
 
-def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
+def _brief(entry: AdmissionEntry, reason: str, message: str) -> AdmissionRefused:
     return AdmissionRefused(
         workload=entry.workload.key,
         cluster_queue=entry.queue.name,
@@ -136,7 +136,7 @@ def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
     )
 
 
-def _with_holders(quota: QuotaTree, entry: Entry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
+def _with_holders(quota: QuotaTree, entry: AdmissionEntry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
     """The attempts, each that does not fit with the borrowers that hold what is missing."""
     attempts_with_holders: list[FlavorAttempt] = []
     for attempt in attempts:

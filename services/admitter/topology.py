@@ -34,7 +34,7 @@ from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
-from services.admitter.entry import Entry
+from services.admitter.entry import AdmissionEntry
 
 COMING_BACK = "Its cards are on their way back"
 
@@ -58,7 +58,7 @@ class TopologyDemand(msgspec.Struct, frozen=True, kw_only=True):
     """Where all of them would lie in a cluster without others; looked for only where they find no room as things stand."""
 
 
-def find_domains(world: TopologyState, entry: Entry, plan: Plan) -> TopologyDemand:
+def find_domains(world: TopologyState, entry: AdmissionEntry, plan: Plan) -> TopologyDemand:
     """Give the entry's pod sets their domains as things stand; without them its mode says that room has to be made.
 
     Where not even a cluster without others would have them, nothing fits. Gives what was asked, for those who make room.
@@ -71,7 +71,7 @@ def find_domains(world: TopologyState, entry: Entry, plan: Plan) -> TopologyDema
 
 
 def _give_domains(
-    world: TopologyState, entry: Entry, assignment: Assignment, demand: TopologyDemand
+    world: TopologyState, entry: AdmissionEntry, assignment: Assignment, demand: TopologyDemand
 ) -> tuple[PodSetPlacement, ...]:
     """Where the pods would lie in a cluster without others; none where that is not asked or there is no place even then."""
     choices = {one.name: one for one in assignment.pod_sets}
@@ -105,7 +105,7 @@ def _give_domains(
     return alone
 
 
-def settle_domains(world: TopologyState, entry: Entry, demand: TopologyDemand) -> None:
+def settle_domains(world: TopologyState, entry: AdmissionEntry, demand: TopologyDemand) -> None:
     """Give an entry that preempts the domains that it gets once its victims are gone.
 
     Without victims those of a cluster without others: they only keep room for the rest of the cycle.
@@ -123,7 +123,7 @@ def settle_domains(world: TopologyState, entry: Entry, demand: TopologyDemand) -
         _settle(demand.requests, domains(world, demand).pod_sets, choices)
 
 
-def demand_of(world: TopologyState, entry: Entry, plan: Plan) -> TopologyDemand | None:
+def demand_of(world: TopologyState, entry: AdmissionEntry, plan: Plan) -> TopologyDemand | None:
     """What an entry asks of topologies; None where it has no flavors, or nothing that could be answered."""
     assignment = entry.assignment
     if assignment is None or not any(plan.by_topology):
@@ -132,7 +132,7 @@ def demand_of(world: TopologyState, entry: Entry, plan: Plan) -> TopologyDemand 
     return None if demand.problems or not demand.requests else demand
 
 
-def nearest(world: TopologyState, entry: Entry, plan: Plan) -> NearestDomains | None:
+def nearest(world: TopologyState, entry: AdmissionEntry, plan: Plan) -> NearestDomains | None:
     """Which domains come nearest where the entry's pods find no place as things stand; None where topology is not what is short.
 
     Rule: docs/rules/topology.md#nearest
@@ -166,13 +166,13 @@ def domains(world: TopologyState, demand: TopologyDemand, *, empty: bool = False
     return place_with_cards(flavors, demand.requests, gates, ledger_of(world), demand.gangs, empty=empty)
 
 
-def _settle_with_cards(entry: Entry, demand: TopologyDemand, found: PlacesWithCards) -> None:
+def _settle_with_cards(entry: AdmissionEntry, demand: TopologyDemand, found: PlacesWithCards) -> None:
     if entry.assignment is not None:
         _settle(demand.requests, found.pod_sets, {one.name: one for one in entry.assignment.pod_sets})
     entry.placements = found.cards
 
 
-def _cards_are_coming_back(world: TopologyState, entry: Entry, demand: TopologyDemand) -> bool:
+def _cards_are_coming_back(world: TopologyState, entry: AdmissionEntry, demand: TopologyDemand) -> bool:
     """Whether the pods find domains once cards are back whose workloads have lost their quota; the entry then waits for them.
 
     Rule: docs/rules/topology.md#card-preemption
@@ -190,13 +190,13 @@ def _cards_are_coming_back(world: TopologyState, entry: Entry, demand: TopologyD
     return True
 
 
-def held_domains(world: TopologyState, entry: Entry) -> HeldDomains:
+def held_domains(world: TopologyState, entry: AdmissionEntry) -> HeldDomains:
     """The domains that were found for the entry, to count them on trial."""
     pod_sets = entry.assignment.pod_sets if entry.assignment is not None else ()
     return HeldDomains(world.domains, tuple(one.topology for one in pod_sets if one.topology is not None))
 
 
-def leave_domains(world: TopologyState, entry: Entry) -> None:
+def leave_domains(world: TopologyState, entry: AdmissionEntry) -> None:
     """Take away the domains of the slice whose place the entry takes, for the trial: those that stay are among its own."""
     held = world.domains.held_by(entry.replaces.key) if entry.replaces is not None else None
     if held is not None:

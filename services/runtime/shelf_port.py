@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ShelfLabel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The label of a saved world or view, with its content where that was asked for."""
 
     key: str
@@ -30,10 +30,10 @@ class Shelf(Protocol):
         """Keep one more, in place of the older of the two. Raises `LogUnavailable`."""
         ...
 
-    async def labels(self, key: str) -> list[Kept]:
+    async def labels(self, key: str) -> list[ShelfLabel]:
         """What is kept, the newest first, without its content. Raises `LogUnavailable`."""
         ...
 
-    async def take(self, label: Kept) -> bytes | None:
+    async def take(self, label: ShelfLabel) -> bytes | None:
         """The content of what a label names; None when it is not whole. Raises `LogUnavailable`."""
         ...

@@ -15,7 +15,7 @@ from events.control import ObjectRemoved, ResourceVersionsRestarted
 from events.device import NodeObserved, NodeUsageObserved
 from events.object_version import ObjectVersion
 from events.settings import SettingsObserved
-from projections.object_versions import KnownVersion, Versions
+from projections.object_versions import KnownVersion, ObjectVersions
 from projections.trail import Trail
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed
@@ -52,7 +52,7 @@ class ReportedByAll:
         self._usage_told: dict[str, tuple[NodeUsageObserved, int]] = {}
         """By node, what was told last of the pods there, and the version of pods that it rests on."""
         self._trail = Trail()
-        self.versions = Versions(self._trail)
+        self.versions = ObjectVersions(self._trail)
         self._on_their_way: dict[str, Sighting] = {}
         """By message id."""
         self._heard: dict[str, None] = {}

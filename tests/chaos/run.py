@@ -27,7 +27,7 @@ from ops.production.log.streams import PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.store import Change
+from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
 from services.runtime.log_errors import LogUnavailable
@@ -172,8 +172,8 @@ class Run:
         self._grown = asyncio.Event()
         self._killed = asyncio.Event()
         self._processes: dict[str, ServiceProcess] = {}
-        self._changes: asyncio.Queue[Change | None] = cluster.store.watch("jobs.batch")
-        self._moved: asyncio.Queue[Change | None] = cluster.store.watch("jobs.batch")
+        self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
+        self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._following: asyncio.Task[None] | None = None
 
     def start(self, slot: str) -> None:
@@ -240,7 +240,7 @@ class Run:
             if one.told:
                 yield f"{slot}: {one.told}"
 
-    def _broken(self, entries: dict[str, list[Entry]], changes: list[Change]) -> list[str]:
+    def _broken(self, entries: dict[str, list[Entry]], changes: list[ObjectChange]) -> list[str]:
         aftermath = Aftermath(
             entries=entries,
             store=self.cluster.store,
@@ -302,7 +302,7 @@ class Run:
             await asyncio.sleep(_AGAIN_S)
 
 
-def _drained(queue: "asyncio.Queue[Change | None]") -> Iterator[Change]:
+def _drained(queue: "asyncio.Queue[ObjectChange | None]") -> Iterator[ObjectChange]:
     while not queue.empty():
         change = queue.get_nowait()
         if change is not None:

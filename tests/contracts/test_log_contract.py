@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from ops.production.log.jetstream.bus import JetStreamBus, connect
-from ops.production.log.memory import Fault, MemoryBus
+from ops.production.log.memory import AppendFault, MemoryBus
 from ops.production.log.server.cluster import NatsCluster
 from ops.production.log.server.server import NatsServer
 from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, TailLost, UnsafeStream
@@ -157,9 +157,9 @@ async def test_a_message_that_is_not_there_is_a_gap(partition: Stream) -> None:
 
 async def test_the_twin_resolves_a_lost_acknowledgement_and_says_when_it_is_full_or_away() -> None:
     twin = MemoryBus().memory("LOG_twin")
-    twin.faults.append(Fault.ACK_LOST)
+    twin.faults.append(AppendFault.ACK_LOST)
     assert await twin.append("s", b"x", message_id="x", base=0) == 1
-    twin.faults.extend([Fault.FULL, Fault.UNAVAILABLE])
+    twin.faults.extend([AppendFault.FULL, AppendFault.UNAVAILABLE])
     with pytest.raises(LogFull):
         await twin.append("s", b"y", message_id="y", base=1)
     with pytest.raises(LogUnavailable):

@@ -16,7 +16,7 @@ from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular
 from projections.flavors.search import FlavorSearchSpace, assign
 from projections.world import World
-from services.admitter.entry import Head
+from services.admitter.entry import QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import heads
 from services.admitter.nomination import nominate
@@ -111,7 +111,7 @@ def test_the_straight_way_finds_what_the_whole_search_finds(
         queue = world.cluster_queue_of(workload)
         if queue is None:
             continue
-        node, plan = world.quota.queues[queue.name], plan_for(world, Head(workload=workload, queue=queue))
+        node, plan = world.quota.queues[queue.name], plan_for(world, QueueHead(workload=workload, queue=queue))
         straight = assign_first_fit(plan, node)
         if straight is None:
             continue

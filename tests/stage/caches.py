@@ -9,14 +9,14 @@ from events.json_object import JsonObject
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.kubernetes.client import KubeClient, path_of
 from ops.production.kubernetes.reflector import Reflector
-from ops.sandbox.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
+from ops.sandbox.embedded_cluster.kinds import BUILT_IN, ApiKind, kinds_of
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Resource, Vanished
 
 Name = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
 
 
-def resource_at(kind: Kind) -> Resource:
+def resource_at(kind: ApiKind) -> Resource:
     """The place of a kind on the API."""
     return Resource(
         group=kind.group, version=kind.version, plural=kind.plural, kind=kind.kind, namespaced=kind.namespaced
@@ -59,7 +59,7 @@ class Caches:
         """Told the kind of each change."""
         self.losses = 0
         """How many objects were seen to go."""
-        self.kinds: dict[str, Kind] = {one.key: one for one in BUILT_IN}
+        self.kinds: dict[str, ApiKind] = {one.key: one for one in BUILT_IN}
         self.followed: dict[str, Cache] = {}
         self._client = client
         self._tasks: list[asyncio.Task[None]] = []
@@ -72,7 +72,7 @@ class Caches:
         self.kinds[kind.key] = kind
         return kind.key
 
-    def kind_of(self, value: JsonObject) -> Kind:
+    def kind_of(self, value: JsonObject) -> ApiKind:
         """The kind of an object, or of what refers to one."""
         group = value["apiVersion"].rpartition("/")[0]
         return next(one for one in self.kinds.values() if (one.group, one.kind) == (group, value["kind"]))

@@ -15,7 +15,7 @@ from ops.production.kubernetes.client import KubeClient, connect, failure_of
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.faults import Fault
+from ops.sandbox.embedded_cluster.faults import RequestFault
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.platform import convert, suspend
 from services.runtime.cluster_port import Resource
@@ -175,7 +175,9 @@ class Embedded:
     @asynccontextmanager
     async def overloaded(self, service: str) -> AsyncGenerator[None]:
         del service
-        fault = Fault(method="PATCH", path="/jobs/", code=429, reason="TooManyRequests", times=10**6, retry_after=1)
+        fault = RequestFault(
+            method="PATCH", path="/jobs/", code=429, reason="TooManyRequests", times=10**6, retry_after=1
+        )
         self.embedded.faults.order(fault)
         yield
         fault.times = 0

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.sandbox.embedded_cluster.faults import Fault
+from ops.sandbox.embedded_cluster.faults import RequestFault
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 KEY = "clusterqueues.kueue.x-k8s.io"
@@ -63,7 +63,7 @@ async def test_a_stopped_queue_says_so_and_so_do_the_doors_to_it(stage: Stage) -
 
 async def test_a_status_that_was_not_taken_is_written_again(embedded_stage: Stage) -> None:
     stage = embedded_stage
-    stage.embedded.faults.order(Fault(method="PATCH", path="/clusterqueues/team/status", code=500, times=12))
+    stage.embedded.faults.order(RequestFault(method="PATCH", path="/clusterqueues/team/status", code=500, times=12))
     stage.serve()
     await stage.until(lambda: counts(stage) == (0, 0, 0))
 

@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from events.subjects import CONTROL
-from ops.cli.audit.auditing import Source, examined, found_of, show, sign_all
+from ops.cli.audit.auditing import AuditSource, examined, found_of, show, sign_all
 from ops.cli.failures import known_failures
 from ops.production.archive.archive import write_archive
 from ops.production.archive.data_sets import copy_data_sets
@@ -17,7 +17,7 @@ from ops.production.archive.proof.keys import KEY
 from ops.queries.billing.closed_months import closings
 
 
-def run_archive(source: Source, to: str, *, console: Console) -> int:
+def run_archive(source: AuditSource, to: str, *, console: Console) -> int:
     """Audit the log, sign what there is, copy what is not archived yet, read it back; 1 when the log is not as it was.
 
     Without the key nothing is signed, and what is therefore not archived is named on the console.

@@ -32,13 +32,13 @@ from ops.queries.audit.first_change import first_changes
 from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams
-from ops.terminal.form import Form, print_answer
-from ops.terminal.table import Column, FittingTable, number
+from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.table import FittingTable, TableColumn, number
 
 _SHOWN = 50
 
 
-class Source(LogSource, frozen=True, kw_only=True):
+class AuditSource(LogSource, frozen=True, kw_only=True):
     """Where the log is, and where its evidence."""
 
     witness: str = ""
@@ -66,13 +66,13 @@ class ReadLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_verify(
-    source: Source,
+    source: AuditSource,
     trust: Iterable[str],
     checkpoints: Iterable[str],
     *,
     against: str = "",
     roots: Sequence[Path] = (),
-    output: Form,
+    output: AnswerForm,
     console: Console,
 ) -> int:
     """Audit everything; 0 when nothing is wrong, 1 when something is.
@@ -92,7 +92,7 @@ def run_verify(
                 report = msgspec.structs.replace(report, first=tuple(map(str, changes)))
         report = with_stamps(report, zip(named, statements, strict=True), trusted)
         took = time.perf_counter() - begun
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(report, output)
         else:
             show(report, took, console)
@@ -100,7 +100,7 @@ def run_verify(
     return outcome.code
 
 
-def run_checkpoint(source: Source, to: str, server: str, *, console: Console) -> int:
+def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Console) -> int:
     """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
     with known_failures() as outcome:
         folder = Path(source.beside)
@@ -126,7 +126,7 @@ def run_checkpoint(source: Source, to: str, server: str, *, console: Console) ->
     return outcome.code
 
 
-def run_prove(source: Source, stream: str, sequence: int, file: str, *, console: Console) -> int:
+def run_prove(source: AuditSource, stream: str, sequence: int, file: str, *, console: Console) -> int:
     """Write the proof of one message."""
     with known_failures() as outcome:
         evidence = load_evidence(source.beside)
@@ -137,7 +137,7 @@ def run_prove(source: Source, stream: str, sequence: int, file: str, *, console:
     return outcome.code
 
 
-def run_prove_consistency(source: Source, stream: str, old: str, new: str, file: str, *, console: Console) -> int:
+def run_prove_consistency(source: AuditSource, stream: str, old: str, new: str, file: str, *, console: Console) -> int:
     """Write the proof that a stream only grew between two checkpoints that were handed out; the log itself is not read."""
     with known_failures() as outcome:
         before, after = load_statement(old), load_statement(new)
@@ -168,7 +168,7 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
 
 
 @contextmanager
-def found_of(source: Source) -> Generator[ReadLog, None, None]:
+def found_of(source: AuditSource) -> Generator[ReadLog, None, None]:
     """The log as far as it can be read, whatever is wrong with it. Raises the known failures, also while it is gone through."""
     if source.archive_alone:
         archived = ArchivedStreams(source.archive)
@@ -229,7 +229,7 @@ def _write_proof(proof: dict[str, Any], subject: str, file: str, console: Consol
     console.print(f"{subject} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
 
 
-async def sign_all(source: Source, folder: Path) -> None:
+async def sign_all(source: AuditSource, folder: Path) -> None:
     """Sign what every stream is now. Raises `LogRegressed`."""
     witness = HeadWitness(folder)
     async with bus_of(source) as bus:
@@ -256,7 +256,7 @@ def _hand_out(folder: Path, to: str, server: str) -> str:
 def show(report: Report, took: float, console: Console) -> None:
     """Print what an audit has found."""
     numbers = map(number, ("messages", "signed", "behind"))
-    table = FittingTable((Column("stream", whole=True), *numbers, Column("key", whole=True)))
+    table = FittingTable((TableColumn("stream", whole=True), *numbers, TableColumn("key", whole=True)))
     for one in report.streams:
         behind = one.messages - one.signed
         table.add(one.stream, f"{one.messages:,}", f"{one.signed:,}", f"{behind:,}" if behind else "", one.key)
@@ -288,7 +288,7 @@ def _show_findings(report: Report, console: Console) -> None:
 
 
 __all__ = [
-    "Source",
+    "AuditSource",
     "examined",
     "found_of",
     "run_checkpoint",

@@ -9,7 +9,7 @@ from rich.console import Console
 from ops.cli.log_options import DEMO, Archive, Bus, Data
 from ops.cli.object_names import streams
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output
+from ops.terminal.form import AnswerForm, Output
 
 audit_app = typer.Typer(
     name="audit",
@@ -41,7 +41,7 @@ def verify(
             metavar="PEM", help="A file of certificates that time stamps of checkpoints have to lead to; repeatable."
         ),
     ] = None,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Find everything that was changed, is missing, was added or stands elsewhere. 0: nothing; 1: something; 2: can't say.
 
@@ -51,9 +51,9 @@ def verify(
 
     Example: kuelog audit verify --data .kuelog/demo --against s3://bucket/kuelog
     """
-    from ops.cli.audit.auditing import Source, run_verify  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.audit.auditing import AuditSource, run_verify  # noqa: PLC0415 - a command loads what it needs
 
-    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    source = AuditSource(data=data, nats=nats, archive=archive, witness=witness)
     code = run_verify(
         source,
         trust or (),
@@ -85,9 +85,9 @@ def checkpoint(
 
     Example: kuelog audit checkpoint --data .kuelog/demo --to /mnt/auditors
     """
-    from ops.cli.audit.auditing import Source, run_checkpoint  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource, run_checkpoint  # noqa: PLC0415
 
-    source = Source(data=data, nats=nats, witness=witness)
+    source = AuditSource(data=data, nats=nats, witness=witness)
     raise typer.Exit(run_checkpoint(source, to, timestamp, console=_console()))
 
 
@@ -118,9 +118,9 @@ def prove(
 
     Example: kuelog audit prove --consistency checkpoint-415-372ada17.json checkpoint-920-5c31f0aa.json -f proof.json
     """
-    from ops.cli.audit.auditing import Source, run_prove, run_prove_consistency  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource, run_prove, run_prove_consistency  # noqa: PLC0415
 
-    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    source = AuditSource(data=data, nats=nats, archive=archive, witness=witness)
     if consistency is not None and sequence is None:
         raise typer.Exit(run_prove_consistency(source, stream, *consistency, file, console=_console()))
     if sequence is None or consistency is not None:
@@ -142,9 +142,9 @@ def archive_(
     Example: kuelog audit archive /mnt/archive --data .kuelog/demo
     """
     from ops.cli.audit.archive import run_archive  # noqa: PLC0415
-    from ops.cli.audit.auditing import Source  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource  # noqa: PLC0415
 
-    raise typer.Exit(run_archive(Source(data=data, nats=nats, witness=witness), to, console=_console()))
+    raise typer.Exit(run_archive(AuditSource(data=data, nats=nats, witness=witness), to, console=_console()))
 
 
 @audit_app.command()
@@ -157,7 +157,7 @@ def query(
         bool,
         typer.Option("--unchecked", help="Take the files of --archive as they lie, without checking hashes first."),
     ] = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Ask the log, an archive, or the two as one, in SQL. The files of an archive are held against their hashes first.
 
@@ -165,10 +165,10 @@ def query(
 
     Example: kuelog audit query "SELECT count(*) FROM facts" --archive s3://bucket/kuelog --unchecked
     """
-    from ops.cli.audit.auditing import Source  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource  # noqa: PLC0415
     from ops.cli.audit.query import run_query  # noqa: PLC0415
 
-    source = Source(data=data, nats=nats, archive=archive)
+    source = AuditSource(data=data, nats=nats, archive=archive)
     if unchecked and not source.archive_alone:
         raise typer.BadParameter(
             "what is read as one with a log is always checked: ask an archive alone", param_hint="--unchecked"

@@ -3,15 +3,15 @@
 import msgspec
 from rich.console import Console
 
-from ops.cli.audit.auditing import Source, found_of
+from ops.cli.audit.auditing import AuditSource, found_of
 from ops.cli.failures import known_failures
 from ops.queries.audit.query import Rows, query_archive, query_log
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, print_answer
-from ops.terminal.table import Column, FittingTable
+from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.table import FittingTable, TableColumn
 
 
-def run_query(source: Source, sql: str, *, unchecked: bool, output: Form, console: Console) -> int:
+def run_query(source: AuditSource, sql: str, *, unchecked: bool, output: AnswerForm, console: Console) -> int:
     """Print the answer to a query, and on standard error what was not checked."""
     with known_failures() as outcome:
         if source.archive_alone:
@@ -19,7 +19,7 @@ def run_query(source: Source, sql: str, *, unchecked: bool, output: Form, consol
         else:
             with found_of(source) as found:
                 answer = query_log(found.entries, sql)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
             print_answer(msgspec.to_builtins(plain, enc_hook=str), output)
         else:
@@ -32,7 +32,7 @@ def run_query(source: Source, sql: str, *, unchecked: bool, output: Form, consol
 
 
 def _show_rows(answer: Rows, console: Console) -> None:
-    table = FittingTable([Column(name) for name in answer.columns])
+    table = FittingTable([TableColumn(name) for name in answer.columns])
     for row in answer.rows:
         table.add(*("" if value is None else str(value) for value in row))
     console.print(table)

@@ -23,11 +23,11 @@ from ops.sandbox.bench.readiness import active
 from ops.sandbox.bench.usage import Observed
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import FittingTable, figures_table
 
 
-class Where(msgspec.Struct, frozen=True, kw_only=True):
+class BenchCluster(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster, and whether kuelog runs on it already."""
 
     kubeconfig: str
@@ -35,17 +35,17 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     running: bool = False
 
 
-class Figures(Protocol):
+class RunFigures(Protocol):
     """The figures that every kind of run reports."""
 
     cpu_s: float
     peak_memory_mib: float
 
 
-_F_co = TypeVar("_F_co", bound=Figures, covariant=True)
+_F_co = TypeVar("_F_co", bound=RunFigures, covariant=True)
 
 
-class Run(Protocol[_F_co]):
+class ClusterLoad(Protocol[_F_co]):
     """A load that can be played on a cluster."""
 
     @property
@@ -72,7 +72,7 @@ class Run(Protocol[_F_co]):
 
 
 def run_bench_cluster(
-    path: Path, where: Where, *, divide: int, seed: int, at_once: bool, output: Form, console: Console
+    path: Path, where: BenchCluster, *, divide: int, seed: int, at_once: bool, output: AnswerForm, console: Console
 ) -> int:
     """Play a load of Workload objects and print what was measured."""
     with known_failures(SANDBOX_FAILURES) as outcome:
@@ -83,7 +83,7 @@ def run_bench_cluster(
     return outcome.code
 
 
-def run_bench_jobs(where: Where, *, count: int, rate: float, output: Form, console: Console) -> int:
+def run_bench_jobs(where: BenchCluster, *, count: int, rate: float, output: AnswerForm, console: Console) -> int:
     """Create jobs and print how long it took until they could run."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         figures = _measured(where, lambda client: JobsRun(client, count, rate=rate))
@@ -92,7 +92,7 @@ def run_bench_jobs(where: Where, *, count: int, rate: float, output: Form, conso
     return outcome.code
 
 
-def _measured(where: Where, make: Callable[[KubeClient], Run[_F_co]]) -> _F_co:
+def _measured(where: BenchCluster, make: Callable[[KubeClient], ClusterLoad[_F_co]]) -> _F_co:
     async def play() -> _F_co:
         client = await connect(where.kubeconfig, where.context)
         run = make(client)
@@ -109,7 +109,7 @@ def _measured(where: Where, make: Callable[[KubeClient], Run[_F_co]]) -> _F_co:
     return run_loop(play())
 
 
-async def _driven(run: Run[_F_co], client: KubeClient, where: Where) -> _F_co:
+async def _driven(run: ClusterLoad[_F_co], client: KubeClient, where: BenchCluster) -> _F_co:
     if where.running:
         await active(client, run.queues)
         return await _played(run)
@@ -121,7 +121,7 @@ async def _driven(run: Run[_F_co], client: KubeClient, where: Where) -> _F_co:
     return figures
 
 
-async def _played(run: Run[_F_co]) -> _F_co:
+async def _played(run: ClusterLoad[_F_co]) -> _F_co:
     console = terminal(stderr=True)
     columns = (TextColumn("done"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -130,7 +130,7 @@ async def _played(run: Run[_F_co]) -> _F_co:
 
 
 @asynccontextmanager
-async def _services(where: Where) -> AsyncGenerator[Observed, None]:
+async def _services(where: BenchCluster) -> AsyncGenerator[Observed, None]:
     """Everything of kuelog as `kuelog up` starts it, on an empty log."""
     with TemporaryDirectory(prefix="kuelog-bench-") as folder:
         given = ["--kubeconfig", where.kubeconfig, "--data", folder]
@@ -149,8 +149,8 @@ async def _services(where: Where) -> AsyncGenerator[Observed, None]:
             await process.wait()
 
 
-def _print(figures: Figures, output: Form, console: Console, table: Callable[[], FittingTable]) -> None:
-    if output is not Form.TEXT:
+def _print(figures: RunFigures, output: AnswerForm, console: Console, table: Callable[[], FittingTable]) -> None:
+    if output is not AnswerForm.TEXT:
         print_answer(figures, output)
     else:
         console.print(table())
@@ -180,7 +180,7 @@ def _jobs_table(rate: float, figures: JobFigures) -> FittingTable:
     return table
 
 
-def _add_costs(table: FittingTable, figures: Figures, before: float, after: float) -> None:
+def _add_costs(table: FittingTable, figures: RunFigures, before: float, after: float) -> None:
     own = f"{figures.cpu_s:.0f} CPU-s, {figures.peak_memory_mib:.0f} MiB at most" if figures.cpu_s else "not measured"
     table.add("kuelog's processes, the bus among them", own)
     table.add("load of the machine before / after", f"{before:.2f} / {after:.2f}")

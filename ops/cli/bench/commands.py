@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output
+from ops.terminal.form import AnswerForm, Output
 
 bench_app = typer.Typer(
     name="bench",
@@ -20,7 +20,7 @@ bench_app = typer.Typer(
 def bench(
     context: typer.Context,
     jobs: Annotated[int, typer.Option(min=2, help="How many jobs are submitted.")] = 200,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Measure everything, unless a part of it is named."""
     if context.invoked_subcommand is not None:
@@ -36,7 +36,7 @@ def scheduler(
     seed: Annotated[int, typer.Option(help="Decides the order of workloads that arrive in the same moment.")] = 0,
     at_once: Annotated[bool, typer.Option("--at-once", help="All workloads are there from the beginning.")] = False,
     until: Annotated[float, typer.Option(min=0, help="Stop after so many seconds of virtual time; 0: at the end.")] = 0,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Run the decision core in virtual time: arrivals and run times as the file says, a decision costs its real time.
 
@@ -55,7 +55,7 @@ def day(
     seed: Annotated[int, typer.Option(help="Decides who arrives when and how long each runs.")] = 0,
     verify: Annotated[bool, typer.Option("--verify", help="Also decide every decision again.")] = False,
     whatif: Annotated[bool, typer.Option(help="Also fork the day with a change.")] = True,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Write a simulated day as a log, replay it, and fork it with a change.
 
@@ -81,7 +81,7 @@ def cluster(
     seed: Annotated[int, typer.Option(help="Decides the order of workloads that arrive in the same moment.")] = 0,
     at_once: Annotated[bool, typer.Option("--at-once", help="All workloads are created at the beginning.")] = False,
     running: Runs = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Drive a load on an API server: Workload objects are created as the file says and end their time after admission.
 
@@ -89,9 +89,9 @@ def cluster(
 
     Example: kuelog bench cluster --kubeconfig kubeconfig baseline.yaml --divide 5 -o json
     """
-    from ops.cli.bench.cluster import Where, run_bench_cluster  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.bench.cluster import BenchCluster, run_bench_cluster  # noqa: PLC0415 - a command loads what it needs
 
-    where = Where(kubeconfig=kubeconfig, context=context, running=running)
+    where = BenchCluster(kubeconfig=kubeconfig, context=context, running=running)
     shown = terminal()
     code = run_bench_cluster(load, where, divide=divide, seed=seed, at_once=at_once, output=output, console=shown)
     raise typer.Exit(code)
@@ -104,15 +104,15 @@ def jobs(
     count: Annotated[int, typer.Option(min=1, help="How many jobs are created.")] = 500,
     rate: Annotated[float, typer.Option(min=0, help="So many in a second; 0: all at once.")] = 0,
     running: Runs = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Create jobs that all have room, and measure how long each waits until it may run.
 
     Example: kuelog bench jobs --kubeconfig kubeconfig --count 300 --rate 5
     """
-    from ops.cli.bench.cluster import Where, run_bench_jobs  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.bench.cluster import BenchCluster, run_bench_jobs  # noqa: PLC0415 - a command loads what it needs
 
-    where = Where(kubeconfig=kubeconfig, context=context, running=running)
+    where = BenchCluster(kubeconfig=kubeconfig, context=context, running=running)
     shown = terminal()
     raise typer.Exit(run_bench_jobs(where, count=count, rate=rate, output=output, console=shown))
 
@@ -125,7 +125,7 @@ def life(
     data: Annotated[
         Path | None, typer.Option(help="Keep the log in this folder; a log that is there already is only measured.")
     ] = None,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Write the log of a long life, roll it into archives several times, and measure starts and queries on it.
 
@@ -144,17 +144,17 @@ def scale(
     partitions: Annotated[list[int] | None, typer.Option(min=1, max=256, help="Repeatable; 1 and 16.")] = None,
     processes: Annotated[list[int] | None, typer.Option(min=1, help="Repeatable; 1, 2 and 4.")] = None,
     rate: Annotated[int, typer.Option(min=0, help="So many come in a second; 0: all at once.")] = 0,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Divide a log into partitions, have processes decide them, and measure decisions, conflicts, latency and memory.
 
     Example: kuelog bench scale --partitions 16 --processes 1 --processes 4
     """
     from ops.cli.bench.scale import run_bench_scale  # noqa: PLC0415 - a command loads what it needs
-    from ops.sandbox.bench.scale import Setting  # noqa: PLC0415 - a command loads what it needs
+    from ops.sandbox.bench.scale import ScaleSetting  # noqa: PLC0415 - a command loads what it needs
 
     settings = [
-        Setting(partitions=one, processes=each, jobs=jobs, trees=trees, rate=rate)
+        ScaleSetting(partitions=one, processes=each, jobs=jobs, trees=trees, rate=rate)
         for one in partitions or (1, 16)
         for each in processes or (1, 2, 4)
     ]
@@ -170,7 +170,7 @@ def console(
     data: Annotated[
         Path | None, typer.Option(help="Keep the log in this folder; a log that is there already is only measured.")
     ] = None,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Serve the console of a large log to many at once, and drive its list of workloads in chromium where that is installed.
 

@@ -16,7 +16,7 @@ from ops.production.process.event_loop import run
 from ops.sandbox.bench.console import ConsoleCosts, measure, store
 from ops.sandbox.bench.console_load import ConsoleLoad, written
 from ops.sandbox.failures import SANDBOX_FAILURES
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import figures_table
 from services.runtime.log_port import Entry
 
@@ -33,14 +33,14 @@ class ConsoleFigures(msgspec.Struct, kw_only=True):
 
 
 def run_bench_console(
-    load: ConsoleLoad, *, consoles: int, seconds: float, data: Path | None, output: Form, console: Console
+    load: ConsoleLoad, *, consoles: int, seconds: float, data: Path | None, output: AnswerForm, console: Console
 ) -> int:
     """Write the log unless it is there, measure, print."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         figures = ConsoleFigures(load=load, consoles=consoles)
         with tempfile.TemporaryDirectory() if data is None else nullcontext(str(data)) as folder:
             run(_measured(Path(folder).resolve(), figures, seconds, console))
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(figures, output)
         else:
             _show(figures, console)

@@ -13,13 +13,13 @@ from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.production.log.streams import SOLE
 from ops.queries.replay import fold_partition
-from ops.queries.whatif.change import Changes
+from ops.queries.whatif.change import ForkChanges
 from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, compared
 from ops.queries.whatif.fork import Fork
 from ops.sandbox.bench.day import large_day, played
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import figures_table
 
 CHANGE = "clusterqueue/queue-0:spec.cohortName="
@@ -46,7 +46,9 @@ class DayFigures(msgspec.Struct, kw_only=True):
     load_after: float = 0
 
 
-def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, output: Form, console: Console) -> int:
+def run_bench_day(
+    workloads: int, *, seed: int, verify: bool, whatif: bool, output: AnswerForm, console: Console
+) -> int:
     """Make the day, measure, print; 1 when the replay decides anything differently."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         figures = DayFigures(workloads=workloads, load_before=psutil.getloadavg()[0])
@@ -56,7 +58,7 @@ def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, outp
             _measure(figures, seed, verify=verify, whatif=whatif, progress=progress)
         figures.peak_memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         figures.load_after = psutil.getloadavg()[0]
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(figures, output)
         else:
             _show(figures, console)
@@ -87,7 +89,7 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
     if not whatif:
         return
     begun = time.perf_counter()
-    fork = Fork(entries, "", Changes([CHANGE]))
+    fork = Fork(entries, "", ForkChanges([CHANGE]))
     tasks = {name: progress.add_task(name, total=None) for name in (AS_IT_WAS, CHANGED)}
     found = compared(fork, lambda name, done, total: progress.update(tasks[name], completed=done, total=total))
     figures.moved = found.gain + found.lose

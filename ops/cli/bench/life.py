@@ -23,7 +23,7 @@ from ops.sandbox.bench.life import LifeWriter, Written
 from ops.sandbox.bench.life_measure import LifeCosts, measure
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import figures_table
 
 _MIB = 1 << 20
@@ -42,7 +42,7 @@ class LifeFigures(msgspec.Struct, kw_only=True):
 
 
 def run_bench_life(
-    workloads: int, roll_size: int, *, seed: int, data: Path | None, output: Form, console: Console
+    workloads: int, roll_size: int, *, seed: int, data: Path | None, output: AnswerForm, console: Console
 ) -> int:
     """Write the log unless it is there, measure, print; 1 when something is wrong with it."""
     with known_failures(SANDBOX_FAILURES) as outcome:
@@ -51,7 +51,7 @@ def run_bench_life(
         collect_seldom()
         with tempfile.TemporaryDirectory() if data is None else nullcontext(str(data)) as folder:
             figures = run(_measured(Path(folder).resolve(), workloads, roll_size, seed))
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(figures, output)
         else:
             _show(figures, console)

@@ -12,13 +12,13 @@ from rich.console import Console
 
 from ops.cli.failures import known_failures
 from ops.production.process.event_loop import run
-from ops.sandbox.bench.scale import ScaleFigures, Setting, measure
+from ops.sandbox.bench.scale import ScaleFigures, ScaleSetting, measure
 from ops.sandbox.failures import SANDBOX_FAILURES
-from ops.terminal.form import Form, print_answer
-from ops.terminal.table import Column, FittingTable, number
+from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.table import FittingTable, TableColumn, number
 
 
-def run_bench_scale(settings: Sequence[Setting], *, output: Form, console: Console) -> int:
+def run_bench_scale(settings: Sequence[ScaleSetting], *, output: AnswerForm, console: Console) -> int:
     """Measure one after the other, each on a bus of its own, and print."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
@@ -27,7 +27,7 @@ def run_bench_scale(settings: Sequence[Setting], *, output: Form, console: Conso
         for one in settings:
             with tempfile.TemporaryDirectory() as folder:
                 found.append(run(measure(one, Path(folder))))
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             rows = [{**msgspec.to_builtins(one), "decisions_per_s": round(one.per_s, 1)} for one in found]
             print_answer({"load_before": load, "rows": rows}, output)
         else:
@@ -72,7 +72,7 @@ _COLUMNS = (
     number("busiest"),
     number("p50"),
     number("p99"),
-    Column("conflicts"),
+    TableColumn("conflicts"),
     number("MiB each"),
     number("bytes a job"),
 )

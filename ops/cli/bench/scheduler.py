@@ -10,16 +10,18 @@ from ops.sandbox.bench.load import read_load
 from ops.sandbox.bench.scheduler import SchedulerFigures, SchedulerRun
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import figures_table
 
 
-def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, output: Form, console: Console) -> int:
+def run_bench_scheduler(
+    path: Path, *, seed: int, at_once: bool, until: float, output: AnswerForm, console: Console
+) -> int:
     """Play the load and print what was measured; 1 when workloads are left that never ran."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         run = SchedulerRun(read_load(path), seed=seed, at_once=at_once)
         figures = _played(run, until, terminal(stderr=True))
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(figures, output)
         else:
             _show(path, figures, console)

@@ -25,8 +25,8 @@ from ops.queries.replay import fold_partition
 from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
 from ops.sandbox.failures import SANDBOX_FAILURES
-from ops.sandbox.scenario.platform import Platform, platform
-from ops.terminal.form import Form, print_answer
+from ops.sandbox.scenario.platform import ScenarioPlatform, platform
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import figures_table
 from services.runtime.cluster_port import Resource
 from services.runtime.log_port import Entry, Message
@@ -34,7 +34,7 @@ from services.runtime.log_port import Entry, Message
 _COMMITS, _PER_COMMIT, _RATE = 1000, 50, 100
 
 
-class Figures(msgspec.Struct, kw_only=True):
+class MachineFigures(msgspec.Struct, kw_only=True):
     """What one run measured."""
 
     commits_per_s: float = 0
@@ -56,11 +56,11 @@ class Figures(msgspec.Struct, kw_only=True):
     peak_memory_mib: float = 0
 
 
-def run_bench(jobs: int, *, output: Form, console: Console) -> int:
+def run_bench(jobs: int, *, output: AnswerForm, console: Console) -> int:
     """Measure everything; print it."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         figures = asyncio.run(_measure(jobs, console))
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(figures, output)
         else:
             _show(figures, console)
@@ -68,8 +68,8 @@ def run_bench(jobs: int, *, output: Form, console: Console) -> int:
     return outcome.code
 
 
-async def _measure(jobs: int, console: Console) -> Figures:
-    figures = Figures(jobs=jobs, load_before=psutil.getloadavg()[0])
+async def _measure(jobs: int, console: Console) -> MachineFigures:
+    figures = MachineFigures(jobs=jobs, load_before=psutil.getloadavg()[0])
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder)
         server = NatsServer(data / "log")
@@ -91,7 +91,7 @@ async def _measure(jobs: int, console: Console) -> Figures:
     return figures
 
 
-async def _measure_log(bus: JetStreamBus, figures: Figures) -> None:
+async def _measure_log(bus: JetStreamBus, figures: MachineFigures) -> None:
     stream = await bus.stream("LOG_bench")
     event = encode(WorkloadQueued(workload="team-a/job-some-name-12345", cluster_queue="team-a"))
     data = b"[" + b",".join([event] * _PER_COMMIT) + b"]"
@@ -113,7 +113,7 @@ async def _measure_log(bus: JetStreamBus, figures: Figures) -> None:
     figures.read_messages_per_s = read / (time.perf_counter() - begun)
 
 
-async def _measure_jobs(on: Platform, jobs: int, figures: Figures) -> None:
+async def _measure_jobs(on: ScenarioPlatform, jobs: int, figures: MachineFigures) -> None:
     on.cluster.add(plain_node("n1", cpu="100000", memory="100000Gi"))
     node = on.cluster.store.get("nodes", ("", "n1"))
     if node is not None:
@@ -144,7 +144,7 @@ async def _measure_jobs(on: Platform, jobs: int, figures: Figures) -> None:
     figures.job_p50_ms, figures.job_p99_ms = median(waits), p99(waits)
 
 
-async def _submit(on: Platform, resource: Resource, jobs: int, created: dict[str, float]) -> None:
+async def _submit(on: ScenarioPlatform, resource: Resource, jobs: int, created: dict[str, float]) -> None:
     """Jobs at a steady rate, as people and pipelines send them: none waits for the one before."""
     begun = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
@@ -154,7 +154,7 @@ async def _submit(on: Platform, resource: Resource, jobs: int, created: dict[str
             tasks.create_task(on.client.create(resource, "default", _job(f"job-{number}")))
 
 
-def _measure_replay(entries: dict[str, list[Entry]], figures: Figures) -> None:
+def _measure_replay(entries: dict[str, list[Entry]], figures: MachineFigures) -> None:
     """Fold what the run has left, over and over into fresh worlds, until enough events have been folded."""
     begun, events = time.perf_counter(), 0
     while events < 20_000:  # noqa: PLR2004 - enough for a steady figure
@@ -164,7 +164,7 @@ def _measure_replay(entries: dict[str, list[Entry]], figures: Figures) -> None:
     figures.replayed_events, figures.replayed_events_per_s = events, events / took
 
 
-def _measure_latency(entries: dict[str, list[Entry]], figures: Figures) -> None:
+def _measure_latency(entries: dict[str, list[Entry]], figures: MachineFigures) -> None:
     """From the fact that a workload was submitted to the decision that admits it, by the log's own times."""
     submitted: dict[str, int] = {}
     for entry in entries[FACTS]:
@@ -180,7 +180,7 @@ def _measure_latency(entries: dict[str, list[Entry]], figures: Figures) -> None:
     figures.decision_p50_ms, figures.decision_p99_ms = median(waits), p99(waits)
 
 
-def _show(figures: Figures, console: Console) -> None:
+def _show(figures: MachineFigures, console: Console) -> None:
     rows = (
         (f"commits appended ({_PER_COMMIT} events each)", f"{figures.commits_per_s:,.0f} /s"),
         ("events appended", f"{figures.events_per_s:,.0f} /s"),

@@ -29,9 +29,9 @@ from ops.queries.billing.closed_months import check_closed, closings, corrected_
 from ops.queries.billing.entering import check_correction, check_tenant, enter
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
-from ops.queries.billing.reading import Read, ledger_of, seen
+from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, form_of, print_answer
+from ops.terminal.form import AnswerForm, form_of, print_answer
 from projections.billing.charge import HOUR
 from projections.billing.entry import AnyEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
@@ -104,10 +104,10 @@ def _hand_out(packed: bytes, out: Path | None) -> None:
             sys.stdout.buffer.write(part)
 
 
-def run_entries(asked: BillOptions, workload: str, *, output: Form, console: Console) -> int:
+def run_entries(asked: BillOptions, workload: str, *, output: AnswerForm, console: Console) -> int:
     """List the entries of a period, each with its id; 1 when there are none."""
     with known_failures() as outcome:
-        ledger, _, _ = read_ledger(asked, quiet=output is not Form.TEXT)
+        ledger, _, _ = read_ledger(asked, quiet=output is not AnswerForm.TEXT)
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
         found = [
@@ -116,7 +116,7 @@ def run_entries(asked: BillOptions, workload: str, *, output: Form, console: Con
             if (not asked.tenant or entry.holder.tenant == asked.tenant)
             and (not workload or workload in {entry.holder.workload, entry.holder.job})
         ]
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(found, output)
         else:
             _show_entries(found, console)
@@ -124,13 +124,13 @@ def run_entries(asked: BillOptions, workload: str, *, output: Form, console: Con
     return outcome.code
 
 
-def run_reconcile(asked: BillOptions, grain: Millis, *, output: Form, console: Console) -> int:
+def run_reconcile(asked: BillOptions, grain: Millis, *, output: AnswerForm, console: Console) -> int:
     """Check both books against each other, card by card; 1 when they disagree."""
     with known_failures() as outcome:
-        ledger, _, window = read_ledger(asked, grain=grain, quiet=output is not Form.TEXT)
+        ledger, _, window = read_ledger(asked, grain=grain, quiet=output is not AnswerForm.TEXT)
         found = reconcile(ledger.cards.book, ledger.entries)
         wrong, count = found.mismatches, found.checked
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             plain = {"since": window.since, "until": window.until, "checked": count, "mismatches": wrong}
             print_answer(plain, output)
         else:
@@ -165,7 +165,9 @@ def run_correct(asked: BillOptions, event: CorrectionEntered, since: str, until:
     return outcome.code
 
 
-def read_ledger(asked: BillOptions, *, grain: Millis | None = None, quiet: bool = True) -> tuple[Ledger, Read, Window]:
+def read_ledger(
+    asked: BillOptions, *, grain: Millis | None = None, quiet: bool = True
+) -> tuple[Ledger, LogRead, Window]:
     """The ledger of the period that is asked for. Raises the known failures."""
     with opened_log(asked.source) as entries:
         return _ledger_of(entries, asked, grain=grain, quiet=quiet)
@@ -173,7 +175,7 @@ def read_ledger(asked: BillOptions, *, grain: Millis | None = None, quiet: bool 
 
 def _ledger_of(
     entries: Mapping[str, Sequence[StoredEntry]], asked: BillOptions, *, grain: Millis | None, quiet: bool
-) -> tuple[Ledger, Read, Window]:
+) -> tuple[Ledger, LogRead, Window]:
     collect_seldom()
     if quiet or not sys.stderr.isatty():
         return period_ledger(entries, asked.since, asked.until, grain=grain)
@@ -184,7 +186,7 @@ def _ledger_of(
         )
 
 
-def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
+def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window) -> int:
     """Say on stderr what a reader of the bill has to know; how many of it are wrong with the bill."""
     stderr = terminal(stderr=True)
     wrong = 0
@@ -232,13 +234,20 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
 
 
 def _write(
-    ledger: Ledger, found: Bill, read: Read, asked: BillOptions, *, output: BillForm, out: Path | None, console: Console
+    ledger: Ledger,
+    found: Bill,
+    read: LogRead,
+    asked: BillOptions,
+    *,
+    output: BillForm,
+    out: Path | None,
+    console: Console,
 ) -> None:
     match output:
         case BillForm.CSV:
             sys.stdout.write(flat.write_csv(out, flat.columns(found), flat.lines(found)))
         case BillForm.JSON | BillForm.YAML:
-            text = form_of(bill_answer(ledger, found, read), Form(output))
+            text = form_of(bill_answer(ledger, found, read), AnswerForm(output))
             if out is None:
                 sys.stdout.write(text)
             else:

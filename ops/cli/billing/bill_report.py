@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ops.cli.audit.auditing import Source, examined, found_of
+from ops.cli.audit.auditing import AuditSource, examined, found_of
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import opened_log
 from ops.files.whole_file import write_whole
@@ -13,16 +13,16 @@ from ops.production.archive.proof.evidence import load_evidence
 from ops.queries.billing.month_report import MonthReport, month_report
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.report_pages import html, pdf
-from ops.terminal.form import Form, form_of
+from ops.terminal.form import AnswerForm, form_of
 
 _WRITERS: dict[str, Callable[[MonthReport], bytes]] = {
     ".html": lambda report: html(report).encode(),
     ".pdf": pdf,
-    ".json": lambda report: form_of(report, Form.JSON).encode(),
+    ".json": lambda report: form_of(report, AnswerForm.JSON).encode(),
 }
 
 
-def run_report(source: Source, month: str, out: Path, *, console: Console) -> int:
+def run_report(source: AuditSource, month: str, out: Path, *, console: Console) -> int:
     """Write the report of a month; 1 when something in it has to be explained."""
     with known_failures() as outcome:
         if out.suffix not in _WRITERS:

@@ -13,7 +13,7 @@ from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.kubectl.connection import Context, DryRun, DryRunOption, Kubeconfig, changed, refuse, with_cluster
-from ops.cli.kubectl.connection import Output as ObjectOutput
+from ops.cli.kubectl.connection import ObjectsOutput as ObjectOutput
 from ops.cli.kubectl.connection import OutputOption as ObjectOutputOption
 from ops.cli.kubectl.connection import say as say_changed
 from ops.cli.kubectl.nouns import CLUSTER_QUEUE, Noun
@@ -25,12 +25,12 @@ from ops.production.process.clock import ScaledClock
 from ops.queries.explaining import world_at
 from ops.queries.point import NotOnTheLog, point_at
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output, print_answer
-from ops.terminal.table import Column, FittingTable, number
+from ops.terminal.form import AnswerForm, Output, print_answer
+from ops.terminal.table import FittingTable, TableColumn, number
 from projections.budgets.budget_usage import is_currency
 from projections.budgets.scopes import in_words, whole_of
 from projections.calendar import begin
-from projections.explanation.budget_report import BudgetReport, Course, budget_reports
+from projections.explanation.budget_report import BudgetCourse, BudgetReport, budget_reports
 from services.runtime.cluster_port import Resource
 from services.watcher.fields.budget_text import LIMITS_EXAMPLE, approvals, budget, budget_limits
 
@@ -49,7 +49,7 @@ _NOUNS = {"clusterqueue": CLUSTER_QUEUE, "cq": CLUSTER_QUEUE, "namespace": NAMES
 
 @app.command(name="list")
 def list_budgets(
-    data: Data = None, nats: Bus = "", archive: Archive = "", at: At = "", output: Output = Form.TEXT
+    data: Data = None, nats: Bus = "", archive: Archive = "", at: At = "", output: Output = AnswerForm.TEXT
 ) -> None:
     """Every budget: what is used, what is allowed, and when it is used up if those who run go on; exit code 1 when one is.
 
@@ -62,7 +62,7 @@ def list_budgets(
 
 @app.command()
 def show(
-    of: Of, data: Data = None, nats: Bus = "", archive: Archive = "", at: At = "", output: Output = Form.TEXT
+    of: Of, data: Data = None, nats: Bus = "", archive: Archive = "", at: At = "", output: Output = AnswerForm.TEXT
 ) -> None:
     """One budget and the shares of its users, with what those who wait would add.
 
@@ -128,7 +128,7 @@ def with_approval(annotations: dict[str, str], more: str, user: str, by: str, no
     return "; ".join((*kept, f"{day}: {more.strip()}{f' for {user}' if user else ''} by {by}"))
 
 
-def _run(source: LogSource, at: str, of: str, output: Form, shown: Console) -> int:
+def _run(source: LogSource, at: str, of: str, output: AnswerForm, shown: Console) -> int:
     with known_failures() as outcome:
         with opened_log(source) as entries:
             point = point_at(entries, at)
@@ -141,7 +141,7 @@ def _run(source: LogSource, at: str, of: str, output: Form, shown: Console) -> i
             if not reports:
                 known = sorted({whole_of(scope).replace("/", " ", 1) for scope in world.budgets})
                 raise NotOnTheLog(f"{of} has no budget; there are those of {', '.join(known) or 'nobody'}")
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer({"at": point.at, "budgets": msgspec.to_builtins(reports)}, output)
         elif not reports:
             shown.print("there is no budget: the annotation kuelog.io/budget of a ClusterQueue or Namespace is one")
@@ -185,21 +185,21 @@ def _show(reports: list[BudgetReport], shown: Console, *, waiting: bool) -> None
     )
 
 
-def _ends(one: BudgetReport, course: Course) -> str:
+def _ends(one: BudgetReport, course: BudgetCourse) -> str:
     if one.percent >= 100:  # noqa: PLR2004 - per cent
         return "is used up"
     return "not in it" if course.used_up_at is None else format_timestamp(course.used_up_at)
 
 
 _COLUMNS = (
-    Column("budget", whole=True),
-    Column("of"),
-    Column("per"),
+    TableColumn("budget", whole=True),
+    TableColumn("of"),
+    TableColumn("per"),
     number("used"),
     number("allowed"),
     number("%"),
-    Column("used up"),
+    TableColumn("used up"),
     number("at its end", 2),
 )
-_WAITING = (Column("with who waits", 1), number("at its end then", 1))
-_POLICY = Column("policy", 3)
+_WAITING = (TableColumn("with who waits", 1), number("at its end then", 1))
+_POLICY = TableColumn("policy", 3)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from events.billing import MonthClosed
 from events.subjects import CONTROL
-from ops.cli.audit.auditing import Source, examined, found_of
+from ops.cli.audit.auditing import AuditSource, examined, found_of
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.files.reading import json_of
@@ -21,12 +21,12 @@ from ops.production.process.clock import ScaledClock
 from ops.queries.billing.closed_months import Entries, closings, drawn_up, invoice_of, upto
 from ops.queries.billing.entering import enter
 from ops.queries.billing.problems import BillRefused
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from projections.billing.ledger import Ledger
 from projections.billing.reconcile import reconcile
 
 
-def run_draft(source: Source, month: str, file: Path, *, author: str, reason: str, console: Console) -> int:
+def run_draft(source: AuditSource, month: str, file: Path, *, author: str, reason: str, console: Console) -> int:
     """Write the statement of a month, to be approved; nothing is entered."""
     with known_failures() as outcome:
         _check_audit(source)
@@ -50,7 +50,7 @@ def run_approve(file: Path, name: str, key: Path, *, console: Console) -> int:
     return outcome.code
 
 
-def run_close(source: Source, file: Path, *, month: str, console: Console) -> int:
+def run_close(source: AuditSource, file: Path, *, month: str, console: Console) -> int:
     """Enter an approved statement, if the log still comes to it."""
     with known_failures() as outcome:
         event = _read(file)
@@ -75,14 +75,14 @@ def run_close(source: Source, file: Path, *, month: str, console: Console) -> in
     return outcome.code
 
 
-def run_closed(source: Source, *, output: Form, console: Console) -> int:
+def run_closed(source: AuditSource, *, output: AnswerForm, console: Console) -> int:
     """The months that are closed; 1 when there are none."""
     with known_failures() as outcome:
         with opened_log(source) as entries:
             found = [one.event for one in closings(entries)]
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(found, output)
-        for event in found if output is Form.TEXT else ():
+        for event in found if output is AnswerForm.TEXT else ():
             _show(event, console)
         outcome.code = 0 if found else 1
     return outcome.code
@@ -96,7 +96,7 @@ def run_key(file: Path, *, console: Console) -> int:
     return outcome.code
 
 
-def run_approver(source: Source, name: str, public: str, *, console: Console) -> int:
+def run_approver(source: AuditSource, name: str, public: str, *, console: Console) -> int:
     """Endorse a person's public key."""
     with known_failures() as outcome:
         one = add(Path(source.beside), name, public)
@@ -105,7 +105,7 @@ def run_approver(source: Source, name: str, public: str, *, console: Console) ->
     return outcome.code
 
 
-def _check_audit(source: Source) -> None:
+def _check_audit(source: AuditSource) -> None:
     """A log that is not what it was can't be invoiced. Raises `BillRefused`."""
     evidence = load_evidence(source.beside)
     with found_of(source) as found:

@@ -10,7 +10,7 @@ from ops.cli.billing.form import BillForm
 from ops.cli.log_options import Archive, Bus, Data, LogSource
 from ops.cli.object_names import months, names_of, namespaces
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output
+from ops.terminal.form import AnswerForm, Output
 
 Since = Annotated[str, typer.Option("--from", help="2026-11, 2026-11-01, 2026-11-01T12:00:00Z (UTC), or +90s.")]
 Until = Annotated[str, typer.Option("--to", help="The same; the end itself is not part of the period.")]
@@ -75,7 +75,7 @@ def entries(
     workload: Annotated[
         str, typer.Option(help="Only this workload or job, as namespace/name.", autocompletion=names_of("workload"))
     ] = "",
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """The lines of the ledger, each with its id and its places on the log.
 
@@ -97,7 +97,7 @@ def reconcile(
     since: Since = "",
     until: Until = "",
     by: Annotated[int, typer.Option(help="The stretch that is checked, in seconds.")] = 3600,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Check that tenants are charged with what cards gave, card by card and hour by hour, to the last MiB-millisecond.
 
@@ -170,10 +170,10 @@ def close(
 
     Example: kuelog bill close 2026-11 --approved close-2026-11.json
     """
-    from ops.cli.audit.auditing import Source  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource  # noqa: PLC0415
     from ops.cli.billing.close import run_close, run_draft  # noqa: PLC0415
 
-    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    source = AuditSource(data=data, nats=nats, archive=archive, witness=witness)
     if approved is not None:
         raise typer.Exit(run_close(source, approved, month=month, console=console))
     file = statement or Path(f"close-{month}.json")
@@ -196,15 +196,15 @@ def approve(
 
 
 @bill_app.command()
-def closed(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = Form.TEXT) -> None:
+def closed(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = AnswerForm.TEXT) -> None:
     """The months that are closed: invoice, totals, hash of the data set, and who has approved of it.
 
     Example: kuelog bill closed -o json
     """
-    from ops.cli.audit.auditing import Source  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource  # noqa: PLC0415
     from ops.cli.billing.close import run_closed  # noqa: PLC0415
 
-    raise typer.Exit(run_closed(Source(data=data, nats=nats, archive=archive), output=output, console=console))
+    raise typer.Exit(run_closed(AuditSource(data=data, nats=nats, archive=archive), output=output, console=console))
 
 
 @bill_app.command()
@@ -222,10 +222,10 @@ def report(
 
     Example: kuelog bill report 2026-11 --out november.pdf
     """
-    from ops.cli.audit.auditing import Source  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource  # noqa: PLC0415
     from ops.cli.billing.bill_report import run_report  # noqa: PLC0415
 
-    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    source = AuditSource(data=data, nats=nats, archive=archive, witness=witness)
     file = out if out != Path() else Path(f"report-{month}.html")
     raise typer.Exit(run_report(source, month, file, console=console))
 
@@ -252,10 +252,10 @@ def approver(
 
     Example: kuelog bill approver ann 5f0c...
     """
-    from ops.cli.audit.auditing import Source  # noqa: PLC0415
+    from ops.cli.audit.auditing import AuditSource  # noqa: PLC0415
     from ops.cli.billing.close import run_approver  # noqa: PLC0415
 
-    raise typer.Exit(run_approver(Source(data=data, witness=witness), name, public, console=console))
+    raise typer.Exit(run_approver(AuditSource(data=data, witness=witness), name, public, console=console))
 
 
 @price_app.command(name="set")
@@ -279,7 +279,7 @@ def set_prices(
 
 
 @price_app.command(name="list")
-def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = Form.TEXT) -> None:
+def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = AnswerForm.TEXT) -> None:
     """All price lists, with when they are in force and where they stand on the log.
 
     Example: kuelog price list -o json

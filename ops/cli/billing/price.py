@@ -18,7 +18,7 @@ from ops.queries.billing.entering import check_prices, enter
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.reading import ledger_of, seen
 from ops.queries.billing.tables import show_prices
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 
 
 def run_set(file: Path, asked: BillOptions, *, author: str, reason: str, console: Console) -> int:
@@ -44,11 +44,11 @@ def run_set(file: Path, asked: BillOptions, *, author: str, reason: str, console
     return outcome.code
 
 
-def run_list(asked: BillOptions, *, output: Form, console: Console) -> int:
+def run_list(asked: BillOptions, *, output: AnswerForm, console: Console) -> int:
     """Show all price lists; 1 when there is none."""
     with known_failures() as outcome:
         ledger, _, _ = read_ledger(asked)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(plain_prices(ledger), output)
         elif ledger.prices.lists:
             show_prices(ledger, console)

@@ -13,9 +13,9 @@ from ops.production.cards_view import CardView, card_views, domain_capacities, f
 from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
 from ops.queries.point import is_sequence, point_at
-from ops.queries.time_travel import Moment, as_of, cards_at
-from ops.terminal.form import Form, print_answer
-from ops.terminal.table import Column, FittingTable, number
+from ops.queries.time_travel import WorldAt, as_of, cards_at
+from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.table import FittingTable, TableColumn, number
 from projections.devices.capacity.model_capacity import ModelCapacity
 from projections.devices.capacity.offer import Offer
 from projections.devices.registration.node_lock import waited_for
@@ -27,14 +27,14 @@ _COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_green", "brigh
 _FREE, _OUT = ".", "x"
 
 
-def run_devices(source: LogSource, *, at: str, node: str, model: str, output: Form, console: Console) -> int:
+def run_devices(source: LogSource, *, at: str, node: str, model: str, output: AnswerForm, console: Console) -> int:
     """Print all of it; 0 when there are cards, 1 when there are none."""
     with known_failures() as outcome:
         moment = read_moment(source, at)
         cards = card_views(moment.world, node=node, model=model)
         locks = [waited_for(moment.world, name, moment.at) for name in sorted(moment.world.node_locks)]
         offers, models = flavor_offers(moment.world), model_capacities(moment.world)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(cards_answer(moment, node=node, model=model), output)
         elif not cards:
             console.print(f"no cards{_where(node, model)} as of {as_of(moment.at, moment.upto)}")
@@ -62,13 +62,13 @@ def run_metrics(source: LogSource, *, at: str, console: Console) -> int:
     return outcome.code
 
 
-def read_moment(source: LogSource, at: str) -> Moment:
+def read_moment(source: LogSource, at: str) -> WorldAt:
     """The accountant's world as it was at a time or a sequence (`at`), or as it is now. Raises the known failures."""
     entries = read_log(source)
     return cards_at(point_at(entries, at).entries) if is_sequence(at) else cards_at(entries, at)
 
 
-def stamp(moment: Moment) -> dict[str, object]:
+def stamp(moment: WorldAt) -> dict[str, object]:
     """The time of an answer and the last sequence of each stream that it rests on, as plain values."""
     return {"at": format_timestamp(moment.at), "sequences": moment.upto}
 
@@ -167,7 +167,7 @@ def _where(node: str, model: str) -> str:
 
 
 _MODEL_COLUMNS = (
-    Column("model"),
+    TableColumn("model"),
     number("cards", 3),
     number("idle", 1),
     number("together", 4),
@@ -177,18 +177,18 @@ _MODEL_COLUMNS = (
     number("stranded", 5),
 )
 _DOMAIN_COLUMNS = (
-    Column("flavor"),
-    Column("level"),
-    Column("domain"),
+    TableColumn("flavor"),
+    TableColumn("level"),
+    TableColumn("domain"),
     number("of", 3),
     number("cards", 2),
     number("idle", 1),
     number("free MiB"),
 )
 _OFFER_COLUMNS = (
-    Column("flavor"),
-    Column("resource"),
+    TableColumn("flavor"),
+    TableColumn("resource"),
     number("quota"),
     number("offered"),
-    Column("less", 1, right=True),
+    TableColumn("less", 1, right=True),
 )

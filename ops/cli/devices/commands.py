@@ -8,7 +8,7 @@ import typer
 from ops.cli.log_options import Archive, Bus, Data, LogSource
 from ops.cli.object_names import names_of
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output
+from ops.terminal.form import AnswerForm, Output
 
 At = Annotated[
     str,
@@ -31,7 +31,7 @@ def devices(
     at: At = "",
     node: Annotated[str, typer.Option(help="Only the cards of this node.", autocompletion=names_of("node"))] = "",
     model: Annotated[str, typer.Option(help="Only models whose name holds this.")] = "",
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Every card with its slices; what is free in sum and in one piece; what flavors offer beside their quota.
 
@@ -55,7 +55,7 @@ def fit(
     archive: Archive = "",
     at: At = "",
     flavor: Annotated[str, typer.Option(help="Only this flavor; all that the log knows otherwise.")] = "",
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Would it fit, where, and if not, why, card by card, and who could make room. Nothing is changed by asking.
 
@@ -85,7 +85,7 @@ def drift(
     archive: Archive = "",
     at: At = "",
     notes: Annotated[bool, typer.Option("--notes", help="Also what may be so for a moment in a healthy run.")] = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Where the log, HAMi's annotations and the pods that exist disagree about cards; exit code 1 if they do.
 

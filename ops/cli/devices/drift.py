@@ -10,8 +10,8 @@ from ops.cli.devices.cards import read_moment, stamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.production.cards_view import job_of
-from ops.queries.time_travel import Moment, as_of
-from ops.terminal.form import Form, print_answer
+from ops.queries.time_travel import WorldAt, as_of
+from ops.terminal.form import AnswerForm, print_answer
 from projections.devices.holdings.drift import NOTES, Drift, all_findings
 
 
@@ -27,7 +27,7 @@ class DriftRow(msgspec.Struct, frozen=True, kw_only=True):
     note: bool
 
 
-def run_drift(source: LogSource, *, at: str, notes: bool, output: Form, console: Console) -> int:
+def run_drift(source: LogSource, *, at: str, notes: bool, output: AnswerForm, console: Console) -> int:
     """Print every difference; 0 when there is none, 1 when there are some."""
     with known_failures() as outcome:
         moment = read_moment(source, at)
@@ -39,7 +39,7 @@ def run_drift(source: LogSource, *, at: str, notes: bool, output: Form, console:
             "annotations": sum(stake.held.memory for row in cards.stakes.values() for stake in row.values()),
             "pods": sum(1 for hold in cards.pods.values() if hold.use),
         }
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer({**stamp(moment), "books": books, "findings": rows}, output)
         else:
             _show(rows, console)
@@ -52,7 +52,7 @@ def run_drift(source: LogSource, *, at: str, notes: bool, output: Form, console:
     return outcome.code
 
 
-def _row(moment: Moment, one: Drift) -> DriftRow:
+def _row(moment: WorldAt, one: Drift) -> DriftRow:
     return DriftRow(
         kind=one.kind,
         node=one.node,

@@ -16,7 +16,7 @@ from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, read_manifests
 from ops.production.cards_view import job_of
 from ops.queries.time_travel import as_of
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.placement.why import NodeAnswer, answers
@@ -48,7 +48,7 @@ class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Of a flavor with a topology, the largest job of such pods that still fits into one domain of each level."""
 
 
-def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form, console: Console) -> int:
+def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: AnswerForm, console: Console) -> int:
     """Answer for every manifest of a file; 0 when all of them fit, 1 when one does not."""
     with known_failures() as outcome:
         documents = read_manifests([file])
@@ -61,9 +61,9 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: Form
             fits = any(answer.fits for answer in found)
             all_fit = all_fit and fits
             answers.append({"object": document.label, "fits": fits, "flavors": found})
-            if output is Form.TEXT:
+            if output is AnswerForm.TEXT:
                 _show(document, pods, found, moment.world, console)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer({**stamp(moment), "objects": answers}, output)
         else:
             console.print(f"as of {as_of(moment.at, moment.upto)}", style="dim")

@@ -11,7 +11,7 @@ from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
     DryRun,
     DryRunOption,
-    Output,
+    ObjectsOutput,
     OutputOption,
     changed,
     deleted,
@@ -42,7 +42,7 @@ def stop_queue(noun: Noun) -> Callable[..., None]:
         ] = False,
         where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
-        output: OutputOption = Output.TABLE,
+        output: OutputOption = ObjectsOutput.TABLE,
     ) -> None:
         _patch(noun, where, name, {"stopPolicy": "Hold" if keep else "HoldAndDrain"}, "stopped", dry_run, output)
 
@@ -58,7 +58,7 @@ def steer(noun: Noun, spec: JsonObject, verb: str, doc: str) -> Callable[..., No
         name: Name,
         where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
-        output: OutputOption = Output.TABLE,
+        output: OutputOption = ObjectsOutput.TABLE,
     ) -> None:
         _patch(noun, where, name, spec, verb, dry_run, output)
 
@@ -76,7 +76,7 @@ def delete(noun: Noun) -> Callable[..., None]:
         yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before jobs are deleted.")] = False,
         where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
-        output: OutputOption = Output.TABLE,
+        output: OutputOption = ObjectsOutput.TABLE,
     ) -> None:
         if bool(names) is everything:
             raise refuse(f"name what to delete, or say --all: kuelog delete {noun.name} NAME")
@@ -98,7 +98,9 @@ def delete(noun: Noun) -> Callable[..., None]:
     return command
 
 
-def _patch(noun: Noun, where: Where, name: str, spec: JsonObject, verb: str, dry_run: DryRun, output: Output) -> None:
+def _patch(
+    noun: Noun, where: Where, name: str, spec: JsonObject, verb: str, dry_run: DryRun, output: ObjectsOutput
+) -> None:
     space = where.space() if noun.resource.namespaced else ""
     value = with_cluster(where, lambda client: changed(client, noun, space, name, {"spec": spec}, dry_run))
     say(noun, value, verb, output, dry_run)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 MERGE = "application/merge-patch+json"
 
 
-class Output(StrEnum):
+class ObjectsOutput(StrEnum):
     """How objects are printed."""
 
     TABLE = ""
@@ -45,7 +45,9 @@ Namespace = Annotated[
     str, typer.Option("-n", "--namespace", help="The namespace; the context's by default.", autocompletion=namespaces)
 ]
 Everywhere = Annotated[bool, typer.Option("-A", "--all-namespaces", help="In all namespaces.")]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="json, yaml, name or wide; a table by default.")]
+OutputOption = Annotated[
+    ObjectsOutput, typer.Option("-o", "--output", help="json, yaml, name or wide; a table by default.")
+]
 DryRunOption = Annotated[DryRun, typer.Option("--dry-run", help="none, client (only show) or server (only check).")]
 
 
@@ -90,35 +92,35 @@ async def deleted(client: KubeClient, resource: Resource, namespace: str, name: 
     )
 
 
-def say(noun: Noun, value: JsonObject, verb: str, output: Output, dry_run: DryRun = DryRun.NONE) -> None:
+def say(noun: Noun, value: JsonObject, verb: str, output: ObjectsOutput, dry_run: DryRun = DryRun.NONE) -> None:
     """Report what was done to an object, in the form that was asked for."""
     how = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (server dry run)"}[dry_run]
-    if output in (Output.TABLE, Output.WIDE):
+    if output in (ObjectsOutput.TABLE, ObjectsOutput.WIDE):
         typer.echo(f"{noun.full}/{value['metadata']['name']} {verb}{how}")
     else:
         show_object(noun, value, output)
 
 
-def show_object(noun: Noun, value: JsonObject, output: Output) -> None:
+def show_object(noun: Noun, value: JsonObject, output: ObjectsOutput) -> None:
     """Print one object as a program reads it."""
     match output:
-        case Output.NAME:
+        case ObjectsOutput.NAME:
             typer.echo(f"{noun.full}/{value['metadata']['name']}")
-        case Output.YAML:
+        case ObjectsOutput.YAML:
             typer.echo(yaml.safe_dump(_without_managers(value), sort_keys=True).rstrip())
         case _:
             typer.echo(_json(_without_managers(value)))
 
 
-def show_list(noun: Noun, values: Sequence[JsonObject], output: Output) -> None:
+def show_list(noun: Noun, values: Sequence[JsonObject], output: ObjectsOutput) -> None:
     """Print many objects as a program reads them."""
     items = [_without_managers(one) for one in values]
     whole = {"apiVersion": noun.api_version, "kind": f"{noun.resource.kind}List"}
     match output:
-        case Output.NAME:
+        case ObjectsOutput.NAME:
             for one in values:
                 typer.echo(f"{noun.full}/{one['metadata']['name']}")
-        case Output.YAML:
+        case ObjectsOutput.YAML:
             typer.echo(yaml.safe_dump({**whole, "metadata": {}, "items": items}, sort_keys=True).rstrip())
         case _:
             typer.echo(_json({**whole, "metadata": {}, "items": items}))

@@ -11,7 +11,7 @@ from ops.cli.kubectl.cluster_options import HERE, in_cluster, in_namespace
 from ops.cli.kubectl.connection import (
     DryRun,
     DryRunOption,
-    Output,
+    ObjectsOutput,
     OutputOption,
     created,
     refuse,
@@ -50,7 +50,7 @@ def create_cluster_queue(
     borrowing: Annotated[list[str] | None, typer.Option("--borrowing-limit", help=_QUOTAS)] = None,
     lending: Annotated[list[str] | None, typer.Option("--lending-limit", help=_QUOTAS)] = None,
     dry_run: DryRunOption = DryRun.NONE,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
     where: Where = HERE,
 ) -> None:
     """A cluster queue.
@@ -79,7 +79,7 @@ def create_local_queue(
     ] = False,
     where: Where = HERE,
     dry_run: DryRunOption = DryRun.NONE,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
 ) -> None:
     """A local queue.
 
@@ -112,7 +112,7 @@ def create_flavor(
         list[str] | None, typer.Option("--tolerations", help="What its pods tolerate: KEY[=VALUE][:EFFECT],...")
     ] = None,
     dry_run: DryRunOption = DryRun.NONE,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
     where: Where = HERE,
 ) -> None:
     """A resource flavor.
@@ -195,7 +195,7 @@ def _parts(texts: Sequence[str] | None) -> list[str]:
 
 
 def _create(
-    noun: Noun, where: Where, namespace: str, name: str, spec: JsonObject, dry_run: DryRun, output: Output
+    noun: Noun, where: Where, namespace: str, name: str, spec: JsonObject, dry_run: DryRun, output: ObjectsOutput
 ) -> None:
     meta: JsonObject = {"name": name, "namespace": namespace} if namespace else {"name": name}
     value: JsonObject = {

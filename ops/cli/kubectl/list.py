@@ -9,7 +9,7 @@ from ops.cli.kubectl.age import since
 from ops.cli.kubectl.cluster_options import HERE, in_cluster, in_namespace
 from ops.cli.kubectl.connection import (
     Everywhere,
-    Output,
+    ObjectsOutput,
     OutputOption,
     show_table,
     with_cluster,
@@ -37,7 +37,7 @@ def list_cluster_queues(
     active: Annotated[list[bool] | None, typer.Option("--active", help="Only active ones, or only others.")] = None,
     labels: Labels = "",
     fields: Fields = "",
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
     where: Where = HERE,
 ) -> None:
     """All cluster queues.
@@ -71,7 +71,7 @@ def list_local_queues(
     fields: Fields = "",
     everywhere: Everywhere = False,
     where: Where = HERE,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
 ) -> None:
     """The local queues of a namespace.
 
@@ -101,7 +101,7 @@ def list_local_queues(
 def list_flavors(
     labels: Labels = "",
     fields: Fields = "",
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
     where: Where = HERE,
 ) -> None:
     """All resource flavors.

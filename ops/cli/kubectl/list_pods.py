@@ -10,7 +10,7 @@ from ops.cli.kubectl.age import since
 from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
     Everywhere,
-    Output,
+    ObjectsOutput,
     OutputOption,
     refuse,
     with_cluster,
@@ -29,7 +29,7 @@ def list_pods(
     fields: Fields = "",
     everywhere: Everywhere = False,
     where: Where = HERE,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
 ) -> None:
     """The pods of a job: those that it has made itself, and those that bear the name of its workload.
 
@@ -49,7 +49,7 @@ def list_pods(
     if for_programs(POD, found, output):
         return
     now = now_ms()
-    headers = ("Name", "Ready", "Status", "Restarts", "Age", *(("Node",) if output is Output.WIDE else ()))
+    headers = ("Name", "Ready", "Status", "Restarts", "Age", *(("Node",) if output is ObjectsOutput.WIDE else ()))
     rows = [
         (
             one["metadata"]["name"],
@@ -57,7 +57,7 @@ def list_pods(
             _status(one),
             str(sum(int(each.get("restartCount") or 0) for each in objects_at(one, "status", "containerStatuses"))),
             since(one["metadata"].get("creationTimestamp"), now),
-            *((spec_field(one, "nodeName"),) if output is Output.WIDE else ()),
+            *((spec_field(one, "nodeName"),) if output is ObjectsOutput.WIDE else ()),
         )
         for one in found
     ]

@@ -13,7 +13,7 @@ from ops.cli.kubectl.age import human, since
 from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
     Everywhere,
-    Output,
+    ObjectsOutput,
     OutputOption,
     refuse,
     with_cluster,
@@ -41,7 +41,7 @@ from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid, Obj
 _LONGEST_TYPE = 20
 
 
-class Status(StrEnum):
+class StatusFilter(StrEnum):
     """Which workloads are shown."""
 
     ALL = "all"
@@ -55,13 +55,13 @@ class Status(StrEnum):
 def list_workloads(
     cluster_queue: ClusterQueueFilter = "",
     local_queue: LocalQueueFilter = "",
-    status: Annotated[list[Status] | None, typer.Option("--status", help="Only these; all by default.")] = None,
+    status: Annotated[list[StatusFilter] | None, typer.Option("--status", help="Only these; all by default.")] = None,
     owner: Annotated[str, typer.Option("--for", help="Only those of one job: TYPE[.API-GROUP]/NAME.")] = "",
     labels: Labels = "",
     fields: Fields = "",
     everywhere: Everywhere = False,
     where: Where = HERE,
-    output: OutputOption = Output.TABLE,
+    output: OutputOption = ObjectsOutput.TABLE,
 ) -> None:
     """The workloads of a namespace, each with its job and its position in the local queue.
 
@@ -75,7 +75,7 @@ def list_workloads(
         found = await listed(client, WORKLOAD, space, labels=labels, fields=fields)
         local_queues = await listed(client, LOCAL_QUEUE, space)
         leads = {key_of(one, one["metadata"]["name"]): spec_field(one, "clusterQueue") for one in local_queues}
-        wanted = set(status or ()) - {Status.ALL}
+        wanted = set(status or ()) - {StatusFilter.ALL}
         found = [
             one
             for one in found
@@ -84,8 +84,8 @@ def list_workloads(
             and (not cluster_queue or _cluster_queue(one, leads) == cluster_queue)
             and (not owner or belongs_to(one, owner))
         ]
-        if output in (Output.TABLE, Output.WIDE):
-            pending = [one for one in found if state(one) is Status.PENDING]
+        if output in (ObjectsOutput.TABLE, ObjectsOutput.WIDE):
+            pending = [one for one in found if state(one) is StatusFilter.PENDING]
             return found, leads, await _positions(client, pending)
         return found, leads, {}
 
@@ -114,16 +114,16 @@ def list_workloads(
     show_spaced(headers, rows, found, space)
 
 
-def state(workload: JsonObject) -> Status:
+def state(workload: JsonObject) -> StatusFilter:
     """How far a workload has come."""
     for kind, word in (
-        ("Finished", Status.FINISHED),
-        ("Admitted", Status.ADMITTED),
-        ("QuotaReserved", Status.QUOTA_RESERVED),
+        ("Finished", StatusFilter.FINISHED),
+        ("Admitted", StatusFilter.ADMITTED),
+        ("QuotaReserved", StatusFilter.QUOTA_RESERVED),
     ):
         if is_true(workload, kind):
             return word
-    return Status.PENDING
+    return StatusFilter.PENDING
 
 
 async def _positions(client: KubeClient, pending: Iterable[JsonObject]) -> dict[str, int]:

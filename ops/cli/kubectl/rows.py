@@ -9,7 +9,7 @@ import typer
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.cli.kubectl.cluster_names import cluster_queues, local_queues
-from ops.cli.kubectl.connection import Output, show_list, show_table
+from ops.cli.kubectl.connection import ObjectsOutput, show_list, show_table
 from ops.cli.kubectl.nouns import Noun
 
 Labels = Annotated[str, typer.Option("-l", "--selector", help="A selector of labels, e.g. team=a.")]
@@ -22,9 +22,9 @@ LocalQueueFilter = Annotated[
 ]
 
 
-def for_programs(noun: Noun, found: Sequence[JsonObject], output: Output) -> bool:
+def for_programs(noun: Noun, found: Sequence[JsonObject], output: ObjectsOutput) -> bool:
     """Print objects for a program, unless a table was asked for; whether they were printed."""
-    if output in (Output.TABLE, Output.WIDE):
+    if output in (ObjectsOutput.TABLE, ObjectsOutput.WIDE):
         return False
     show_list(noun, found, output)
     return True

@@ -110,7 +110,7 @@ def roll(
     Example: kuelog log roll --nats nats://archivist:PASSWORD@nats:4222 --witness /var/lib/kuelog --archive s3://bucket/kuelog
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415
-    from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
+    from ops.production.archive.archivist import RollLimits, archivist_of  # noqa: PLC0415
     from ops.production.archive.proof.handing_out import HandingOut  # noqa: PLC0415
     from ops.production.log.jetstream.generations import generations  # noqa: PLC0415
     from ops.production.log.streams import streams_on
@@ -127,7 +127,7 @@ def roll(
                 # Its user may create streams, and would create them as they are on one server.
                 if not await generations(bus.client, name):
                     raise LogUnavailable(stream=name, problem="it is not there yet: `kuelog deploy streams` creates it")
-            limits = Limits(bytes=max_bytes, days=days)
+            limits = RollLimits(bytes=max_bytes, days=days)
             archivist = archivist_of(bus, folder.parent, witness=folder, archive=stored, limits=limits)
             await archivist.sign()
             await archivist.look(ScaledClock().now(), force=now)

@@ -10,7 +10,7 @@ from ops.cli.log_options import Archive, Bus, Data, LogSource
 from ops.cli.object_names import names_of, namespaces, objects, streams
 from ops.cli.questions.log_form import LogForm
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output
+from ops.terminal.form import AnswerForm, Output
 
 console = terminal()
 
@@ -46,7 +46,7 @@ def replay(
     snapshot: Annotated[
         Path | None, typer.Option(help="Begin at the snapshots in this folder, or at this one; else they are a help.")
     ] = None,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Fold the log to any point and print what was true; with --verify decide every decision again.
 
@@ -67,9 +67,9 @@ def replay(
         from ops.cli.questions.other_rules import run_other_rules  # noqa: PLC0415 - a command loads what it needs
 
         raise typer.Exit(run_other_rules(source, rules, until=until, output=output, console=console))
-    from ops.cli.questions.replay import Question, run_replay  # noqa: PLC0415
+    from ops.cli.questions.replay import ReplayOptions, run_replay  # noqa: PLC0415
 
-    question = Question(
+    question = ReplayOptions(
         until=until,
         tree=tree,
         show=show or ("usage" if tree else ""),
@@ -92,7 +92,7 @@ def history(
     archive: Archive = "",
     until: Until = "",
     everything: Annotated[bool, typer.Option("--all", help="Also its pods, and what the cluster shows of it.")] = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """The life of an object, moment by moment, each with its place on the log, its cause and its trace.
 
@@ -126,7 +126,7 @@ def explain(
     limit: Annotated[
         float, typer.Option(min=0, help="Seconds for which it is tried at most what would let it in.")
     ] = 10,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.
 
@@ -162,7 +162,7 @@ def top(
         str, typer.Option("-n", "--namespace", help="Only of this namespace.", autocompletion=namespaces)
     ] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Who runs and who waits where, with which cards, and when those who wait may start; live on a terminal.
 
@@ -222,7 +222,7 @@ def whatif(
     hindsight: Annotated[
         bool, typer.Option("--hindsight", help="With --submit --at: go by what came later as well, as the log has it.")
     ] = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Fork the log, change it and run on with recorded arrivals and run times in virtual time; print the differences.
 

@@ -18,13 +18,13 @@ from ops.queries.near_words import heading, near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import point_at
 from ops.terminal.console import sayer, terminal
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction, namespaces_in
 
 
 def run_explain(
-    name: str, source: LogSource, *, at: str, namespace: str, limit: float, output: Form, console: Console
+    name: str, source: LogSource, *, at: str, namespace: str, limit: float, output: AnswerForm, console: Console
 ) -> int:
     """Explain one object; what the log does not know is a mistake. The first answer comes at once, what would help behind it."""
     with known_failures() as outcome:
@@ -39,11 +39,11 @@ def run_explain(
                 world = world_at(point, wanted)
                 hidden = Redaction([namespace], namespaces_in(world), world.nodes) if namespace else None
                 about = point.upto, point.describe()
-            if output is Form.TEXT:
+            if output is AnswerForm.TEXT:
                 show_first(_shown(explained(world, point, wanted, reads, deep=False), hidden), console)
             with _busy(console, f"trying what would help, for {limit:g} s at most"):
                 plain = _shown(explained(world, point, wanted, reads, patience=Patience(limit)), hidden)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer({"at": point.at, "sequences": about[0], **plain}, output)
         else:
             show_rest(plain, console)

@@ -8,18 +8,20 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
 from ops.queries.answers import life_of
 from ops.queries.point import point_at
-from ops.terminal.form import Form, print_answer
-from ops.terminal.table import Column, FittingTable
+from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.table import FittingTable, TableColumn
 from projections.explanation.about import canonical
 from projections.explanation.life import LifeMoment
 
 
-def run_history(name: str, source: LogSource, *, until: str, everything: bool, output: Form, console: Console) -> int:
+def run_history(
+    name: str, source: LogSource, *, until: str, everything: bool, output: AnswerForm, console: Console
+) -> int:
     """The timeline of one object; an object that the log does not know is a mistake."""
     with known_failures() as outcome:
         with opened_log(source) as entries:
             lines = life_of(canonical(name), point_at(entries, until), everything=everything)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(lines, output)
         else:
             _show(lines, console)
@@ -38,10 +40,10 @@ def _show(lines: list[LifeMoment], console: Console) -> None:
 
 
 _COLUMNS = (
-    Column("at", whole=True),
-    Column("log", 1, whole=True),
-    Column("what"),
-    Column("detail"),
-    Column("cause", 2),
+    TableColumn("at", whole=True),
+    TableColumn("log", 1, whole=True),
+    TableColumn("what"),
+    TableColumn("detail"),
+    TableColumn("cause", 2),
 )
-_TRACE = Column("trace", 3, whole=True)
+_TRACE = TableColumn("trace", 3, whole=True)

@@ -19,9 +19,9 @@ from ops.production.archive.history import end_of, read_everything
 from ops.production.log.streams import LogStreams, streams_in, streams_on
 from ops.queries.cloud_events import cloud_event
 from ops.queries.point import Entries, NotOnTheLog, point_at
-from ops.queries.shown import Showing, Shown, shown_in_order
+from ops.queries.shown import Showing, ShownEvent, shown_in_order
 from ops.queries.time_travel import moment, span
-from ops.terminal.form import Form, print_item
+from ops.terminal.form import AnswerForm, print_item
 from projections.explanation.about import canonical, objects_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Stream
@@ -40,7 +40,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 0
     """Only the last so many."""
 
-    def wants(self, one: Shown) -> bool:
+    def wants(self, one: ShownEvent) -> bool:
         """Whether an event passes the filter; its time is looked at elsewhere."""
         if self.streams and one.entry.stream not in self.streams:
             return False
@@ -75,7 +75,7 @@ def _check(wanted: Filter, there: LogStreams) -> None:
         raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(there.every)}")
 
 
-def _found(entries: Entries, wanted: Filter) -> Iterator[Shown]:
+def _found(entries: Entries, wanted: Filter) -> Iterator[ShownEvent]:
     began, _ = span(entries)
     point = point_at(entries, wanted.until)
     since = moment(wanted.since, began) if wanted.since else began
@@ -109,7 +109,7 @@ async def _follow_one(
                     _print(one, output, console)
 
 
-def plain(one: Shown) -> dict[str, Any]:
+def plain(one: ShownEvent) -> dict[str, Any]:
     """A stored event as plain values."""
     return {
         "stream": one.entry.stream,
@@ -125,17 +125,17 @@ def plain(one: Shown) -> dict[str, Any]:
     }
 
 
-def _print(one: Shown, output: LogForm, console: Console) -> None:
+def _print(one: ShownEvent, output: LogForm, console: Console) -> None:
     match output:
         case LogForm.TEXT:
             _print_line(one, console)
         case LogForm.JSON | LogForm.YAML:
-            print_item(plain(one), Form(output))
+            print_item(plain(one), AnswerForm(output))
         case LogForm.CLOUDEVENTS:
-            print_item(cloud_event(one), Form.JSON)
+            print_item(cloud_event(one), AnswerForm.JSON)
 
 
-def _print_line(one: Shown, console: Console) -> None:
+def _print_line(one: ShownEvent, console: Console) -> None:
     about = next(iter(_objects(one)), "")
     fields: dict[str, Any] = msgspec.to_builtins(one.event) or {}
     shown = ", ".join(f"{name}={_short(value)}" for name, value in fields.items() if name not in ("type", "workload"))
@@ -146,11 +146,11 @@ def _print_line(one: Shown, console: Console) -> None:
         console.print(f"  {one.mark}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-def _name(one: Shown) -> str:
+def _name(one: ShownEvent) -> str:
     return type(one.event).__name__ if one.event is not None else "?"
 
 
-def _objects(one: Shown) -> Iterable[str]:
+def _objects(one: ShownEvent) -> Iterable[str]:
     return objects_of(one.event) if one.event is not None else ()
 
 

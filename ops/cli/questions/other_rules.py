@@ -22,7 +22,7 @@ from ops.production.log.streams import streams_in
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from projections.evolve import evolve
 from projections.explanation.difference import DecisionDifference
 from projections.log_position import LogPosition
@@ -31,7 +31,9 @@ from services.runtime.partition.fold import PartitionFold
 _PATIENCE_S = 3600
 
 
-def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, output: Form, console: Console) -> int:
+def run_other_rules(
+    source: LogSource, rules: Sequence[str], *, until: str, output: AnswerForm, console: Console
+) -> int:
     """Print every decision that comes out otherwise; 0 when none does, 1 when some do."""
     with known_failures() as outcome:
         settings = [one for one in rules if is_setting(one)]
@@ -42,7 +44,7 @@ def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, outp
             partitions = _by_other_version(Path(places[0]), source, until)
         else:
             partitions = _under_settings(source, settings, until)
-        if output is not Form.TEXT:
+        if output is not AnswerForm.TEXT:
             print_answer(partitions, output)
         else:
             _show(partitions, console)

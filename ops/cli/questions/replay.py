@@ -23,12 +23,12 @@ from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.replay import Replayed, fold_partition
 from ops.queries.start import begin
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from projections.composed import composed
 from projections.world import World
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `kuelog replay`."""
 
     until: str = ""
@@ -41,7 +41,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which a run may have left snapshots."""
 
 
-def run_replay(source: LogSource, question: Question, *, output: Form, console: Console) -> int:
+def run_replay(source: LogSource, question: ReplayOptions, *, output: AnswerForm, console: Console) -> int:
     """Fold both partitions; 0 when nothing differs and nothing is amiss."""
     with known_failures() as outcome:
         if question.show and question.show not in SHOWN:
@@ -49,7 +49,7 @@ def run_replay(source: LogSource, question: Question, *, output: Form, console: 
         with opened_log(source) as entries:
             point = point_at(entries, question.until)
             results, world = replayed(point, question, terminal(stderr=True))
-            if output is not Form.TEXT:
+            if output is not AnswerForm.TEXT:
                 plain = [_plain(one) for one in results]
                 shown = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
                 # Without anything to show the answer is the list of partitions alone, as scripts know it.
@@ -64,7 +64,7 @@ def run_replay(source: LogSource, question: Question, *, output: Form, console: 
     return outcome.code
 
 
-def replayed(point: Point, question: Question, console: Console) -> tuple[list[Replayed], World]:
+def replayed(point: Point, question: ReplayOptions, console: Console) -> tuple[list[Replayed], World]:
     """What a replay of both partitions up to a point finds, and, where it is to be shown, the world of the partitions of trees."""
     results: list[Replayed] = []
     streams = streams_in(point.entries)

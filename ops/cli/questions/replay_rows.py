@@ -11,13 +11,13 @@ from events.codec import decode_event
 from events.json_object import JsonObject
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from ops.production.verification import Difference
+from ops.production.verification import VerifiedDifference
 from ops.production.wiring import RULES
 from ops.queries.answers import ROWS
 from ops.queries.point import NotOnTheLog
 from ops.queries.replay import Replayed
 from ops.queries.stored import opened
-from ops.terminal.table import Column, FittingTable
+from ops.terminal.table import FittingTable, TableColumn
 from projections.amiss import Amiss
 from projections.explanation.about import objects_of
 from projections.explanation.difference import DecisionDifference, changes
@@ -62,7 +62,7 @@ def show_rows(world: World, show: str, tree: str, console: Console) -> None:
         console.print(f"no {show} at this point")
         return
     rows = list(_boxes(rows)) if show == "topology" else rows
-    table = FittingTable([Column(name, _RANKS.get(name, 0)) for name in rows[0]])
+    table = FittingTable([TableColumn(name, _RANKS.get(name, 0)) for name in rows[0]])
     for row in rows:
         table.add(*(_cell(name, value) for name, value in row.items()))
     console.print(table)
@@ -108,12 +108,12 @@ def plain_differences(one: Replayed) -> list[dict[str, Any]]:
     ]
 
 
-def changes_of(difference: Difference) -> list[DecisionDifference]:
+def changes_of(difference: VerifiedDifference) -> list[DecisionDifference]:
     """In what the recorded and the new decisions differ."""
     return changes(_events(difference.recorded), _events(difference.decided))
 
 
-def show_differences(differences: Sequence[Difference], console: Console, *, led: bool = True) -> None:
+def show_differences(differences: Sequence[VerifiedDifference], console: Console, *, led: bool = True) -> None:
     """Each difference as a person reads it: field by field, and the facts that led there."""
     for one in differences:
         words = f"  {one.partition}/{one.sequence} by {one.author} at {format_timestamp(one.at)}"
@@ -159,7 +159,7 @@ def show_change(change: DecisionDifference, console: Console) -> None:
             _print(console, f"      + {field}: {_text(change.decided.get(field))}", "green")
 
 
-def _show_led(one: Difference, console: Console) -> None:
+def _show_led(one: VerifiedDifference, console: Console) -> None:
     if not one.led:
         console.print("    no fact came between this commit and the one before")
         return

@@ -14,7 +14,7 @@ from events.json_object import JsonObject
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import bus_of, opened_log
-from ops.cli.questions.top_view import SORTS, Frame, Shown, everything, screen
+from ops.cli.questions.top_view import SORTS, Frame, TopShown, everything, screen
 from ops.cli.serving.serve import stop_signal
 from ops.console.live import Live
 from ops.production.process.event_loop import run
@@ -27,7 +27,7 @@ from ops.queries.stored import in_order
 from ops.queries.whatif.expected_starts import ExpectedStarts, expected_starts
 from ops.queries.whatif.run_times import RunTimes, RunTimesReader
 from ops.terminal.endings import STOPPED
-from ops.terminal.form import Form, print_answer
+from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.keys import keys
 from projections.world import World
 
@@ -50,12 +50,12 @@ class TopOptions(msgspec.Struct, frozen=True, kw_only=True):
     scale: float = 1.0
 
 
-def run_top(source: LogSource, asked: TopOptions, *, output: Form, console: Console) -> int:
+def run_top(source: LogSource, asked: TopOptions, *, output: AnswerForm, console: Console) -> int:
     """Show it; 0, or 130 when it was watched until Ctrl-C."""
     with known_failures() as outcome:
-        if asked.at or asked.once or output is not Form.TEXT or not console.is_terminal:
+        if asked.at or asked.once or output is not AnswerForm.TEXT or not console.is_terminal:
             point, shown = _once(source, asked)
-            if output is Form.TEXT:
+            if output is AnswerForm.TEXT:
                 console.print(everything(shown, _frame(asked)))
                 console.print(f"as of {point.describe()}", style="dim", highlight=False, soft_wrap=True)
             else:
@@ -66,7 +66,7 @@ def run_top(source: LogSource, asked: TopOptions, *, output: Form, console: Cons
     return outcome.code
 
 
-def _once(source: LogSource, asked: TopOptions) -> tuple[Point, Shown]:
+def _once(source: LogSource, asked: TopOptions) -> tuple[Point, TopShown]:
     with opened_log(source) as entries:
         point = point_at(entries, asked.at)
         world, times = world_at(point), RunTimes()
@@ -76,7 +76,7 @@ def _once(source: LogSource, asked: TopOptions) -> tuple[Point, Shown]:
     return point, _shown(world, point.at, expected, asked)
 
 
-def _shown(world: World, at: int, expected: ExpectedStarts, asked: TopOptions, note: str = "") -> Shown:
+def _shown(world: World, at: int, expected: ExpectedStarts, asked: TopOptions, note: str = "") -> TopShown:
     found = standings(world, expected)
     if asked.cluster_queue or asked.namespace:
         found = msgspec.structs.replace(
@@ -89,10 +89,10 @@ def _shown(world: World, at: int, expected: ExpectedStarts, asked: TopOptions, n
                 and (not asked.namespace or one.workload.startswith(f"{asked.namespace}/"))
             ),
         )
-    return Shown(at=at, standings=found, expected=expected, note=note)
+    return TopShown(at=at, standings=found, expected=expected, note=note)
 
 
-def _plain(point: Point, shown: Shown, asked: TopOptions) -> JsonObject:
+def _plain(point: Point, shown: TopShown, asked: TopOptions) -> JsonObject:
     plain = msgspec.to_builtins(shown.standings)
     order = [one.workload for one in _frame(asked).ordered(shown)]
     rows = {one["workload"]: one for one in plain["workloads"]}
@@ -119,7 +119,7 @@ class _Watch:
         self._stirred, self._quit = asyncio.Event(), False
         self._expected: ExpectedStarts | None = None
         self._foresee_after = 0.0
-        self._shown: Shown | None = None
+        self._shown: TopShown | None = None
 
     async def run(self) -> int:
         stop = stop_signal()

@@ -12,7 +12,7 @@ from events.timestamp import format_timestamp
 from ops.cli.kubectl.age import human
 from ops.queries.standing import QueueStanding, Standing, Standings
 from ops.queries.whatif.expected_starts import ExpectedStarts
-from ops.terminal.table import Column, FittingTable, number
+from ops.terminal.table import FittingTable, TableColumn, number
 
 _STYLES = {"running": "green", "pending": "yellow", "stopping": "red", "inactive": "dim"}
 _ORDER = ("stopping", "running", "admitted", "reserved", "pending", "inactive")
@@ -30,7 +30,7 @@ SORTS: Mapping[str, Callable[[Standing], tuple[object, ...]]] = {
 """By name, an order of the workloads; equals go by their names."""
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class TopShown(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to show, as of a moment."""
 
     at: Millis
@@ -47,18 +47,18 @@ class Frame(msgspec.Struct, kw_only=True):
     reverse: bool = False
     offset: int = 0
 
-    def ordered(self, shown: Shown) -> list[Standing]:
+    def ordered(self, shown: TopShown) -> list[Standing]:
         """All workloads that are shown, in order."""
         key = SORTS[self.sort]
         return sorted(shown.standings.workloads, key=lambda one: (*key(one), one.workload), reverse=self.reverse)
 
 
-def everything(shown: Shown, frame: Frame) -> RenderableType:
+def everything(shown: TopShown, frame: Frame) -> RenderableType:
     """All of it, for who scrolls by other means."""
     return Group(_headline(shown), _queue_table(shown.standings.queues), _table(shown, frame.ordered(shown)))
 
 
-def screen(shown: Shown, frame: Frame, console: Console) -> RenderableType:
+def screen(shown: TopShown, frame: Frame, console: Console) -> RenderableType:
     """So much of it as a terminal has room for, and below it what can be pressed."""
     rows = frame.ordered(shown)
     queues = sorted(shown.standings.queues, key=lambda one: (-one.waiting, one.name))
@@ -81,7 +81,7 @@ _AROUND = 4
 """Lines of a table that are not rows."""
 
 
-def _headline(shown: Shown) -> Text:
+def _headline(shown: TopShown) -> Text:
     states = [one.state for one in shown.standings.workloads]
     counts = (
         ", ".join(f"{states.count(state)} {state}" for state in _ORDER if state in states) or "nobody runs or waits"
@@ -96,7 +96,14 @@ def _headline(shown: Shown) -> Text:
 
 
 def _queue_table(queues: Sequence[QueueStanding], *, cut: bool = False) -> FittingTable:
-    columns = (Column("queue"), Column("cohort", 3), number("hold"), number("wait"), number("use"), Column("of", 1))
+    columns = (
+        TableColumn("queue"),
+        TableColumn("cohort", 3),
+        number("hold"),
+        number("wait"),
+        number("use"),
+        TableColumn("of", 1),
+    )
     table = FittingTable(columns, cut=cut)
     for one in queues:
         per_cent, text = _fullest(one)
@@ -115,19 +122,19 @@ def _fullest(queue: QueueStanding) -> tuple[str, str]:
 
 
 _COLUMNS = (
-    Column("job"),
-    Column("state", whole=True),
-    Column("where", 1),
+    TableColumn("job"),
+    TableColumn("state", whole=True),
+    TableColumn("where", 1),
     number("cards"),
     number("for", 3),
-    Column("starts", whole=True),
-    Column("queue", 2),
-    Column("why", 4),
+    TableColumn("starts", whole=True),
+    TableColumn("queue", 2),
+    TableColumn("why", 4),
     number("priority", 5),
 )
 
 
-def _table(shown: Shown, rows: Sequence[Standing], *, cut: bool = False) -> FittingTable:
+def _table(shown: TopShown, rows: Sequence[Standing], *, cut: bool = False) -> FittingTable:
     table = FittingTable(_COLUMNS, cut=cut)
     for one in rows:
         table.add(
@@ -152,7 +159,7 @@ def _where(one: Standing) -> str:
     return ", ".join(one.flavors)
 
 
-def starts_in(one: Standing, shown: Shown) -> str:
+def starts_in(one: Standing, shown: TopShown) -> str:
     """When a workload is expected to start, as people say it."""
     if one.state != "pending":
         return ""

@@ -16,12 +16,12 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.queries.settings_change import BadChange
-from ops.queries.whatif.change import Changes, submissions
+from ops.queries.whatif.change import ForkChanges, submissions
 from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, Comparison, Estimate, Moved, compared, estimate
-from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.queries.whatif.fork import Fork, RunPlan, play_all
 from ops.terminal.console import sayer, terminal
-from ops.terminal.form import Form, print_answer
-from ops.terminal.table import Column, FittingTable, number
+from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.table import FittingTable, TableColumn, number
 
 
 class WhatIfOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,22 +37,22 @@ class WhatIfOptions(msgspec.Struct, frozen=True, kw_only=True):
     hindsight: bool = False
 
 
-def run_whatif(source: LogSource, asked: WhatIfOptions, *, output: Form, console: Console) -> int:
+def run_whatif(source: LogSource, asked: WhatIfOptions, *, output: AnswerForm, console: Console) -> int:
     """Play it and print the differences."""
     with known_failures() as outcome:
         if not (asked.settings or asked.files or asked.removed or asked.rules or asked.more):
             raise BadChange("nothing is changed: say --set, -f, --remove, --more or --rules, or --submit -f job.yaml")
         begun = time.monotonic()
         files = () if asked.submit else asked.files
-        changes = Changes(asked.settings, files, asked.removed, asked.rules, asked.more)
+        changes = ForkChanges(asked.settings, files, asked.removed, asked.rules, asked.more)
         fork = Fork(
             read_log(source), asked.at, changes, now=asked.submit, hindsight=asked.hindsight or not asked.submit
         )
         if asked.submit:
-            plain = _submitted(fork, asked, console if output is Form.TEXT else None)
+            plain = _submitted(fork, asked, console if output is AnswerForm.TEXT else None)
         else:
-            plain = _compared(fork, console if output is Form.TEXT else None)
-        if output is not Form.TEXT:
+            plain = _compared(fork, console if output is AnswerForm.TEXT else None)
+        if output is not AnswerForm.TEXT:
             print_answer(plain, output)
         else:
             console.print(f"played in {time.monotonic() - begun:.1f} s", style="dim", highlight=False)
@@ -73,10 +73,10 @@ def _submitted(fork: Fork, asked: WhatIfOptions, console: Console | None) -> dic
     fork.submit(jobs)
     changed = bool(asked.settings or asked.removed or asked.rules or asked.more)
     plans = [
-        Plan(name="early", changed=changed, quantile=25, recorded=False, submitted=True),
-        Plan(name="likely", changed=changed, again=fork.alone, submitted=True),
-        Plan(name="late", changed=changed, quantile=90, again=fork.alone, submitted=True),
-        Plan(name="without", changed=changed, again=fork.alone),
+        RunPlan(name="early", changed=changed, quantile=25, recorded=False, submitted=True),
+        RunPlan(name="likely", changed=changed, again=fork.alone, submitted=True),
+        RunPlan(name="late", changed=changed, quantile=90, again=fork.alone, submitted=True),
+        RunPlan(name="without", changed=changed, again=fork.alone),
     ]
     with _shown([plan.name for plan in plans]) as on_progress:
         results = play_all(fork, plans, on_progress)
@@ -191,13 +191,19 @@ def _thousandths(amount: int) -> str:
 
 
 _WAIT_COLUMNS = (
-    Column("queue"),
-    Column("class", 2),
+    TableColumn("queue"),
+    TableColumn("class", 2),
     number("workloads", 4),
-    Column("p50", whole=True),
-    Column("p95", 1, whole=True),
-    Column("p50 recorded", 5, whole=True),
+    TableColumn("p50", whole=True),
+    TableColumn("p95", 1, whole=True),
+    TableColumn("p50 recorded", 5, whole=True),
     number("earlier", 3),
     number("later", 3),
 )
-_USE_COLUMNS = (Column("queue"), Column("flavor"), Column("resource", 1), number("as it was"), number("changed"))
+_USE_COLUMNS = (
+    TableColumn("queue"),
+    TableColumn("flavor"),
+    TableColumn("resource", 1),
+    number("as it was"),
+    number("changed"),
+)

@@ -13,7 +13,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of
 from ops.cli.serving.serve import stop_signal
 from ops.cli.serving.webhook_commands import from_files, from_secret, keep_shown
-from ops.console.gate import Access
+from ops.console.gate import AskersAccess
 from ops.console.guard import ConsoleUnserved, check_address
 from ops.console.identity import ByProxy, ByToken, Identity, TrustedProxy
 from ops.console.rights_review import RightsReviews
@@ -21,12 +21,12 @@ from ops.console.server import Door, console_served
 from ops.console.sessions import Sessions
 from ops.production.kubernetes.client import KubeClient, connect
 from ops.production.listeners.certificate import Certificate
-from ops.production.listeners.listener_limits import ConnectionLimiter, Limits
+from ops.production.listeners.listener_limits import ConnectionLimiter, ListenerLimits
 from ops.production.listeners.token_review import TokenReviews
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.webhook.trust import Trust
+from ops.production.webhook.trust import CertificateKeeper
 
 _CONNECTIONS = 2048
 """An open page holds one for what happens, and up to five for what it asks."""
@@ -111,8 +111,8 @@ async def _door(asked: ConsoleOptions, stack: AsyncExitStack) -> Door:
         identity = ByProxy(asked.proxy)
     else:
         identity = ByToken(TokenReviews(client, now, asked.audiences), Sessions(now))
-    crowd = ConnectionLimiter(Limits(connections=_CONNECTIONS))
-    access = Access(identity=identity, reviews=RightsReviews(client, now), crowd=crowd)
+    crowd = ConnectionLimiter(ListenerLimits(connections=_CONNECTIONS))
+    access = AskersAccess(identity=identity, reviews=RightsReviews(client, now), crowd=crowd)
     tls = await _tls(asked, client, stack)
     return Door(port=asked.port, address=asked.address, tls=tls, access=access)
 
@@ -136,7 +136,7 @@ async def _tls(asked: ConsoleOptions, client: KubeClient | None, stack: AsyncExi
         assert client is not None, "whoever makes a certificate of its own asks for rights"
         namespace, _, name = asked.service.partition("/")
         secret = f"{name}-certificate"
-        trust = Trust(client, ScaledClock(), _Nobody(), namespace=namespace, service=name, secret=secret)
+        trust = CertificateKeeper(client, ScaledClock(), _Nobody(), namespace=namespace, service=name, secret=secret)
         source = from_secret(trust)
     keeping = asyncio.create_task(keep_shown(certificate, source))
     stack.callback(keeping.cancel)

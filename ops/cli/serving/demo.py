@@ -18,7 +18,7 @@ from ops.sandbox.scenario.platform import platform
 from ops.sandbox.scenario.play import play
 from ops.sandbox.scenario.report import show
 from ops.sandbox.scenario.script import load, settings_of
-from ops.sandbox.scenario.verdict import Verdict, judge
+from ops.sandbox.scenario.verdict import RunVerdict, judge
 
 
 def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
@@ -29,7 +29,7 @@ def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
     return outcome.code
 
 
-async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Verdict:
+async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> RunVerdict:
     script = load(folder)
     settings = settings_of(script, folder)
     begun = time.monotonic()

@@ -9,7 +9,7 @@ from ops.cli.log_options import HandOut, Timestamp
 from ops.cli.object_names import scenarios, services
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 from ops.terminal.console import terminal
-from ops.terminal.form import Form, Output
+from ops.terminal.form import AnswerForm, Output
 
 console = terminal()
 
@@ -48,7 +48,7 @@ def demo(
 def lint(
     files: Annotated[list[Path], typer.Argument(help="Manifest files or folders.")],
     loose: Annotated[bool, typer.Option(help="Only warn about what can be given a sensible meaning.")] = False,
-    output: Output = Form.TEXT,
+    output: Output = AnswerForm.TEXT,
 ) -> None:
     """Name each mistake in manifests: file, line, what is wrong, what happens because of it, what to write instead.
 
@@ -95,12 +95,12 @@ def up(
 
     Example: kuelog up, then in another shell: kubectl --kubeconfig .kuelog/up/kubeconfig get clusterqueues
     """
-    from ops.production.archive.archivist import Limits  # noqa: PLC0415
+    from ops.production.archive.archivist import RollLimits  # noqa: PLC0415
 
     _refuse_nodes(kubeconfig, nodes, none=no_nodes)
     if hand_out and not kubeconfig:
         raise typer.BadParameter("--hand-out is for a real cluster; here `kuelog audit checkpoint --to` hands them out")
-    rolled = Limits(bytes=roll_bytes, days=roll_days)
+    rolled = RollLimits(bytes=roll_bytes, days=roll_days)
     served = Endpoint(port=metrics, address=metrics_address, token=metrics_token)
     if kubeconfig:
         from ops.cli.serving.serve import run_up_on_cluster  # noqa: PLC0415

@@ -12,7 +12,7 @@ from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cli.serving.console_beside import console_beside
 from ops.files.run_folder import held, keep_from_demos
-from ops.production.archive.archivist import Limits, archivist_of
+from ops.production.archive.archivist import RollLimits, archivist_of
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.configuration.configuration_file import configuration_of, read_configuration
 from ops.production.health import health_served
@@ -83,7 +83,7 @@ def run_up_on_cluster(
     metrics: Endpoint = NOWHERE,
     pages: int = 0,
     config: Path | None = None,
-    rolled: Limits,
+    rolled: RollLimits,
     hand_out: Sequence[str] = (),
     timestamp: str = "",
     console: Console,
@@ -162,7 +162,7 @@ async def _up_on_cluster(
     metrics: Endpoint,
     pages: int,
     settings: SettingsObserved,
-    rolled: Limits,
+    rolled: RollLimits,
     handing_out: HandingOut | None,
     console: Console,
 ) -> None:

@@ -10,7 +10,7 @@ from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cli.serving.console_beside import console_beside
 from ops.cli.serving.serve import settings_of, stop_signal
-from ops.production.archive.archivist import Limits
+from ops.production.archive.archivist import RollLimits
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.metrics.endpoint import served
 from ops.production.process.event_loop import run
@@ -28,7 +28,7 @@ def run_up_embedded(
     metrics: Endpoint,
     pages: int,
     config: Path | None,
-    rolled: Limits,
+    rolled: RollLimits,
     nodes: Path | None,
     no_nodes: bool,
     console: Console,
@@ -50,7 +50,7 @@ async def _up_embedded(
     metrics: Endpoint,
     pages: int,
     settings: SettingsObserved,
-    rolled: Limits,
+    rolled: RollLimits,
     pools: Sequence[NodePool] | None,
     console: Console,
 ) -> None:

@@ -20,7 +20,7 @@ from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
-from ops.production.visibility.api_service import Aggregated
+from ops.production.visibility.api_service import OwnApiServices
 from ops.production.visibility.server import (
     Followed,
     VisibilityUnserved,
@@ -30,7 +30,7 @@ from ops.production.visibility.server import (
     serving,
     shown_from,
 )
-from ops.production.webhook.trust import Trust
+from ops.production.webhook.trust import CertificateKeeper
 
 
 class VisibilityOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +99,6 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
 def _source(asked: VisibilityOptions, client: KubeClient, namespace: str, name: str) -> Source:
     if asked.files is not None:
         return from_files(*asked.files)
-    hearers = Aggregated(client, namespace=namespace, service=name)
+    hearers = OwnApiServices(client, namespace=namespace, service=name)
     place = {"namespace": namespace, "service": name, "secret": f"{name}-certificate"}
-    return from_secret(Trust(client, ScaledClock(), hearers, **place))
+    return from_secret(CertificateKeeper(client, ScaledClock(), hearers, **place))

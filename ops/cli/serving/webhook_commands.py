@@ -19,7 +19,7 @@ from ops.production.process.event_loop import run
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.server import served_webhooks, webhook_app
-from ops.production.webhook.trust import Callers, Trust
+from ops.production.webhook.trust import Callers, CertificateKeeper
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
@@ -67,7 +67,9 @@ async def _serve(
         local_queues, certificate = DefaultLocalQueues(Reflector(client)), Certificate()
         rooms = ManagedNamespaces(Reflector(client), client, settings.managed_namespaces)
         callers = Callers(client, namespace=namespace, service=name)
-        trust = Trust(client, ScaledClock(), callers, namespace=namespace, service=name, secret=f"{name}-certificate")
+        trust = CertificateKeeper(
+            client, ScaledClock(), callers, namespace=namespace, service=name, secret=f"{name}-certificate"
+        )
         source = from_files(cert_dir / "tls.crt", cert_dir / "tls.key") if cert_dir else from_secret(trust)
         app = webhook_app(
             settings, local_queues, rooms, lambda: local_queues.listed.is_set() and certificate.shown.is_set()
@@ -104,7 +106,7 @@ async def keep_shown(certificate: Certificate, source: Source, every: float = _L
         await asyncio.sleep(pause)
 
 
-def from_secret(trust: Trust) -> Source:
+def from_secret(trust: CertificateKeeper) -> Source:
     """The certificate in the Secret, which is renewed when that is due."""
 
     async def read() -> tuple[str, str]:

@@ -19,7 +19,7 @@ from ops.production.archive.proof.checkpoint import MOST, Checkpoint
 from ops.production.archive.proof.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
 from ops.production.archive.proof.leaves import Leaves
 from ops.production.archive.proof.witness import HEADS, leaves_name
-from ops.production.archive.segments.parquet_reading import Bounds
+from ops.production.archive.segments.parquet_reading import FileBounds
 from ops.production.archive.segments.parts import files_of, parts_of
 from ops.production.archive.segments.segment import (
     DEFAULT_BOUNDS,
@@ -48,10 +48,10 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """How many bytes its messages have, unpacked; 0 in archives of before."""
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> FileBounds:
         """How much its file may hold: twice what the list says, so that additions can be read and named."""
         rows = min(2 * (self.last - self.first + 1), DEFAULT_BOUNDS.rows)
-        return Bounds(
+        return FileBounds(
             rows=rows, bytes=min(2 * self.bytes, DEFAULT_BOUNDS.bytes) if self.bytes else DEFAULT_BOUNDS.bytes
         )
 
@@ -101,7 +101,7 @@ def check_files(url: str) -> list[Segment]:
             raise ArchiveDamaged(url, finding_of(segment, read_segment(folder, segment)[1]))
         try:
             # Besides the messages there are columns that follow from them, which may name all of it once more.
-            check_segment(data, Bounds(rows=segment.bounds.rows, bytes=2 * segment.bounds.bytes))
+            check_segment(data, FileBounds(rows=segment.bounds.rows, bytes=2 * segment.bounds.bytes))
         except SegmentUnreadable as unreadable:
             raise ArchiveDamaged(url, finding_of(segment, f"can't be read: {unreadable}")) from unreadable
     return segments

@@ -38,7 +38,7 @@ _SHARE = 4
 """A stream is rolled when it fills this part of what it may hold, where nobody says otherwise."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class RollLimits(msgspec.Struct, frozen=True, kw_only=True):
     """When a stream is rolled."""
 
     bytes: int = 0
@@ -58,10 +58,10 @@ class Archivist:
         archive: str,
         shelf: Shelf,
         watcher: str,
-        limits: Limits | None = None,
+        limits: RollLimits | None = None,
     ) -> None:
         self._bus, self._witness, self._archive = bus, witness, archive
-        self._shelf, self._watcher, self._limits = shelf, watcher, limits or Limits()
+        self._shelf, self._watcher, self._limits = shelf, watcher, limits or RollLimits()
         self.problem = ""
         """Why the last look came to nothing; empty when all is well."""
         self.kept: dict[str, str] = {}
@@ -172,7 +172,7 @@ def archivist_of(
     *,
     archive: str = "",
     witness: Path | None = None,
-    limits: Limits | None = None,
+    limits: RollLimits | None = None,
 ) -> Archivist:
     """The archivist of a folder in which a run keeps its witness, and its archive where none is named."""
     return Archivist(

@@ -31,7 +31,7 @@ from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.streams import LogStreams, is_stream, streams_on
 from services.runtime.log_port import Entry
-from services.runtime.shelf_port import Kept
+from services.runtime.shelf_port import ShelfLabel
 
 MANIFEST = "backup.json"
 _TAIL = 5_000
@@ -52,7 +52,7 @@ class SavedWorld(msgspec.Struct, frozen=True, kw_only=True):
     """A saved world or view."""
 
     file: str
-    label: Kept
+    label: ShelfLabel
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

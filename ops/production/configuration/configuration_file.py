@@ -194,19 +194,19 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """What only kuelog knows."""
 
 
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+class ReadConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a file, and what in it has no meaning here."""
 
     settings: SettingsObserved
     ignored: tuple[str, ...] = ()
 
 
-def read_configuration(path: Path) -> Configuration:
+def read_configuration(path: Path) -> ReadConfiguration:
     """The configuration in a file, or under `controller_manager_config.yaml` of a ConfigMap. Raises `ConfigurationBroken`."""
     return configuration_of(document(path), path)
 
 
-def configuration_of(found: JsonObject, source: Path | str) -> Configuration:
+def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration:
     """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
     unknown = sorted(map(str, set(found) - IGNORED - {_camel(name) for name in ConfigurationFile.__struct_fields__}))
     refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
@@ -218,7 +218,7 @@ def configuration_of(found: JsonObject, source: Path | str) -> Configuration:
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         ignored |= {f"multiKueue.{one}" for one in WITHOUT_MEANING if one in object_at(found, "multiKueue")}
-        return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
+        return ReadConfiguration(settings=_settings(file), ignored=tuple(sorted(ignored)))
     except msgspec.ValidationError as problem:
         what, _, where = str(problem).partition(" - at `")
         field = where.rstrip("`").removeprefix("$.")

@@ -9,7 +9,7 @@ from aiohttp.web_protocol import RequestHandler
 _MIB = 1 << 20
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ListenerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What is borne at most."""
 
     connections: int = 512
@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class ConnectionLimiter:
     """The connections of a listener: when there are too many, the one that sent no whole request for the longest time is closed."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ListenerLimits) -> None:
         self.limits = limits
         self._held = 0
         self._requests = 0

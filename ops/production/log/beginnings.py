@@ -6,7 +6,7 @@ from events.subjects import FACTS
 from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.snapshots import names_world
 from services.runtime.log_port import Bus
-from services.runtime.shelf_port import Kept, Shelf
+from services.runtime.shelf_port import Shelf, ShelfLabel
 from services.watcher.saved_view import KEY, is_of_log, seal_of
 
 
@@ -19,7 +19,7 @@ async def check_beginnings(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: 
             raise StillNeeded(stream, f"no saved world of {key} that the log vouches for goes beyond {upto} yet")
 
 
-async def _counts(bus: Bus, shelf: Shelf, label: Kept) -> bool:
+async def _counts(bus: Bus, shelf: Shelf, label: ShelfLabel) -> bool:
     """Whether a service that starts anew would begin there: anybody may have put a label last."""
     if label.key == KEY:
         seal = seal_of(await shelf.take(label))

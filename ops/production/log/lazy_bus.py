@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.capacity import StreamFill
 from services.runtime.log_port import Stream
-from services.runtime.shelf_port import Kept, Shelf
+from services.runtime.shelf_port import Shelf, ShelfLabel
 
 _PATIENCE_S = 3.0
 
@@ -62,8 +62,8 @@ class _LateShelf:
     async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
         await (await self._bus.connected()).shelf.put(key, data, upto=upto, rules=rules)
 
-    async def labels(self, key: str) -> list[Kept]:
+    async def labels(self, key: str) -> list[ShelfLabel]:
         return await (await self._bus.connected()).shelf.labels(key)
 
-    async def take(self, label: Kept) -> bytes | None:
+    async def take(self, label: ShelfLabel) -> bytes | None:
         return await (await self._bus.connected()).shelf.take(label)

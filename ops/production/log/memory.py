@@ -15,7 +15,7 @@ IDS_KNOWN_FOR: Millis = 120_000
 """The window in which a message that comes again under its id is not stored a second time."""
 
 
-class Fault(StrEnum):
+class AppendFault(StrEnum):
     """What goes wrong with the next append or publish."""
 
     UNAVAILABLE = "unavailable"
@@ -34,7 +34,7 @@ class MemoryStream:
         """All that was ever stored; what was rolled and removed is read from here as from an archive."""
         self.first = 1
         """The first sequence that is still on the bus."""
-        self.faults: deque[Fault] = deque()
+        self.faults: deque[AppendFault] = deque()
         self._ids: dict[str, int] = {}
         self._lost = 0
         """How often it has lost its tail."""
@@ -53,7 +53,7 @@ class MemoryStream:
                 raise TailLost(stream=self.name, read=base, found=len(self.entries))
             raise LogMovedOn(stream=self.name, base=base)
         sequence = await self._store(subject, data, message_id, stored_at(headers, self._now()))
-        if fault is Fault.ACK_LOST:
+        if fault is AppendFault.ACK_LOST:
             # What the adapter does then: the last message shows whether it was ours.
             await asyncio.sleep(0)
         return sequence
@@ -65,7 +65,7 @@ class MemoryStream:
             fault = self._next_fault()
             if not self._knows(message.message_id):
                 await self._store(message.subject, message.data, message.message_id)
-            if fault is Fault.ACK_LOST:
+            if fault is AppendFault.ACK_LOST:
                 raise LogUnavailable(stream=self.name, problem="no acknowledgement")
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
@@ -148,11 +148,11 @@ class MemoryStream:
         sequence = self._ids.get(message_id)
         return sequence is not None and self._now() - self.entries[sequence - 1].stored < self._ids_known_for
 
-    def _next_fault(self) -> Fault | None:
+    def _next_fault(self) -> AppendFault | None:
         fault = self.faults.popleft() if self.faults else None
-        if fault is Fault.UNAVAILABLE:
+        if fault is AppendFault.UNAVAILABLE:
             raise LogUnavailable(stream=self.name, problem="the bus is down")
-        if fault is Fault.FULL:
+        if fault is AppendFault.FULL:
             raise LogFull(stream=self.name)
         return fault
 

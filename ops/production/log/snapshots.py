@@ -21,7 +21,7 @@ from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.partition.fold import PartitionFold
-from services.runtime.shelf_port import Kept, Shelf
+from services.runtime.shelf_port import Shelf, ShelfLabel
 
 log = structlog.get_logger()
 
@@ -189,7 +189,7 @@ class Snapshots:
             log.warning("shelf unavailable", problem=str(problem))
         return None
 
-    async def _shared(self, stream: Stream, label: Kept, shelf: Shelf) -> PartitionFold:
+    async def _shared(self, stream: Stream, label: ShelfLabel, shelf: Shelf) -> PartitionFold:
         """The fold that a shared snapshot leads to. Raises `SnapshotUnusable`."""
         base = label.upto[stream.name]
         if label.rules != self._rules:
@@ -253,7 +253,7 @@ def fold_from(snapshot: Snapshot, stored: bytes | None) -> PartitionFold:
     return fold
 
 
-async def names_world(partition: Stream, label: Kept) -> bool:
+async def names_world(partition: Stream, label: ShelfLabel) -> bool:
     """Whether the commit at which a world was saved names its hash. Raises `LogUnavailable`."""
     stored = await _stored(partition, label.upto.get(partition.name, 0))
     try:

@@ -20,7 +20,7 @@ RUNBOOKS = "docs/operations.md"
 USAGE = "cluster_queue_resource:kueue_usage:ratio"
 
 
-class Severity(StrEnum):
+class AlertSeverity(StrEnum):
     """How urgent an alert is: at once, in working hours, or for information."""
 
     CRITICAL = "critical"
@@ -40,7 +40,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """An alert for Prometheus, with its runbook line."""
 
     name: str
-    severity: Severity
+    severity: AlertSeverity
     expr: str
     minutes: int
     """How long it must hold."""
@@ -100,7 +100,7 @@ RECORDINGS = (
     ),
 )
 
-_C, _W, _I = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+_C, _W, _I = AlertSeverity.CRITICAL, AlertSeverity.WARNING, AlertSeverity.INFO
 _HALTED = "kuelog_partition_halted"
 _EVICTED = total("kueue_evicted_workloads_total", "cluster_queue", over="increase[1h]")
 _ADMITTED = total("kueue_admitted_workloads_total", "cluster_queue", over="increase[1h]")
@@ -112,7 +112,7 @@ BUDGET_SPENT = f"{once('kuelog_budget_used')} / ({once('kuelog_budget_limit')} >
 _FILLED = f"{once('kuelog_log_bytes')} / ({once('kuelog_log_limit_bytes')} > 0)"
 
 
-def _alert(severity: Severity, name: str, minutes: int, expr: str, summary: str, runbook: str) -> Alert:
+def _alert(severity: AlertSeverity, name: str, minutes: int, expr: str, summary: str, runbook: str) -> Alert:
     return Alert(name=name, severity=severity, minutes=minutes, expr=expr, summary=summary, runbook=runbook)
 
 

@@ -30,7 +30,7 @@ from ops.production.wiring import Running
 from projections.world import World
 
 Source = Callable[[], World | None]
-Filling = Callable[[], Awaitable[list[StreamFill]]]
+AskedFill = Callable[[], Awaitable[list[StreamFill]]]
 AskedCollectors = Callable[[], Awaitable[Sequence[Collector]]]
 """Collectors of what the bus is asked for at each scrape."""
 OF_PROCESS: tuple[Collector, ...] = (PROCESS_COLLECTOR, GC_COLLECTOR, PLATFORM_COLLECTOR)
@@ -93,7 +93,7 @@ def _ready() -> str:
 def metrics_app(
     world: Source,
     token: Path | None,
-    filled: Filling = _nothing,
+    filled: AskedFill = _nothing,
     *others: Collector,
     not_yet: Callable[[], str] = _ready,
     asked: AskedCollectors = _no_collectors,

@@ -6,7 +6,7 @@ from aiohttp import web
 from events.json_object import JsonObject
 from ops.production.listeners.access_review import AccessReviews
 from ops.production.listeners.front_proxy import FrontProxy, Unproven, who_asks
-from ops.production.visibility.api import GROUP, VERSIONS, Refused
+from ops.production.visibility.api import GROUP, VERSIONS, ApiRefusal
 from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
@@ -33,20 +33,20 @@ class AccessByReview:
     async def check(self, request: web.Request, parts: list[str]) -> None:
         """Raise `Refused` unless the user may read the path of these parts, below /apis."""
         if self.proxy is None:
-            raise Refused(_NOT_READY, "ServiceUnavailable", "the API server's front proxy is not known yet")
+            raise ApiRefusal(_NOT_READY, "ServiceUnavailable", "the API server's front proxy is not known yet")
         try:
             person = who_asks(request, self.proxy)
         except Unproven as problem:
-            raise Refused(_UNAUTHORIZED, "Unauthorized", str(problem)) from problem
+            raise ApiRefusal(_UNAUTHORIZED, "Unauthorized", str(problem)) from problem
         asked = attributes_of(parts)
         try:
             allowed = await self._reviews.allowed(person, asked)
         except _UNANSWERED as problem:
             log.warning("no review of access", problem=str(problem))
             message = "the API server does not say who may read this"
-            raise Refused(_NOT_READY, "ServiceUnavailable", message) from problem
+            raise ApiRefusal(_NOT_READY, "ServiceUnavailable", message) from problem
         if not allowed:
-            raise Refused(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_request_text(asked)}')
+            raise ApiRefusal(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_request_text(asked)}')
 
 
 def attributes_of(parts: list[str]) -> JsonObject:

@@ -22,7 +22,7 @@ _LOCAL_QUEUE = re.compile(r"namespaces/([^/]+)/localqueues/([^/]+)/pendingworklo
 _NOT_FOUND, _BAD_REQUEST, _NOT_ALLOWED, _NOT_READY = 404, 400, 405, 503
 
 
-class Refused(Exception):
+class ApiRefusal(Exception):
     """An answer with a code and reason of Kubernetes' instead of what was asked for."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.code, self.reason = code, reason
 
 
-class Access(Protocol):
+class RequestCheck(Protocol):
     """Knows which requests are allowed."""
 
     async def check(self, request: web.Request, parts: list[str]) -> None:
@@ -41,7 +41,7 @@ class Access(Protocol):
 class Visibility:
     """Answers from a world that somebody else keeps up to date; without `access` everybody is answered."""
 
-    def __init__(self, world: Callable[[], World | None], access: Access | None = None) -> None:
+    def __init__(self, world: Callable[[], World | None], access: RequestCheck | None = None) -> None:
         self._world, self._access = world, access
 
     def app(self) -> web.Application:
@@ -71,9 +71,9 @@ class Visibility:
             if self._access is not None:
                 await self._access.check(request, parts)
             if request.method != "GET":
-                raise Refused(_NOT_ALLOWED, "MethodNotAllowed", "this API only answers questions")
+                raise ApiRefusal(_NOT_ALLOWED, "MethodNotAllowed", "this API only answers questions")
             return _reply(self._answer(parts, request))
-        except Refused as refused:
+        except ApiRefusal as refused:
             return _reply(
                 {
                     "kind": "Status",
@@ -98,12 +98,12 @@ class Visibility:
             case [group, version, *rest] if group == GROUP and version in VERSIONS:
                 return self._pending(version, "/".join(rest), request)
             case _:
-                raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
+                raise ApiRefusal(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
 
     def _pending(self, version: str, path: str, request: web.Request) -> JsonObject:
         world = self._world()
         if world is None:
-            raise Refused(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
+            raise ApiRefusal(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
         offset, limit = _number(request, "offset", 0), min(_number(request, "limit", LIMIT), MOST)
         found = _waiting(world, path)[offset : offset + limit]
         return {
@@ -152,7 +152,7 @@ def _waiting(world: World, path: str) -> list[Position]:
         return positions(world, name)
     named = _LOCAL_QUEUE.fullmatch(path)
     if named is None:
-        raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
+        raise ApiRefusal(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
     key = f"{named.group(1)}/{named.group(2)}"
     local_queue = world.local_queues.get(key)
     if local_queue is None:
@@ -160,14 +160,14 @@ def _waiting(world: World, path: str) -> list[Position]:
     return [one for one in positions(world, local_queue.cluster_queue) if one.workload.local_queue == key]
 
 
-def _missing(plural: str, name: str) -> Refused:
-    return Refused(_NOT_FOUND, "NotFound", f'{plural}.{GROUP} "{name}" not found')
+def _missing(plural: str, name: str) -> ApiRefusal:
+    return ApiRefusal(_NOT_FOUND, "NotFound", f'{plural}.{GROUP} "{name}" not found')
 
 
 def _number(request: web.Request, name: str, default: int) -> int:
     text = request.query.get(name, "")
     if text and not (text.isascii() and text.isdigit()):
-        raise Refused(_BAD_REQUEST, "BadRequest", f"{name}: {text!r} is not a whole number, at least 0")
+        raise ApiRefusal(_BAD_REQUEST, "BadRequest", f"{name}: {text!r} is not a whole number, at least 0")
     return int(text[:12]) if text else default
 
 

@@ -12,7 +12,7 @@ API_SERVICES = Resource(group="apiregistration.k8s.io", plural="apiservices", ki
 NAMES = tuple(f"{version}.{GROUP}" for version in VERSIONS)
 
 
-class Aggregated:
+class OwnApiServices:
     """Those APIServices that lead to our service; the others are left alone."""
 
     def __init__(self, writer: Writer, *, namespace: str, service: str) -> None:

@@ -25,7 +25,7 @@ _NAME = "kuelog-webhook-authority"
 _CURVE = ec.SECP256R1
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class HeldCertificates(msgspec.Struct, frozen=True, kw_only=True):
     """What the Secret holds, all of it PEM."""
 
     authorities: str
@@ -35,7 +35,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 
 
-def renewed(held: Held | None, names: Sequence[str], now: Millis) -> Held | None:
+def renewed(held: HeldCertificates | None, names: Sequence[str], now: Millis) -> HeldCertificates | None:
     """What is to be held instead; None while all is well."""
     at = datetime.fromtimestamp(now / 1000, UTC)
     if held is None or not _readable(held):
@@ -49,7 +49,7 @@ def renewed(held: Held | None, names: Sequence[str], now: Millis) -> Held | None
         return _with_certificate(authority, "", key, names, at)
     if _is_late(newest, at):
         authority, key = _authority(at)
-        return Held(
+        return HeldCertificates(
             authorities=_text(authority) + _text(newest) + alive,
             authority_key=_key_text(key),
             certificate=held.certificate,
@@ -68,7 +68,7 @@ def expiry(certificate: str) -> datetime:
     return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
 
 
-def _readable(held: Held) -> bool:
+def _readable(held: HeldCertificates) -> bool:
     try:
         x509.load_pem_x509_certificates(held.authorities.encode())
         certificate = x509.load_pem_x509_certificate(held.certificate.encode())
@@ -115,7 +115,7 @@ def _with_certificate(
     authority_key: ec.EllipticCurvePrivateKey,
     names: Sequence[str],
     at: datetime,
-) -> Held:
+) -> HeldCertificates:
     key = ec.generate_private_key(_CURVE())
     made = (
         x509.CertificateBuilder()
@@ -135,7 +135,7 @@ def _with_certificate(
         )
         .sign(authority_key, hashes.SHA256())
     )
-    return Held(
+    return HeldCertificates(
         authorities=_text(authority) + older,
         authority_key=_key_text(authority_key),
         certificate=_text(made),

@@ -11,7 +11,7 @@ from aiohttp import web
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.listeners.certificate import Certificate
-from ops.production.listeners.listener_limits import ConnectionLimiter, Limits
+from ops.production.listeners.listener_limits import ConnectionLimiter, ListenerLimits
 from ops.production.listeners.listening import listening
 from ops.production.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.production.webhook.conversion import answer_conversion
@@ -43,10 +43,10 @@ def webhook_app(
     local_queues: DefaultLocalQueues,
     rooms: ManagedNamespaces,
     ready: Callable[[], bool],
-    limits: Limits | None = None,
+    limits: ListenerLimits | None = None,
 ) -> web.Application:
     """The application: reviews are answered from what was sent alone, and from what is known of namespaces."""
-    crowd = ConnectionLimiter(limits or Limits())
+    crowd = ConnectionLimiter(limits or ListenerLimits())
 
     async def mutate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))

@@ -9,7 +9,7 @@ import structlog
 from events.json_object import JsonObject
 from events.json_path import difference
 from ops.production.crds.definitions import DEFINITIONS, GROUP
-from ops.production.webhook.certificates import Held, renewed
+from ops.production.webhook.certificates import HeldCertificates, renewed
 from ops.production.webhook.configurations import MUTATING, VALIDATING, conversion
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
@@ -94,7 +94,7 @@ class Callers:
             log.info("authority published", definition=name)
 
 
-class Trust:
+class CertificateKeeper:
     """One replica's care for the common certificate; several at once do the same work and harm nothing."""
 
     def __init__(
@@ -108,13 +108,13 @@ class Trust:
             f"{service}.{namespace}",
         )
 
-    async def look(self) -> Held:
+    async def look(self) -> HeldCertificates:
         """The certificate to show, renewed and published where that is due. May raise `ObjectConflict`."""
         held = await self._hold()
         await self._hearers.publish(b64encode(held.authorities.encode()).decode())
         return held
 
-    async def _hold(self) -> Held:
+    async def _hold(self) -> HeldCertificates:
         try:
             found = await self._writer.get(SECRETS, self._namespace, self._secret)
         except ObjectMissing:
@@ -133,7 +133,7 @@ class Trust:
         log.info("renewed", secret=self._secret)
         return fresh
 
-    def _manifest(self, held: Held) -> JsonObject:
+    def _manifest(self, held: HeldCertificates) -> JsonObject:
         return {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -143,18 +143,26 @@ class Trust:
         }
 
 
-def held_in(data: Mapping[str, str]) -> Held | None:
+def held_in(data: Mapping[str, str]) -> HeldCertificates | None:
     """What a Secret holds; None when it was never filled."""
     if any(not data.get(name) for name in _FIELDS):
         return None
     try:
-        return Held(**{field: b64decode(data[name]).decode() for name, field in _FIELDS.items()})
+        return HeldCertificates(**{field: b64decode(data[name]).decode() for name, field in _FIELDS.items()})
     except ValueError:
         return None
 
 
-def _data(held: Held) -> dict[str, str]:
+def _data(held: HeldCertificates) -> dict[str, str]:
     return {name: b64encode(getattr(held, field).encode()).decode() for name, field in _FIELDS.items()}
 
 
-__all__: Sequence[str] = ("CONFIGURATIONS", "DEFINED", "SECRETS", "Callers", "ObjectConflict", "Trust", "held_in")
+__all__: Sequence[str] = (
+    "CONFIGURATIONS",
+    "DEFINED",
+    "SECRETS",
+    "Callers",
+    "ObjectConflict",
+    "CertificateKeeper",
+    "held_in",
+)

@@ -8,7 +8,7 @@ from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plai
 from ops.queries.billing.closed_months import month_ledger
 from ops.queries.billing.period import period
 from ops.queries.billing.problems import BillRefused, NothingToBill
-from ops.queries.billing.reading import Read, seen
+from ops.queries.billing.reading import LogRead, seen
 from ops.queries.time_travel import span
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
@@ -26,7 +26,7 @@ def period_ledger(
     end: Millis | None = None,
     grain: Millis | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> tuple[Ledger, Read, Window]:
+) -> tuple[Ledger, LogRead, Window]:
     """The ledger of a period as people write it, how far the log was read for it, and the period. Raises `BillRefused`.
 
     `end` is where the period ends when `until` is empty; without it, as far as the log goes.
@@ -53,7 +53,7 @@ def groups_of(names: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def bill_answer(ledger: Ledger, found: Bill, read: Read) -> dict[str, object]:
+def bill_answer(ledger: Ledger, found: Bill, read: LogRead) -> dict[str, object]:
     """A bill with its lines, the time of the cards, the quota, what preemptions and evictions wasted, and the prices."""
     names = flat.columns(found)
     return {

@@ -18,7 +18,7 @@ from events.timestamp import format_timestamp, parse_timestamp
 from ops.queries.billing.focus import names_of, rows
 from ops.queries.billing.message_times import message_times
 from ops.queries.billing.problems import BillRefused
-from ops.queries.billing.reading import Read, ledger_of
+from ops.queries.billing.reading import LogRead, ledger_of
 from ops.queries.stored import opened
 from ops.queries.time_travel import ends_of, first
 from projections.billing.charge import HOUR
@@ -93,7 +93,7 @@ def month_ledger(
     *,
     grain: Millis | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> tuple[Ledger, Read]:
+) -> tuple[Ledger, LogRead]:
     """The ledger of a period; of a closed month as it was closed, of the one after it with what was learnt since."""
     known = closings(entries)
     this = next((one for one in known if one.window == window), None)
@@ -146,7 +146,7 @@ class _Learnt:
         self._told = self._told or (self._beyond and place.at < self._until)
 
 
-def _read_as_then(entries: Entries, then: Entries, read: Read) -> bool:
+def _read_as_then(entries: Entries, then: Entries, read: LogRead) -> bool:
     """Whether what was stored since has changed neither which of the messages before it count, nor their times."""
     control, control_then = Control(entries.get(CONTROL, ())), Control(then.get(CONTROL, ()))
     later = entries.get(CONTROL, ())[len(then.get(CONTROL, ())) :]

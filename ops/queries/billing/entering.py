@@ -13,7 +13,7 @@ from ops.queries.billing.problems import BillRefused
 from projections.billing.charge import standings
 from projections.billing.ledger import ALWAYS, Ledger
 from projections.billing.money import BadAmount, decimal, parse_money
-from projections.billing.standing import Standing
+from projections.billing.standing import EntryStanding
 from projections.billing.totals import bill
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Entry
@@ -73,7 +73,7 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
     )
 
 
-def _check_standing(standing: Standing, event: CorrectionEntered) -> None:
+def _check_standing(standing: EntryStanding, event: CorrectionEntered) -> None:
     """What was given back once is not given back again. Raises `BillRefused`."""
     if event.allow_negative:
         return

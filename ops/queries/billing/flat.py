@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from events.timestamp import format_exactly
 from ops.queries.billing.focus import QUANTITY_PLACES
-from ops.queries.billing.focus_columns import BEYOND_CARDS, COLUMNS, FOCUS_VERSION, Kind
+from ops.queries.billing.focus_columns import BEYOND_CARDS, COLUMNS, FOCUS_VERSION, ColumnType
 from ops.queries.billing.problems import BillRefused
 from projections.billing.charge import HOUR
 from projections.billing.money import PLACES, decimal, quotient
@@ -56,17 +56,20 @@ def write_flat_parquet(path: Path, bill: Bill) -> None:
 
 def write_focus_parquet(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A FOCUS data set as Parquet, with the version in its metadata."""
-    kinds: dict[Kind, pa.DataType] = {
-        Kind.STRING: pa.string(),
-        Kind.JSON: pa.string(),
-        Kind.INTEGER: pa.int64(),
-        Kind.TIME: pa.timestamp("ms", tz="UTC"),
+    kinds: dict[ColumnType, pa.DataType] = {
+        ColumnType.STRING: pa.string(),
+        ColumnType.JSON: pa.string(),
+        ColumnType.INTEGER: pa.int64(),
+        ColumnType.TIME: pa.timestamp("ms", tz="UTC"),
     }
     money = pa.decimal128(38, PLACES)
     exact = pa.decimal128(38, QUANTITY_PLACES)
     columns = {one.name: one for one in (*COLUMNS, *BEYOND_CARDS)}
     fields = [
-        (one.name, (exact if one.name.endswith("Quantity") else money) if one.kind is Kind.DECIMAL else kinds[one.kind])
+        (
+            one.name,
+            (exact if one.name.endswith("Quantity") else money) if one.kind is ColumnType.DECIMAL else kinds[one.kind],
+        )
         for one in (columns[name] for name in names)
     ]
     schema = pa.schema(fields, metadata={"FocusVersion": FOCUS_VERSION, "DataGenerator": "kuelog"})

@@ -19,7 +19,7 @@ from projections.billing.charge import (
     pieces,
     roundings,
 )
-from projections.billing.entry import Entry, QuotaEntry, Window
+from projections.billing.entry import CardEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal, quotient
 from projections.billing.resource_unit import unit_of
@@ -142,11 +142,11 @@ def _of_piece(piece: Piece) -> dict[str, str]:
         "x_LineKind": piece.kind,
         "x_LocalQueue": holder.local_queue,
         "x_LogPlace": piece.place or f"{piece.entry.began.partition}/{piece.entry.began.sequence}",
-        **(_of_card(piece.entry) if isinstance(piece.entry, Entry) else _of_quota(piece.entry)),
+        **(_of_card(piece.entry) if isinstance(piece.entry, CardEntry) else _of_quota(piece.entry)),
     }
 
 
-def _of_card(entry: Entry) -> dict[str, str]:
+def _of_card(entry: CardEntry) -> dict[str, str]:
     slice_ = entry.slice
     return {
         "ResourceId": slice_.card.uuid,
@@ -182,7 +182,7 @@ _QUOTA_DETAILS = {
 }
 
 
-def _measured(entry: Entry | QuotaEntry, meter: Meter) -> tuple[str, str, str, str]:
+def _measured(entry: CardEntry | QuotaEntry, meter: Meter) -> tuple[str, str, str, str]:
     """Unit, name and properties of what was metered, and what it was metered of."""
     if isinstance(entry, QuotaEntry):
         details = _QUOTA_DETAILS.get(entry.resource, '{"x_Units":1}')

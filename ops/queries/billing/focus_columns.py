@@ -12,7 +12,7 @@ import msgspec
 FOCUS_VERSION = "1.2"
 
 
-class Kind(Enum):
+class ColumnType(Enum):
     """Types of columns."""
 
     STRING = "String"
@@ -23,23 +23,23 @@ class Kind(Enum):
     """Only in columns of our own."""
 
 
-class Column(msgspec.Struct, frozen=True):
+class FocusColumn(msgspec.Struct, frozen=True):
     """One column: its name, its type, whether it must be in every data set, whether it may be null, and its values."""
 
     name: str
-    kind: Kind
+    kind: ColumnType
     mandatory: bool
     nullable: bool
     values: frozenset[str] = frozenset()
 
 
-def _column(name: str, kind: Kind, rule: str, *values: str) -> Column:
-    return Column(name, kind, "M" in rule, "0" in rule, frozenset(values))
+def _column(name: str, kind: ColumnType, rule: str, *values: str) -> FocusColumn:
+    return FocusColumn(name, kind, "M" in rule, "0" in rule, frozenset(values))
 
 
-_S, _D, _T, _J, _I = Kind.STRING, Kind.DECIMAL, Kind.TIME, Kind.JSON, Kind.INTEGER
+_S, _D, _T, _J, _I = ColumnType.STRING, ColumnType.DECIMAL, ColumnType.TIME, ColumnType.JSON, ColumnType.INTEGER
 
-COLUMNS: tuple[Column, ...] = (
+COLUMNS: tuple[FocusColumn, ...] = (
     _column("BilledCost", _D, "M"),
     _column("BillingAccountId", _S, "M"),
     _column("BillingAccountName", _S, "M0"),
@@ -103,7 +103,7 @@ COLUMNS: tuple[Column, ...] = (
     _column("x_Node", _S, "0"),
 )
 
-BEYOND_CARDS: tuple[Column, ...] = (
+BEYOND_CARDS: tuple[FocusColumn, ...] = (
     _column("x_Amount", _I, "0"),
     _column("x_Resource", _S, "0"),
 )
@@ -114,9 +114,9 @@ ALL_NAMES: tuple[str, ...] = tuple(sorted((*NAMES, *(column.name for column in B
 MANDATORY: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.mandatory)
 
 _FORMS = {
-    Kind.DECIMAL: re.compile(r"^-?\d+(\.\d+)?$"),
-    Kind.TIME: re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"),
-    Kind.INTEGER: re.compile(r"^-?\d+$"),
+    ColumnType.DECIMAL: re.compile(r"^-?\d+(\.\d+)?$"),
+    ColumnType.TIME: re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"),
+    ColumnType.INTEGER: re.compile(r"^-?\d+$"),
 }
 _CURRENCY = re.compile(r"^[A-Z]{3}$")
 _UNIT = re.compile(r"^[A-Z][A-Za-z-]*-(Hours|Days|Months)$")
@@ -143,7 +143,7 @@ def broken_rules(row: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _column_rules(column: Column, text: str) -> list[str]:
+def _column_rules(column: FocusColumn, text: str) -> list[str]:
     if not text:
         return [] if column.nullable else [f"{column.name} must not be null"]
     form = _FORMS.get(column.kind)
@@ -151,7 +151,7 @@ def _column_rules(column: Column, text: str) -> list[str]:
         return [f"{column.name} is no {column.kind.value}: {text}"]
     if column.values and text not in column.values:
         return [f"{column.name} may not be {text}"]
-    if column.kind is Kind.JSON and not isinstance(msgspec.json.decode(text), dict):
+    if column.kind is ColumnType.JSON and not isinstance(msgspec.json.decode(text), dict):
         return [f"{column.name} has to be an object"]
     return []
 

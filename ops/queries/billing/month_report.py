@@ -18,7 +18,7 @@ from events.workload import EvictionOrdered, WorkloadFinished, WorkloadSubmitted
 from ops.production.archive.finding import Report
 from ops.queries.billing import flat
 from ops.queries.billing.closed_months import check_closed, closings, month_ledger, window_of
-from ops.queries.billing.reading import Read
+from ops.queries.billing.reading import LogRead
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal
@@ -35,7 +35,7 @@ _MOST = 100
 """So many exceptions of one sort are listed one by one."""
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True):
+class ReportSection(msgspec.Struct, frozen=True, kw_only=True):
     """A heading, and a table under it."""
 
     title: str
@@ -55,7 +55,7 @@ class MonthReport(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is closed, by whom, and what it comes to."""
     sound: bool
     """Whether nothing in it has to be explained: the audit holds, the books agree, all is priced."""
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
 
 
 class _Seen:
@@ -132,7 +132,7 @@ def month_report(entries: Mapping[str, Sequence[Entry]], month: str, audit: Repo
         _bill(found),
         _ran(seen),
         _decided(seen),
-        Section(
+        ReportSection(
             title="What people have entered",
             columns=("time", "who", "what", "reason", "place"),
             rows=tuple(seen.people),
@@ -164,7 +164,7 @@ def _seen(entries: Mapping[str, Sequence[Entry]], window: Window) -> _Seen:
     return seen
 
 
-def _bill(found: Bill) -> Section:
+def _bill(found: Bill) -> ReportSection:
     names = flat.columns(found)
     at = {name: place for place, name in enumerate(names)}
     rows: list[tuple[str, ...]] = []
@@ -183,7 +183,7 @@ def _bill(found: Bill) -> Section:
     for currency, amount in found.total.items():
         rows.append(("total", "", "", "", "", f"{decimal(amount)} {currency}"))
     columns = ("tenant", "queue", "what", "GiB-h", "card-h", "cost")
-    return Section(title="What it costs", columns=columns, rows=tuple(rows), none="Nobody held a card.")
+    return ReportSection(title="What it costs", columns=columns, rows=tuple(rows), none="Nobody held a card.")
 
 
 def _hours(text: str, size: int) -> str:
@@ -191,7 +191,7 @@ def _hours(text: str, size: int) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
 
-def _ran(seen: _Seen) -> Section:
+def _ran(seen: _Seen) -> ReportSection:
     told = (
         ("workloads submitted", WorkloadSubmitted.__name__),
         ("admitted", "WorkloadAdmitted"),
@@ -201,15 +201,15 @@ def _ran(seen: _Seen) -> Section:
     )
     rows = [(words, f"{seen.events[name]:,}") for words, name in told]
     rows += [(f"evicted: {reason}", f"{count:,}") for reason, count in sorted(seen.evictions.items())]
-    return Section(title="What ran", columns=("what", "how often"), rows=tuple(rows), none="")
+    return ReportSection(title="What ran", columns=("what", "how often"), rows=tuple(rows), none="")
 
 
-def _decided(seen: _Seen) -> Section:
+def _decided(seen: _Seen) -> ReportSection:
     rows = tuple(
         (author, stream, rules or "(facts)", f"{count:,}")
         for (stream, author, rules), count in sorted(seen.messages.items(), key=lambda one: (one[0][1], one[0]))
     )
-    return Section(
+    return ReportSection(
         title="Who decided, and who told what happened",
         columns=("author", "stream", "rules", "messages"),
         rows=rows,
@@ -217,8 +217,8 @@ def _decided(seen: _Seen) -> Section:
     )
 
 
-def _corrections(seen: _Seen) -> Section:
-    return Section(
+def _corrections(seen: _Seen) -> ReportSection:
+    return ReportSection(
         title="Corrections",
         columns=("time", "tenant", "about", "entered by", "approved by", "reason", "place"),
         rows=tuple(seen.corrections),
@@ -226,8 +226,8 @@ def _corrections(seen: _Seen) -> Section:
     )
 
 
-def _budgets(seen: _Seen) -> Section:
-    return Section(
+def _budgets(seen: _Seen) -> ReportSection:
+    return ReportSection(
         title="Budgets",
         columns=("time", "budget", "reached", "used", "of", "place"),
         rows=tuple(seen.budgets),
@@ -235,7 +235,7 @@ def _budgets(seen: _Seen) -> Section:
     )
 
 
-def _proofs(audit: Report, closed: MonthClosed | None) -> Section:
+def _proofs(audit: Report, closed: MonthClosed | None) -> ReportSection:
     rows = [
         (one.stream, f"{one.messages:,}", f"{one.signed:,}", one.root or "none", one.key or "none")
         for one in audit.streams
@@ -243,11 +243,11 @@ def _proofs(audit: Report, closed: MonthClosed | None) -> Section:
     if closed is not None:
         rows.append((f"data set of {closed.month}", f"{closed.rows:,} rows", "", f"SHA-256 {closed.sha256}", ""))
     columns = ("what", "messages", "signed", "root (RFC 6962)", "key")
-    return Section(title="Proofs", columns=columns, rows=tuple(rows), none="There is no checkpoint.")
+    return ReportSection(title="Proofs", columns=columns, rows=tuple(rows), none="There is no checkpoint.")
 
 
-def _approvals(closed: MonthClosed | None) -> Section:
-    return Section(
+def _approvals(closed: MonthClosed | None) -> ReportSection:
+    return ReportSection(
         title="Approvals",
         columns=("who", "key", "signature"),
         rows=tuple((one.name, one.key, one.signature) for one in closed.approvals) if closed is not None else (),
@@ -255,8 +255,8 @@ def _approvals(closed: MonthClosed | None) -> Section:
     )
 
 
-def _exceptions(audit: Report, ledger: Ledger, found: Bill, read: Read, seen: _Seen, disagree: int) -> Section:
-    return Section(
+def _exceptions(audit: Report, ledger: Ledger, found: Bill, read: LogRead, seen: _Seen, disagree: int) -> ReportSection:
+    return ReportSection(
         title="Exceptions",
         columns=("time", "what", "about", "place"),
         rows=tuple(_each(audit, found, read, seen, disagree)),
@@ -264,7 +264,7 @@ def _exceptions(audit: Report, ledger: Ledger, found: Bill, read: Read, seen: _S
     )
 
 
-def _each(audit: Report, found: Bill, read: Read, seen: _Seen, disagree: int) -> Iterator[tuple[str, ...]]:
+def _each(audit: Report, found: Bill, read: LogRead, seen: _Seen, disagree: int) -> Iterator[tuple[str, ...]]:
     for one in audit.findings[:_MOST]:
         yield "", f"audit: {one.what}", one.detail, one.place
     if disagree:

@@ -33,7 +33,7 @@ from services.runtime.partition.stored_message import Passed, open_message
 Entries = Mapping[str, Sequence[Entry]]
 
 
-class Message(msgspec.Struct, frozen=True, gc=False):
+class BilledMessage(msgspec.Struct, frozen=True, gc=False):
     """One stored message, as far as order and content go; without events where it does not count."""
 
     sequence: int
@@ -56,7 +56,7 @@ class Skew(msgspec.Struct, frozen=True):
     by: Millis
 
 
-class Read(msgspec.Struct):
+class LogRead(msgspec.Struct):
     """How far the log was read, and what was found on the way."""
 
     first: Millis = 0
@@ -71,7 +71,7 @@ class Read(msgspec.Struct):
     skewed: list[Skew] = []
     """Those that were off by more than `BOUND`; the first of them."""
 
-    def off(self, message: "Message", by: Millis, stream: str) -> None:
+    def off(self, message: "BilledMessage", by: Millis, stream: str) -> None:
         """A message is off by so much."""
         self.late, self.latest = self.late + 1, max(self.latest, by)
         if by > BOUND and len(self.skewed) < _MOST_NAMED:
@@ -112,7 +112,7 @@ class _Stream:
         self.head = next(self._messages, None)
 
 
-def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, LogPosition]]:
+def events_in_order(entries: Entries, read: LogRead) -> Iterator[tuple[AnyEvent, LogPosition]]:
     """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
     control = Control(entries.get(CONTROL, ()))
     names = sorted(entries, key=lambda name: (_rank(name), name))
@@ -152,12 +152,12 @@ def ledger_of(
     wanted: Sequence[str] = (),
     on_progress: Callable[[int], None] | None = None,
     on_place: Callable[[LogPosition], None] | None = None,
-) -> tuple[Ledger, Read]:
+) -> tuple[Ledger, LogRead]:
     """The ledger of a window, or of all time.
 
     `on_progress` gets every so often how many events are folded, `on_place` the place of each.
     """
-    read = Read(upto={})
+    read = LogRead(upto={})
     ledger = Ledger(window or ALWAYS, grain=grain, wanted=wanted, priced=priced_resources(entries.get(CONTROL, ())))
     for count, (event, place) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place)
@@ -175,7 +175,7 @@ _PROGRESS_EVERY = 20_000
 def _next(streams: Mapping[str, _Stream]) -> _Stream | None:
     """The stream whose message comes next: the earliest of those that rest on nothing which has not come."""
     found: tuple[Millis, _Stream] | None = None
-    waits: Message | None = None
+    waits: BilledMessage | None = None
     # Of one time the one of the lowest rank comes first: in that order they stand.
     for one in streams.values():
         head = one.head
@@ -191,7 +191,7 @@ def _next(streams: Mapping[str, _Stream]) -> _Stream | None:
     raise LogGap(stream=stream, expected=streams[stream].upto + 1, found=upto)
 
 
-def _missing(message: Message, streams: Mapping[str, _Stream]) -> tuple[str, int] | None:
+def _missing(message: BilledMessage, streams: Mapping[str, _Stream]) -> tuple[str, int] | None:
     """What a message rests on that has not come yet."""
     for stream, upto in message.rests_on:
         known = streams.get(stream)
@@ -207,7 +207,7 @@ def _rank(name: str) -> int:
 
 def _messages(
     name: str, entries: Sequence[Entry], control: Control, times: Sequence[Millis]
-) -> Iterator[list[Message]]:
+) -> Iterator[list[BilledMessage]]:
     before, facts = GENESIS, FoldedFacts()
     for expected, (entry, at) in enumerate(zip(entries, times, strict=True), 1):
         if entry.sequence != expected:
@@ -215,16 +215,16 @@ def _messages(
         found = open_message(entry, control)
         if isinstance(found, Passed):
             before = bytes_hash(entry.data)
-            yield [Message(entry.sequence, at, found.author, (), (), passed=True)]
+            yield [BilledMessage(entry.sequence, at, found.author, (), (), passed=True)]
             continue
         message = found.message
         off = abs(message.at - at) + found.cut
         if isinstance(message, Sighting):
             folded = (message.fact,) if facts.folds(message) else ()
-            yield [Message(entry.sequence, at, message.author, (), folded, off)]
+            yield [BilledMessage(entry.sequence, at, message.author, (), folded, off)]
             continue
         if message.prev_hash != before:
             raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=message.prev_hash)
         before = bytes_hash(entry.data)
         rests_on = tuple((run.stream, run.upto) for run in message.inputs)
-        yield [Message(entry.sequence, at, message.author, rests_on, message.events, off)]
+        yield [BilledMessage(entry.sequence, at, message.author, rests_on, message.events, off)]

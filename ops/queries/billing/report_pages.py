@@ -7,7 +7,7 @@ from fpdf import FPDF
 from fpdf.fonts import FontFace
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ops.queries.billing.month_report import MonthReport, Section, period_of
+from ops.queries.billing.month_report import MonthReport, ReportSection, period_of
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SOUND = "The audit finds nothing, both books agree, and all is priced."
@@ -62,7 +62,7 @@ class _Pages(FPDF):
         self.set_text_color(*ink)
         self.multi_cell(0, size * 0.5, _latin(text), new_x="LMARGIN", new_y="NEXT")
 
-    def section(self, section: Section) -> None:
+    def section(self, section: ReportSection) -> None:
         """A heading, and its table."""
         self.ln(4)
         if self.will_page_break(24):
@@ -91,7 +91,7 @@ class _Pages(FPDF):
                     cells.cell(_latin(text))
 
 
-def _widths(section: Section) -> tuple[int, ...]:
+def _widths(section: ReportSection) -> tuple[int, ...]:
     """Each column as wide as its longest text, within bounds."""
     columns = zip(section.columns, *section.rows, strict=True)
     return tuple(min(max(_LEAST, *(len(text) for text in column)), _LONGEST) for column in columns)

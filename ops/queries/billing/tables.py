@@ -8,7 +8,7 @@ from rich.console import Console
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
-from ops.terminal.table import Column, FittingTable, number
+from ops.terminal.table import FittingTable, TableColumn, number
 from projections.billing.card_book import Part
 from projections.billing.charge import HOUR
 from projections.billing.ledger import Ledger
@@ -154,7 +154,7 @@ def _decimals(bill: Bill) -> int:
 
 
 def _table(title: str, left: Sequence[str], right: Sequence[str]) -> FittingTable:
-    columns = [Column(name, _RANKS.get(name, 0)) for name in left]
+    columns = [TableColumn(name, _RANKS.get(name, 0)) for name in left]
     columns += [number(name, _RANKS.get(name, 0)) for name in right]
     return FittingTable(columns, f"\n{title}" if title else "")
 

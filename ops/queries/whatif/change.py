@@ -40,7 +40,7 @@ _OBJECTS = {
 _SETTABLE = ("clusterqueue", "cohort", "localqueue", "resourceflavor", "topology")
 
 
-class Setting:
+class ChangedField:
     """One `--set KIND/NAME:PATH=VALUE`. Raises `BadChange`."""
 
     def __init__(self, text: str) -> None:
@@ -75,7 +75,7 @@ class Setting:
             raise BadChange(f"{self.text!r}: there is nothing below {steps[-2]}")
 
 
-class Changes:
+class ForkChanges:
     """All that is changed at a fork."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Changes:
         rules: Sequence[str] = (),
         more: Sequence[str] = (),
     ) -> None:
-        self._settings = [Setting(text) for text in settings if not is_priority(text)]
+        self._settings = [ChangedField(text) for text in settings if not is_priority(text)]
         self._priorities = Priorities([text for text in settings if is_priority(text)])
         named = [canonical(name) for name in removed]
         self._removed = [name for name in named if not name.startswith("card/")]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from events.event import Millis
-from ops.queries.whatif.course import Course
-from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.queries.whatif.course import RecordedCourse
+from ops.queries.whatif.fork import Fork, RunPlan, play_all
 from ops.queries.whatif.outcome import RunResults, WorkloadOutcome, percentile, still_waiting, waits
 
 _SHOWN = 10
@@ -75,11 +75,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compared(fork: Fork, on_progress: Callable[[str, int, int], None]) -> Comparison:
     """Play a fork as it was and changed, both at once, and compare; `on_progress` gets run, moments played and how many there are."""
-    results = play_all(fork, [Plan(name=AS_IT_WAS), Plan(name=CHANGED, changed=True)], on_progress)
+    results = play_all(fork, [RunPlan(name=AS_IT_WAS), RunPlan(name=CHANGED, changed=True)], on_progress)
     return compare(results[AS_IT_WAS], results[CHANGED], fork.course)
 
 
-def compare(before: RunResults, after: RunResults, course: Course) -> Comparison:
+def compare(before: RunResults, after: RunResults, course: RecordedCourse) -> Comparison:
     """The differences. Workloads that only one of the runs knows count in that one alone."""
     moved = _moved(before, after)
     return Comparison(
@@ -112,7 +112,7 @@ def _moved(before: RunResults, after: RunResults) -> list[Moved]:
     return found
 
 
-def _waits(before: RunResults, after: RunResults, moved: Sequence[Moved], course: Course) -> list[WaitRow]:
+def _waits(before: RunResults, after: RunResults, moved: Sequence[Moved], course: RecordedCourse) -> list[WaitRow]:
     old, new = waits(before), waits(after)
     recorded: dict[tuple[str, str], list[Millis]] = {}
     for one in before.outcomes.values():

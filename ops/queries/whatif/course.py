@@ -47,7 +47,7 @@ class Happening(msgspec.Struct, frozen=True, gc=False):
     """Its place on the record."""
 
 
-class Course(msgspec.Struct, kw_only=True):
+class RecordedCourse(msgspec.Struct, kw_only=True):
     """All that was recorded of the world outside."""
 
     happenings: list[Happening] = []
@@ -98,7 +98,7 @@ class Course(msgspec.Struct, kw_only=True):
         return self.known
 
 
-def course_of(entries: Mapping[str, Sequence[Entry]]) -> Course:
+def course_of(entries: Mapping[str, Sequence[Entry]]) -> RecordedCourse:
     """Read all of a log."""
     reader = _Reader()
     for stored in in_order(entries):
@@ -110,7 +110,7 @@ class _Reader:
     """Gathers a course event by event."""
 
     def __init__(self) -> None:
-        self._course = Course(happenings=[], runs={}, admitted={}, submitted={}, classes={}, check_delay={})
+        self._course = RecordedCourse(happenings=[], runs={}, admitted={}, submitted={}, classes={}, check_delay={})
         self._last_admitted: dict[str, Millis] = {}
         self._stopped: dict[str, Millis] = {}
         self._reserved: dict[str, Millis] = {}
@@ -121,7 +121,7 @@ class _Reader:
         self._checks: dict[str, list[Millis]] = {}
         self._finished: set[str] = set()
 
-    def course(self) -> Course:
+    def course(self) -> RecordedCourse:
         """What was gathered."""
         course = self._course
         course.stop_delay = int(median(self._stops)) if self._stops else 0

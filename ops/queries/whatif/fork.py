@@ -13,7 +13,7 @@ from ops.production.log.streams import streams_in
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_up
-from ops.queries.whatif.change import Changes
+from ops.queries.whatif.change import ForkChanges
 from ops.queries.whatif.course import Happening, course_of
 from ops.queries.whatif.outcome import RunResults
 from ops.queries.whatif.run import VirtualRun
@@ -26,7 +26,7 @@ from services.runtime.log_port import Entry
 _DAY: Millis = 86_400_000
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One run from a fork: with changes or as it was, and what is taken to come."""
 
     name: str
@@ -48,7 +48,7 @@ class Fork:
         self,
         entries: Mapping[str, Sequence[Entry]],
         at: str,
-        changes: Changes,
+        changes: ForkChanges,
         *,
         now: bool = False,
         hindsight: bool = True,
@@ -76,7 +76,7 @@ class Fork:
         """How finely time is played: to the millisecond, but to the second where very many arrive."""
         return 1 if self.arrivals <= _MANY else 1000
 
-    def play(self, plan: Plan, on_progress: Callable[[int, int], None] = lambda _done, _all: None) -> RunResults:
+    def play(self, plan: RunPlan, on_progress: Callable[[int, int], None] = lambda _done, _all: None) -> RunResults:
         """Run on. This changes the world: each run needs a fork of the process, or a new one."""
         world, at = self.world, self.point.at
         happenings = self._later if plan.recorded else []
@@ -123,7 +123,9 @@ class Fork:
         return found
 
 
-def play_all(fork: Fork, plans: Sequence[Plan], on_progress: Callable[[str, int, int], None]) -> dict[str, RunResults]:
+def play_all(
+    fork: Fork, plans: Sequence[RunPlan], on_progress: Callable[[str, int, int], None]
+) -> dict[str, RunResults]:
     """Play several plans at once, each in a process of its own; the results by plan. Raises what a run raises."""
     context = multiprocessing.get_context("fork")
     open_: dict[str, Any] = {}
@@ -154,7 +156,7 @@ def _answers(open_: dict[str, Any], on_progress: Callable[[str, int, int], None]
                     yield name, msgspec.msgpack.decode(body, type=RunResults)
 
 
-def _child(fork: Fork, plan: Plan, pipe: Any) -> None:
+def _child(fork: Fork, plan: RunPlan, pipe: Any) -> None:
     try:
         found = fork.play(plan, lambda done, total: pipe.send(("at", (done, total))))
         pipe.send(("results", msgspec.msgpack.encode(found)))

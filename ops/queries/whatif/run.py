@@ -28,7 +28,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from ops.production.log.streams import SOLE
-from ops.queries.whatif.course import Course, Happening
+from ops.queries.whatif.course import Happening, RecordedCourse
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.stage import Stage
 from services.runtime.partition.host import MOST_INPUTS
@@ -51,7 +51,7 @@ class VirtualRun:
     def __init__(
         self,
         stage: Stage,
-        course: Course,
+        course: RecordedCourse,
         happenings: Sequence[Happening],
         *,
         at: Millis,

@@ -10,7 +10,7 @@ from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from ops.production.wiring import Running
 from ops.queries.stored import opened
-from ops.queries.whatif.course import Course, RunClass, run_class
+from ops.queries.whatif.course import RecordedCourse, RunClass, run_class
 
 _LAST = 500
 """So many run times of a class are kept, the latest ones."""
@@ -45,11 +45,11 @@ class RunTimes:
         """How many run times are known."""
         return sum(map(len, self._runs.values()))
 
-    def course(self) -> Course:
+    def course(self) -> RecordedCourse:
         """What a virtual run goes by: run times and nothing else; all that comes besides takes no time."""
         known = {name: sorted(found) for name, found in self._runs.items()}
         every = sorted(one for found in known.values() for one in found)
-        return Course(happenings=[], classes=self._classes, known=known, every=every)
+        return RecordedCourse(happenings=[], classes=self._classes, known=known, every=every)
 
     def _end(self, workload: str, at: Millis) -> None:
         began, of = self._admitted.pop(workload, None), self._classes.get(workload)

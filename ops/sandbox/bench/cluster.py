@@ -17,7 +17,7 @@ from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
 from ops.sandbox.bench.bench_platform import BenchPlatform
 from ops.sandbox.bench.cluster_objects import SPACE, WORKLOADS, name_of, platform_objects, workload_object
-from ops.sandbox.bench.load import Arrival, Load, arrivals_of, capacity_of, queues_of
+from ops.sandbox.bench.load import Arrival, GeneratedLoad, arrivals_of, capacity_of, queues_of
 from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.bench.readiness import condition
 from services.runtime.cluster_port import Changed, Listed, ObjectConflict, Vanished
@@ -59,7 +59,7 @@ _HERD = 32
 class ClusterRun:
     """One run of a load on a cluster."""
 
-    def __init__(self, client: KubeClient, load: Load, *, seed: int = 0, at_once: bool = False) -> None:
+    def __init__(self, client: KubeClient, load: GeneratedLoad, *, seed: int = 0, at_once: bool = False) -> None:
         self.figures = ClusterFigures()
         self._client, self._load = client, load
         self._arrivals = arrivals_of(load, seed, at_once=at_once)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from events.json_object import JsonObject
 from events.quantity import from_units
-from ops.sandbox.bench.load import FLAVOR, RESOURCE, Arrival, Load, queues_of
+from ops.sandbox.bench.load import FLAVOR, RESOURCE, Arrival, GeneratedLoad, queues_of
 from services.runtime.cluster_port import Resource
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
@@ -17,7 +17,7 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 WORKLOADS = Resource(group=_GROUP, version=_VERSION, plural="workloads", kind="Workload")
 
 
-def platform_objects(load: Load) -> Iterator[tuple[Resource, JsonObject]]:
+def platform_objects(load: GeneratedLoad) -> Iterator[tuple[Resource, JsonObject]]:
     """The namespace, the flavor and all queues, in the order in which they are created."""
     yield NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
     yield FLAVORS, {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": FLAVOR}, "spec": {}}

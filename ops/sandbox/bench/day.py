@@ -30,7 +30,7 @@ from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import Owner, WorkloadChanged, WorkloadDeleted, WorkloadSpec, WorkloadSubmitted
 from ops.production.log.streams import streams_of
-from ops.queries.whatif.course import Course, Happening
+from ops.queries.whatif.course import Happening, RecordedCourse
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.run import Progress, VirtualRun
 from ops.sandbox.bench.partitions import RecordedPartitions
@@ -49,7 +49,7 @@ class Day(msgspec.Struct, kw_only=True):
 
     platform: list[Fact] = []
     happenings: list[Happening] = []
-    course: Course
+    course: RecordedCourse
 
 
 def large_day(workloads: int, seed: int = 0) -> Day:
@@ -122,8 +122,10 @@ def played(
 _RECLAIMING = PreemptionRules(reclaim_within_cohort=PreemptionPolicy.ANY)
 
 
-def _course() -> Course:
-    return Course(happenings=[], runs={}, admitted={}, submitted={}, classes={}, check_delay={}, stop_delay=5_000)
+def _course() -> RecordedCourse:
+    return RecordedCourse(
+        happenings=[], runs={}, admitted={}, submitted={}, classes={}, check_delay={}, stop_delay=5_000
+    )
 
 
 def _sorted(day: Day) -> Day:

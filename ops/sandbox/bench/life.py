@@ -14,7 +14,7 @@ import msgspec
 from events.event import Millis
 from events.rules import RULES
 from events.subjects import CONTROL, FACTS
-from ops.production.archive.archivist import ARCHIVE, Archivist, Limits
+from ops.production.archive.archivist import ARCHIVE, Archivist, RollLimits
 from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.control import say
 from ops.production.log.jetstream.bus import JetStreamBus
@@ -71,7 +71,7 @@ class LifeWriter:
             archive=str(folder / ARCHIVE),
             shelf=bus.shelf,
             watcher=WATCHER,
-            limits=Limits(bytes=roll_size),
+            limits=RollLimits(bytes=roll_size),
         )
         self._since = 0
         self._views: ViewSaver | None = None

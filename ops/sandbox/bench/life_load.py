@@ -21,7 +21,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from ops.production.log.streams import SOLE
-from ops.queries.whatif.course import Course, Happening
+from ops.queries.whatif.course import Happening, RecordedCourse
 from ops.sandbox.bench.day import CORES, DAY, GPU, KINDS, MEMORY, cluster_queue
 from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.world import World
@@ -67,10 +67,10 @@ def life_platform(per_day: int) -> list[Fact]:
     return facts
 
 
-def life_day(number: int, workloads: int, per_day: int, seed: int, begins: Millis) -> Course:
+def life_day(number: int, workloads: int, per_day: int, seed: int, begins: Millis) -> RecordedCourse:
     """What comes from outside on one day, or on its first part when it has fewer workloads than a whole day."""
     chance = random.Random(f"{seed}/{number}")  # noqa: S311 - a load, not a secret
-    course = Course(
+    course = RecordedCourse(
         happenings=[],
         runs={},
         admitted={},

@@ -72,7 +72,7 @@ class CohortsSet(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forb
     queues_sets: tuple[QueuesSet, ...]
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GeneratedLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One generator file."""
 
     cohorts: tuple[CohortsSet, ...]
@@ -88,10 +88,10 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     asked: int
 
 
-def read_load(path: Path) -> Load:
+def read_load(path: Path) -> GeneratedLoad:
     """The load in a file. Raises `LoadUnreadable`."""
     try:
-        load = msgspec.convert(yaml_file(path), type=Load)
+        load = msgspec.convert(yaml_file(path), type=GeneratedLoad)
         for _, _, queues in queues_of(load):
             for amount in (queues.nominal_quota, queues.borrowing_limit or 0, *_requests(queues)):
                 _cpu(amount)
@@ -105,7 +105,7 @@ def read_load(path: Path) -> Load:
         raise LoadUnreadable(path, str(problem)) from problem
 
 
-def platform_of(load: Load) -> Iterator[Fact]:
+def platform_of(load: GeneratedLoad) -> Iterator[Fact]:
     """The flavor, the namespace and all queues."""
     yield NamespaceObserved(name=NAMESPACE)
     yield FlavorObserved(name=FLAVOR)
@@ -124,12 +124,12 @@ def platform_of(load: Load) -> Iterator[Fact]:
         yield LocalQueueObserved(namespace=NAMESPACE, name=name, cluster_queue=name)
 
 
-def capacity_of(load: Load) -> int:
+def capacity_of(load: GeneratedLoad) -> int:
     """What all queues own together, in the units of the resource."""
     return sum(_cpu(queues.nominal_quota) for _, _, queues in queues_of(load))
 
 
-def arrivals_of(load: Load, seed: int, *, at_once: bool) -> list[Arrival]:
+def arrivals_of(load: GeneratedLoad, seed: int, *, at_once: bool) -> list[Arrival]:
     """Every workload in the order of its arrival; those of one moment in an order that the seed decides."""
     chance = random.Random(seed)  # noqa: S311 - a load, not a secret
     found: list[tuple[Millis, float, Arrival]] = []
@@ -163,7 +163,7 @@ def _arrival(queue: str, name: str, kind: WorkloadClass, at: Millis) -> Arrival:
     )
 
 
-def divided(load: Load, divisor: int) -> Load:
+def divided(load: GeneratedLoad, divisor: int) -> GeneratedLoad:
     """The same queues with so many times fewer workloads of each class, but at least one."""
     replace = msgspec.structs.replace
     return replace(
@@ -186,7 +186,7 @@ def divided(load: Load, divisor: int) -> Load:
     )
 
 
-def queues_of(load: Load) -> Iterator[tuple[str, str, QueuesSet]]:
+def queues_of(load: GeneratedLoad) -> Iterator[tuple[str, str, QueuesSet]]:
     """Each cluster queue: its cohort, its name and what it is like."""
     for cohorts in load.cohorts:
         for c in range(cohorts.count):

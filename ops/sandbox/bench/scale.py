@@ -29,7 +29,15 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.process.telemetry import configure_logging
 from ops.production.wiring import Running
-from ops.sandbox.bench.load import CohortsSet, Load, QueuesSet, WorkloadClass, WorkloadsSet, arrivals_of, platform_of
+from ops.sandbox.bench.load import (
+    CohortsSet,
+    GeneratedLoad,
+    QueuesSet,
+    WorkloadClass,
+    WorkloadsSet,
+    arrivals_of,
+    platform_of,
+)
 from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.bench.problems import NotMeasured
 from ops.sandbox.bench.usage import own_peak_mib
@@ -45,7 +53,7 @@ _STREAM = 256 << 20
 _LOOK_S, _PATIENCE_S = 0.25, 60.0
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class ScaleSetting(msgspec.Struct, frozen=True, kw_only=True):
     """What is measured: so many jobs, all with room, in trees that are spread evenly over partitions, and these over processes."""
 
     partitions: int
@@ -75,7 +83,7 @@ class ProcessFigures(msgspec.Struct, frozen=True, kw_only=True):
 class ScaleFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What came out."""
 
-    setting: Setting
+    setting: ScaleSetting
     decided_s: float
     """Seconds from the first job on the bus until the last one was admitted, by the bus's clock."""
     decisions: int
@@ -98,7 +106,7 @@ class ScaleFigures(msgspec.Struct, frozen=True, kw_only=True):
         return max(one.cpu_s for one in self.processes)
 
 
-async def measure(setting: Setting, folder: Path) -> ScaleFigures:
+async def measure(setting: ScaleSetting, folder: Path) -> ScaleFigures:
     """Start a server in a folder and the processes, let them decide, and stop both. Raises `NotMeasured`."""
     server = NatsServer(folder / "nats")
     await server.start()
@@ -122,12 +130,12 @@ async def measure(setting: Setting, folder: Path) -> ScaleFigures:
 class _Facts:
     """The facts of a run: trees of one queue each, that own more than all jobs ask for."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: ScaleSetting) -> None:
         each = -(-setting.jobs // setting.trees)
         kind = WorkloadClass(class_name="job", runtime_ms=0, request=1)
         sets = WorkloadsSet(count=each + 1, creation_interval_ms=1, workloads=(kind,))
         queues = QueuesSet(class_name="queue", count=1, nominal_quota=each + 1, workloads_sets=(sets,))
-        load = Load(cohorts=(CohortsSet(class_name=TREE, count=setting.trees, queues_sets=(queues,)),))
+        load = GeneratedLoad(cohorts=(CohortsSet(class_name=TREE, count=setting.trees, queues_sets=(queues,)),))
         self.platform = list(platform_of(load))
         facts = [one.fact for one in arrivals_of(load, 0, at_once=False)]
         self.first, self.jobs = facts[: setting.trees], facts[setting.trees :][: setting.jobs]
@@ -152,7 +160,7 @@ async def _publish(bus: Bus, facts: Sequence[object], rate: int = 0) -> None:
 
 
 @asynccontextmanager
-async def _serving(nats: str, setting: Setting) -> AsyncGenerator[list[Any]]:
+async def _serving(nats: str, setting: ScaleSetting) -> AsyncGenerator[list[Any]]:
     context = multiprocessing.get_context("spawn")
     processes: list[SpawnProcess] = []
     pipes: list[Any] = []
@@ -198,7 +206,7 @@ async def _decide(nats: str, partitions: tuple[str, ...], number: int, pipe: Any
     deciding.cancel()
 
 
-async def _measured(bus: Bus, setting: Setting, pipes: Sequence[Any]) -> ScaleFigures:
+async def _measured(bus: Bus, setting: ScaleSetting, pipes: Sequence[Any]) -> ScaleFigures:
     facts = _Facts(setting)
     await _publish(bus, facts.first)
     before = await _admitted(bus, setting, len(facts.first))
@@ -233,7 +241,7 @@ class _Admitted(msgspec.Struct, kw_only=True):
     size: int = 0
 
 
-async def _admitted(bus: Bus, setting: Setting, wanted: int) -> _Admitted:
+async def _admitted(bus: Bus, setting: ScaleSetting, wanted: int) -> _Admitted:
     """Wait until so many are admitted, and nothing more is decided. Raises `NotMeasured`."""
     streams = [await bus.stream(name) for name in streams_of(setting.partitions).trees]
     seen: list[int] = []

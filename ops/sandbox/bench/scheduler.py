@@ -19,7 +19,7 @@ from events.preemption import PreemptionOrdered
 from events.workload import QuotaReleased, WorkloadFinished
 from ops.production.deciders import quota_deciders
 from ops.production.process.gc_tuning import collect_seldom
-from ops.sandbox.bench.load import Load, arrivals_of, capacity_of, platform_of
+from ops.sandbox.bench.load import GeneratedLoad, arrivals_of, capacity_of, platform_of
 from ops.sandbox.bench.percentiles import p99
 from projections.evolve import evolve
 from projections.log_position import LogPosition
@@ -66,7 +66,7 @@ class SchedulerFigures(msgspec.Struct, kw_only=True):
 class SchedulerRun:
     """One run of a load."""
 
-    def __init__(self, load: Load, *, seed: int = 0, at_once: bool = False) -> None:
+    def __init__(self, load: GeneratedLoad, *, seed: int = 0, at_once: bool = False) -> None:
         self.world = World()
         self.now = 0.0
         """Virtual time in milliseconds."""

@@ -10,7 +10,7 @@ import psutil
 _EVERY_S = 1.0
 
 
-class Usage(msgspec.Struct, kw_only=True):
+class ProcessUsage(msgspec.Struct, kw_only=True):
     """What one process and its children have used."""
 
     cpu_s: float = 0
@@ -27,9 +27,9 @@ class Observed:
         self._peak = 0
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> ProcessUsage:
         """What was seen so far."""
-        return Usage(cpu_s=sum(self._cpu.values()), peak_mib=self._peak / 1024 / 1024)
+        return ProcessUsage(cpu_s=sum(self._cpu.values()), peak_mib=self._peak / 1024 / 1024)
 
     async def run(self) -> None:
         """Look until cancelled."""

@@ -1,7 +1,7 @@
 """When a deleted object is gone: pods that run are given time, and what holds an object keeps it."""
 
 from ops.sandbox.embedded_cluster.failures import bad_request, whole
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.store import Object
 
 ENDED = ("Succeeded", "Failed")
@@ -16,7 +16,7 @@ def understood(options: Object) -> Object:
     return options
 
 
-def grace_of(kind: Kind, found: Object, options: Object) -> int:
+def grace_of(kind: ApiKind, found: Object, options: Object) -> int:
     """How many seconds it is given: a pod that runs on a node some, everything else goes at once."""
     if kind.key != "pods" or not found.get("spec", {}).get("nodeName"):
         return 0
@@ -26,12 +26,12 @@ def grace_of(kind: Kind, found: Object, options: Object) -> int:
     return int(found["spec"].get("terminationGracePeriodSeconds", 30) if asked is None else asked)
 
 
-def is_full(kind: Kind, value: Object) -> bool:
+def is_full(kind: ApiKind, value: Object) -> bool:
     """Whether it is a namespace that nobody has said to be empty."""
     return kind.key == "namespaces" and bool((value.get("spec") or {}).get("finalizers"))
 
 
-def is_let_go(kind: Kind, value: Object) -> bool:
+def is_let_go(kind: ApiKind, value: Object) -> bool:
     """Whether nothing holds a deleted object any more; a pod that still runs is held by its node."""
     meta = value["metadata"]
     runs = kind.key == "pods" and meta.get("deletionGracePeriodSeconds") and value["spec"].get("nodeName")

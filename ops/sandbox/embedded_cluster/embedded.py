@@ -10,7 +10,7 @@ from aiohttp import web
 from ops.production.listeners.listening import close_listener, open_listener
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.api import discovery
-from ops.sandbox.embedded_cluster.api.http_api import Aggregated, Api
+from ops.sandbox.embedded_cluster.api.http_api import AggregatedApi, Api
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.controllers.cron_job import CronJobs
 from ops.sandbox.embedded_cluster.controllers.deployment import Deployments
@@ -52,7 +52,7 @@ class EmbeddedCluster:
         self.store = Store(data_dir / "api.jsonl" if data_dir is not None else None)
         self.resources = Resources(self.store, self.clock.now, mutators, converter, validators)
         self.faults = Faults()
-        self.aggregated: dict[str, Aggregated] = {}
+        self.aggregated: dict[str, AggregatedApi] = {}
         """Servers that answer for groups of their own, by group."""
         self.url = ""
         self.kubeconfig = kubeconfig

@@ -5,7 +5,7 @@ import msgspec
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 
 
-class Fault(msgspec.Struct):
+class RequestFault(msgspec.Struct):
     """Refuse requests of this method whose path holds this text, after so many have passed, so many times."""
 
     method: str
@@ -21,9 +21,9 @@ class Faults:
     """The faults that are still to strike."""
 
     def __init__(self) -> None:
-        self._ordered: list[Fault] = []
+        self._ordered: list[RequestFault] = []
 
-    def order(self, fault: Fault) -> None:
+    def order(self, fault: RequestFault) -> None:
         """Have a fault strike."""
         self._ordered.append(fault)
 

@@ -8,7 +8,7 @@ from ops.sandbox.embedded_cluster.changes.merge_rules import MergeRule
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS, KUEUE
 
 
-class Column(msgspec.Struct, frozen=True):
+class PrinterColumn(msgspec.Struct, frozen=True):
     """A column of the table that kubectl prints: its name, and the path of the value below the object."""
 
     name: str
@@ -18,7 +18,7 @@ class Column(msgspec.Struct, frozen=True):
     """Above 0 it is only shown where somebody asks for wide output."""
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class ApiKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind in one version."""
 
     group: str
@@ -30,7 +30,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
     status: bool = False
     scale: dict[str, str] | None = None
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrinterColumn, ...] = ()
     schema: dict[str, Any] | None = None
     storage: str = ""
     """The version in which objects are kept; the same as `version` unless a definition has several."""
@@ -70,8 +70,8 @@ def _kind(
     columns: tuple[tuple[str, str], ...] = (),
     wide: tuple[tuple[str, str], ...] = (),
     categories: tuple[str, ...] = (),
-) -> Kind:
-    return Kind(
+) -> ApiKind:
+    return ApiKind(
         group=group,
         version=version,
         kind=kind,
@@ -81,8 +81,8 @@ def _kind(
         status=status,
         scale=scale,
         columns=(
-            *(Column(name, path) for name, path in columns),
-            *(Column(name, path, priority=1) for name, path in wide),
+            *(PrinterColumn(name, path) for name, path in columns),
+            *(PrinterColumn(name, path, priority=1) for name, path in wide),
         ),
         categories=categories,
     )
@@ -90,7 +90,7 @@ def _kind(
 
 _REPLICAS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 _OF_TEMPLATES = (("Containers", "@containers"), ("Images", "@images"))
-_KINDS: tuple[Kind, ...] = (
+_KINDS: tuple[ApiKind, ...] = (
     _kind(
         "", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)
     ),
@@ -278,7 +278,7 @@ _KINDS: tuple[Kind, ...] = (
     ),
 )
 _LISTED = {(one.group, one.plural) for one in _KINDS}
-BUILT_IN: tuple[Kind, ...] = (
+BUILT_IN: tuple[ApiKind, ...] = (
     *_KINDS,
     *(
         _kind(one.group, one.version, one.kind, one.plural, namespaced=one.namespaced)
@@ -289,13 +289,13 @@ BUILT_IN: tuple[Kind, ...] = (
 """All that are watched and that no definition adds are among them."""
 
 
-def kinds_of(definition: dict[str, Any]) -> list[Kind]:
+def kinds_of(definition: dict[str, Any]) -> list[ApiKind]:
     """The kinds that a CustomResourceDefinition adds, one per served version."""
     spec = definition["spec"]
     names = spec["names"]
     storage = next((one["name"] for one in spec["versions"] if one.get("storage")), spec["versions"][0]["name"])
     return [
-        Kind(
+        ApiKind(
             group=spec["group"],
             version=one["name"],
             kind=names["kind"],
@@ -306,7 +306,7 @@ def kinds_of(definition: dict[str, Any]) -> list[Kind]:
             status="status" in one.get("subresources", {}),
             scale=one.get("subresources", {}).get("scale"),
             columns=tuple(
-                Column(
+                PrinterColumn(
                     column["name"],
                     column["jsonPath"].lstrip("."),
                     column.get("type", "string"),

@@ -13,13 +13,13 @@ from ops.sandbox.embedded_cluster.admission.outline import refuse_outline
 from ops.sandbox.embedded_cluster.changes.ownership import owned_by
 from ops.sandbox.embedded_cluster.deletion import grace_of, is_full, is_let_go, understood
 from ops.sandbox.embedded_cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
-from ops.sandbox.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
+from ops.sandbox.embedded_cluster.kinds import BUILT_IN, ApiKind, kinds_of
 from ops.sandbox.embedded_cluster.store import Name, Object, Store
-from ops.sandbox.embedded_cluster.versions import Converter, Versions, renamed
+from ops.sandbox.embedded_cluster.versions import Converter, KindVersions, renamed
 
-Mutator = Callable[[str, Kind, Object], Object]
+Mutator = Callable[[str, ApiKind, Object], Object]
 """What a mutating webhook would do: operation, kind and object to the object that is stored."""
-Validator = Callable[[str, Kind, Object, Object | None], None]
+Validator = Callable[[str, ApiKind, Object, Object | None], None]
 """What a validating webhook would do: operation, kind, the object and what it was before. Raises `ApiFailure`."""
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -39,9 +39,9 @@ class Resources:
     ) -> None:
         self.store, self._now, self._mutators = store, now, tuple(mutators)
         self._validators = tuple(validators)
-        self._versions = Versions(converter)
+        self._versions = KindVersions(converter)
         self._schemas = Schemas()
-        self._defined: dict[tuple[str, str, str], Kind] = {}
+        self._defined: dict[tuple[str, str, str], ApiKind] = {}
         self._keys: tuple[str, ...] = ()
         self.find_kinds()
         for name in PRESENT_FROM_THE_START:
@@ -55,7 +55,7 @@ class Resources:
         self._keys = tuple(dict.fromkeys(kind.key for kind in kinds))
         self._schemas.forget()
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[ApiKind]:
         """All kinds in all served versions."""
         return list(self._defined.values())
 
@@ -63,7 +63,7 @@ class Resources:
         """What the store files objects under, all versions of a kind at one place."""
         return self._keys
 
-    def kind(self, group: str, version: str, plural: str) -> Kind:
+    def kind(self, group: str, version: str, plural: str) -> ApiKind:
         """The kind of a path. Raises 404."""
         found = self._defined.get((group, version, plural))
         if found is None:
@@ -71,18 +71,20 @@ class Resources:
             raise ApiFailure(404, "NotFound", f"the embedded cluster has no {place}")
         return found
 
-    def get(self, kind: Kind, name: Name) -> Object:
+    def get(self, kind: ApiKind, name: Name) -> Object:
         """One object as its version shows it. Raises 404."""
         found = self.store.get(kind.key, name)
         if found is None:
             raise not_found(kind.key, name[1])
         return self.shown(kind, found)
 
-    def shown(self, kind: Kind, value: Object) -> Object:
+    def shown(self, kind: ApiKind, value: Object) -> Object:
         """An object under the version that was asked for."""
         return self._versions.shown(kind, value)
 
-    def create(self, kind: Kind, namespace: str, value: Object, *, dry_run: bool = False, manager: str = "") -> Object:
+    def create(
+        self, kind: ApiKind, namespace: str, value: Object, *, dry_run: bool = False, manager: str = ""
+    ) -> Object:
         """Store a new object; its fields belong to the manager, if one is named."""
         meta = dict(value.get("metadata") or {})
         if kind.namespaced:
@@ -124,7 +126,7 @@ class Resources:
 
     def update(
         self,
-        kind: Kind,
+        kind: ApiKind,
         name: Name,
         value: Object,
         *,
@@ -171,7 +173,7 @@ class Resources:
             self.find_kinds()
         return self.shown(kind, stored)
 
-    def delete(self, kind: Kind, name: Name, options: Object | None = None) -> Object:
+    def delete(self, kind: ApiKind, name: Name, options: Object | None = None) -> Object:
         """Take an object away, or mark it while finalizers hold it."""
         found = self.store.get(kind.key, name)
         if found is None:
@@ -208,21 +210,21 @@ class Resources:
             self.find_kinds()
         return self.shown(kind, gone)
 
-    def _kept_as(self, kind: Kind, value: Object) -> Kind:
+    def _kept_as(self, kind: ApiKind, value: Object) -> ApiKind:
         """The kind in the version that an object has."""
         version = str(value["apiVersion"]).rpartition("/")[2]
         return self._defined.get((kind.group, version, kind.plural), kind)
 
-    def _mutated(self, operation: str, kind: Kind, value: Object) -> Object:
+    def _mutated(self, operation: str, kind: ApiKind, value: Object) -> Object:
         for mutate in self._mutators:
             value = mutate(operation, kind, value)
         return value
 
-    def _validated(self, operation: str, kind: Kind, value: Object, before: Object | None) -> None:
+    def _validated(self, operation: str, kind: ApiKind, value: Object, before: Object | None) -> None:
         for validate in self._validators:
             validate(operation, kind, value, before)
 
-    def _check_namespace(self, kind: Kind, namespace: str, meta: Object) -> None:
+    def _check_namespace(self, kind: ApiKind, namespace: str, meta: Object) -> None:
         if meta.get("namespace") and meta["namespace"] != namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         meta["namespace"] = namespace
@@ -234,7 +236,7 @@ class Resources:
                 403, "Forbidden", f"unable to create new content in namespace {namespace}: it is being terminated"
             )
 
-    def _merged(self, kind: Kind, before: Object, value: Object, meta: Object, subresource: str) -> Object:
+    def _merged(self, kind: ApiKind, before: Object, value: Object, meta: Object, subresource: str) -> Object:
         old = before["metadata"]
         if subresource == "status":
             fields = meta.get("managedFields", old.get("managedFields"))
@@ -286,7 +288,7 @@ class Resources:
         digest = hashlib.sha256(f"{base}/{self.store.version}".encode()).hexdigest()
         return digest[:5]
 
-    def _uid(self, kind: Kind, name: Name) -> str:
+    def _uid(self, kind: ApiKind, name: Name) -> str:
         digest = hashlib.sha256(f"{kind.key}/{name[0]}/{name[1]}/{self.store.version}".encode()).hexdigest()
         return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 

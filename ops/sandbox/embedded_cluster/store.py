@@ -20,7 +20,7 @@ KEPT = 20_000
 """How many changes are remembered; a watch that asks for older ones gets 410."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One change of one object, with what the object was before."""
 
     version: int
@@ -45,9 +45,9 @@ class Store:
     def __init__(self, journal: Path | None = None) -> None:
         self.objects: dict[str, dict[Name, Object]] = {}
         self.version = 0
-        self.history: deque[Change] = deque()
+        self.history: deque[ObjectChange] = deque()
         self.oldest = 0
-        self._watchers: dict[asyncio.Queue[Change | None], str] = {}
+        self._watchers: dict[asyncio.Queue[ObjectChange | None], str] = {}
         self._journal: IO[bytes] | None = None
         if journal is not None:
             self._restore(journal)
@@ -69,7 +69,7 @@ class Store:
         stored = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         self.of(key)[name] = stored
         self._tell(
-            Change(
+            ObjectChange(
                 version=self.version,
                 key=key,
                 type="ADDED" if before is None else "MODIFIED",
@@ -86,22 +86,22 @@ class Store:
             raise not_found(key, name[1])
         self.version += 1
         last = {**before, "metadata": {**before["metadata"], "resourceVersion": str(self.version)}}
-        self._tell(Change(version=self.version, key=key, type="DELETED", object=last, before=before))
+        self._tell(ObjectChange(version=self.version, key=key, type="DELETED", object=last, before=before))
         return last
 
-    def since(self, version: int) -> Iterator[Change]:
+    def since(self, version: int) -> Iterator[ObjectChange]:
         """The changes behind a version. Raises 410 when they are not all kept."""
         if version < self.oldest:
             raise gone(f"too old resource version: {version} ({self.oldest})")
         return (change for change in self.history if change.version > version)
 
-    def watch(self, key: str = "") -> "asyncio.Queue[Change | None]":
+    def watch(self, key: str = "") -> "asyncio.Queue[ObjectChange | None]":
         """A queue that gets every change from now on, or those of one kind; None when the watch is broken off."""
-        queue: asyncio.Queue[Change | None] = asyncio.Queue()
+        queue: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
         self._watchers[queue] = key
         return queue
 
-    def unwatch(self, queue: "asyncio.Queue[Change | None]") -> None:
+    def unwatch(self, queue: "asyncio.Queue[ObjectChange | None]") -> None:
         """Stop filling a queue."""
         self._watchers.pop(queue, None)
 
@@ -121,7 +121,7 @@ class Store:
             self._journal.close()
             self._journal = None
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: ObjectChange) -> None:
         self.history.append(change)
         if len(self.history) > KEPT:
             self.oldest = self.history.popleft().version

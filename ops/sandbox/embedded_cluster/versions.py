@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.store import Object
 
 Converter = Callable[[Object, str], Object]
@@ -14,17 +14,17 @@ def renamed(value: Object, wanted: str) -> Object:
     return {**value, "apiVersion": wanted}
 
 
-class Versions:
+class KindVersions:
     """The versions of all kinds."""
 
     def __init__(self, convert: Converter = renamed) -> None:
         self._convert = convert
 
-    def shown(self, kind: Kind, value: Object) -> Object:
+    def shown(self, kind: ApiKind, value: Object) -> Object:
         """An object under the version that was asked for."""
         return value if value.get("apiVersion") == kind.api_version else self._convert(value, kind.api_version)
 
-    def stored(self, kind: Kind, value: Object) -> Object:
+    def stored(self, kind: ApiKind, value: Object) -> Object:
         """An object in the version that is stored."""
         if not kind.storage or kind.version == kind.storage or self._convert is renamed:
             return value

@@ -3,7 +3,7 @@
 import asyncio
 
 from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes
-from ops.sandbox.scenario.platform import Platform
+from ops.sandbox.scenario.platform import ScenarioPlatform
 from projections.devices.card_use import IDLE
 
 _PATIENCE_S, _LOOK_S = 5.0, 0.05
@@ -12,7 +12,7 @@ Books = dict[str, tuple[int, int, int]]
 """By card: slots, MiB and cores that pods hold."""
 
 
-async def agreement(on: Platform) -> bool:
+async def agreement(on: ScenarioPlatform) -> bool:
     """Whether both come to agree; the log lags behind by as long as a sight takes to become a fact."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _PATIENCE_S
@@ -23,7 +23,7 @@ async def agreement(on: Platform) -> bool:
     return True
 
 
-def log_books(on: Platform) -> Books:
+def log_books(on: ScenarioPlatform) -> Books:
     """What the accountant has folded."""
     found: Books = {}
     host = on.running.hosts.get(on.running.streams.pool)
@@ -36,7 +36,7 @@ def log_books(on: Platform) -> Books:
     return found
 
 
-def cluster_books(on: Platform) -> Books:
+def cluster_books(on: ScenarioPlatform) -> Books:
     """What HAMi reads from its annotations on the pods that exist."""
     hami = HamiNodes(on.cluster.store)
     return {

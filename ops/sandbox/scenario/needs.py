@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from events.device import DriftDetected, DriftKind
 from ops.queries.explaining import find_workload
 from ops.queries.stored import opened
-from ops.sandbox.scenario.platform import Platform
-from ops.sandbox.scenario.script import JobState, Need
+from ops.sandbox.scenario.platform import ScenarioPlatform
+from ops.sandbox.scenario.script import JobStanding, Need
 from projections.explanation.read_models import state_of
 from projections.workloads.lifecycle import Workload
 
@@ -14,7 +14,7 @@ from projections.workloads.lifecycle import Workload
 class Needs:
     """Looks at a platform that runs."""
 
-    def __init__(self, on: Platform) -> None:
+    def __init__(self, on: ScenarioPlatform) -> None:
         self._on = on
         self._reported: set[tuple[DriftKind | None, str]] = set()
         """Also those that were resolved since."""
@@ -34,11 +34,11 @@ class Needs:
             return False
         word = state_of(found).word
         match need.state:
-            case JobState.WAITS:
+            case JobStanding.WAITS:
                 return word == "pending" and found.attempt is not None
-            case JobState.RUNS:
+            case JobStanding.RUNS:
                 return word == "running"
-            case JobState.ENDED:
+            case JobStanding.ENDED:
                 return word == "finished"
 
     def _workload(self, job: str) -> Workload | None:

@@ -10,7 +10,7 @@ import msgspec
 
 from events.settings import SettingsObserved
 from ops.files.run_folder import check_demo, clear_for_demo, held, keep_from_demos
-from ops.production.archive.archivist import Limits, archivist_of
+from ops.production.archive.archivist import RollLimits, archivist_of
 from ops.production.crds.definitions import GROUP
 from ops.production.crds.definitions import manifests as crds
 from ops.production.kubernetes.client import KubeClient
@@ -33,7 +33,7 @@ from ops.production.webhook.verdicts import problems_of
 from ops.production.wiring import SERVICES, Ports, Running, stopped
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import denied
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.played_clock import PlayedClock
@@ -42,7 +42,7 @@ from services.jobs.defaulting import suspend_queued
 from services.jobs.kinds.managed_kinds import kinds_of
 
 
-class Platform(msgspec.Struct, kw_only=True):
+class ScenarioPlatform(msgspec.Struct, kw_only=True):
     """Everything that runs, and where to find it."""
 
     cluster: EmbeddedCluster
@@ -73,7 +73,7 @@ def suspending(settings: SettingsObserved, labels: Callable[[str], Mapping[str, 
     """The same as `suspend`, under a configuration; `labels` are those of a namespace."""
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
-    def mutate(operation: str, kind: Kind, value: dict[str, Any]) -> dict[str, Any]:
+    def mutate(operation: str, kind: ApiKind, value: dict[str, Any]) -> dict[str, Any]:
         namespace = value["metadata"].get("namespace", "")
         if namespace and chosen is not None and not selects(chosen, labels(namespace)):
             return value
@@ -91,7 +91,7 @@ def validating(settings: SettingsObserved) -> Validator:
         for plural in kinds
     }
 
-    def validate(operation: str, kind: Kind, value: dict[str, Any], before: dict[str, Any] | None) -> None:
+    def validate(operation: str, kind: ApiKind, value: dict[str, Any], before: dict[str, Any] | None) -> None:
         if (kind.group, kind.plural) not in watched:
             return
         meta = value["metadata"]
@@ -120,8 +120,8 @@ async def platform(
     services: Sequence[str] = SERVICES,
     fresh: bool = True,
     port: int = 0,
-    rolled: Limits | None = None,
-) -> AsyncGenerator[Platform, None]:
+    rolled: RollLimits | None = None,
+) -> AsyncGenerator[ScenarioPlatform, None]:
     """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
 
     Raises `FolderHeld`, `FolderUnusable`, `NotADemosFolder`.
@@ -139,8 +139,8 @@ async def platform(
 
 @asynccontextmanager
 async def _served(
-    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int, rolled: Limits | None
-) -> AsyncGenerator[Platform, None]:
+    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int, rolled: RollLimits | None
+) -> AsyncGenerator[ScenarioPlatform, None]:
     clock = PlayedClock(scale) if scale > 1 else ScaledClock(scale)
 
     def labels(namespace: str) -> Mapping[str, str]:
@@ -188,7 +188,7 @@ async def _served(
         played = asyncio.create_task(clock.keep(at_rest)) if isinstance(clock, PlayedClock) else None
         try:
             async with kept(server, running.disk_full):
-                yield Platform(
+                yield ScenarioPlatform(
                     cluster=cluster, server=server, bus=bus, client=client, clock=clock, running=running, task=task
                 )
         finally:

@@ -17,8 +17,8 @@ from ops.sandbox.scenario.agreement import agreement
 from ops.sandbox.scenario.left_out import placed
 from ops.sandbox.scenario.needs import Needs
 from ops.sandbox.scenario.node_pools import add_nodes
-from ops.sandbox.scenario.platform import Platform
-from ops.sandbox.scenario.script import Need, ScenarioBroken, Script, Step
+from ops.sandbox.scenario.platform import ScenarioPlatform
+from ops.sandbox.scenario.script import Need, ScenarioBroken, ScenarioStep, Script
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 PrintLine = Callable[[str], None]
@@ -39,12 +39,12 @@ class ManifestRefused(Exception):
 class ScenarioStuck(Exception):
     """A step waits in vain."""
 
-    def __init__(self, step: Step, needs: Sequence[Need]) -> None:
+    def __init__(self, step: ScenarioStep, needs: Sequence[Need]) -> None:
         wanted = " and ".join(one.describe() for one in needs)
         super().__init__(f"the step at {step.at} s ({step.say}) waits in vain until {wanted}")
 
 
-async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print_line: PrintLine) -> list[bool]:
+async def play(script: Script, folder: Path, on: ScenarioPlatform, *, loose: bool, print_line: PrintLine) -> list[bool]:
     """Play all steps, then wait until every workload has finished or can never run.
 
     Gives, where the script asks for it, whether log and cluster agreed before each step and at the end.
@@ -84,13 +84,13 @@ def _documents(script: Script, folder: Path, *, loose: bool) -> list[Document]:
     return placed(found) if loose else found
 
 
-async def _time_has_come(on: Platform, at: Millis) -> None:
+async def _time_has_come(on: ScenarioPlatform, at: Millis) -> None:
     while (left := at - on.clock.now()) > 0:
         await on.clock.sleep(min(left, _GLANCE_MS))
         on.check()
 
 
-async def _needs_are_met(on: Platform, needs: Needs, step: Step, end: Millis) -> None:
+async def _needs_are_met(on: ScenarioPlatform, needs: Needs, step: ScenarioStep, end: Millis) -> None:
     """Wait for what a step needs. Raises `ScenarioStuck` when it does not come by the end of the scenario."""
     while left := await needs.unmet(step.after):
         if on.clock.now() >= end:
@@ -99,7 +99,7 @@ async def _needs_are_met(on: Platform, needs: Needs, step: Step, end: Millis) ->
         on.check()
 
 
-def befall(store: Store, step: Step) -> None:
+def befall(store: Store, step: ScenarioStep) -> None:
     """What a step lets happen to cards and nodes. Raises `ScenarioBroken`."""
     try:
         for card in step.cards:
@@ -113,7 +113,7 @@ def befall(store: Store, step: Step) -> None:
         raise ScenarioBroken(Path("scenario.yaml"), f"at {step.at} s: {failure}") from failure
 
 
-async def _have_namespace(on: Platform, document: Document) -> None:
+async def _have_namespace(on: ScenarioPlatform, document: Document) -> None:
     """Create the namespace of an object, if nobody has: whoever wrote it has it."""
     name = (document.value.get("metadata") or {}).get("namespace")
     if name and on.cluster.store.get("namespaces", ("", name)) is None:
@@ -121,7 +121,7 @@ async def _have_namespace(on: Platform, document: Document) -> None:
         await apply(on, msgspec.structs.replace(document, value=value))
 
 
-async def apply(on: Platform, document: Document, run_seconds: int = 0) -> None:
+async def apply(on: ScenarioPlatform, document: Document, run_seconds: int = 0) -> None:
     """Create an object, or bring it to what the manifest says. Raises `ManifestRefused`."""
     value = document.value
     if run_seconds and value.get("kind") == "Job":
@@ -139,7 +139,7 @@ async def apply(on: Platform, document: Document, run_seconds: int = 0) -> None:
         raise ManifestRefused(document, str(problem)) from problem
 
 
-def _resource(on: Platform, value: dict[str, Any]) -> Resource | None:
+def _resource(on: ScenarioPlatform, value: dict[str, Any]) -> Resource | None:
     group, _, version = str(value.get("apiVersion", "")).rpartition("/")
     for kind in on.cluster.resources.kinds():
         if (kind.group, kind.version, kind.kind) == (group, version, value.get("kind")):
@@ -159,7 +159,7 @@ def _running(job: dict[str, Any], seconds: int) -> dict[str, Any]:
     }
 
 
-async def _settled(on: Platform) -> bool:
+async def _settled(on: ScenarioPlatform) -> bool:
     """Whether every job has ended, or is refused for good, and every card is given back."""
     quiet = asyncio.create_task(on.running.quiet())
     await asyncio.wait({quiet, on.task}, return_when=asyncio.FIRST_COMPLETED)

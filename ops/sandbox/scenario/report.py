@@ -5,10 +5,10 @@ from fractions import Fraction
 from rich.console import Console
 
 from events.event import Millis
-from ops.sandbox.scenario.verdict import Verdict
-from ops.terminal.table import Column, FittingTable, number
+from ops.sandbox.scenario.verdict import RunVerdict
+from ops.terminal.table import FittingTable, TableColumn, number
 from projections.devices.holdings.card_time import Interval
-from projections.workloads.timeline import Moment
+from projections.workloads.timeline import WorkloadMoment
 
 _HOUR: Millis = 3_600_000
 _BUCKETS = 60
@@ -16,7 +16,7 @@ _DETAIL = 76
 _GLYPHS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def show(verdict: Verdict, console: Console) -> None:
+def show(verdict: RunVerdict, console: Console) -> None:
     """Print all of it."""
     begin, end = _span(verdict)
     show_timelines(verdict, console, begin)
@@ -26,7 +26,7 @@ def show(verdict: Verdict, console: Console) -> None:
     show_verdict(verdict, console)
 
 
-def show_timelines(verdict: Verdict, console: Console, begin: Millis) -> None:
+def show_timelines(verdict: RunVerdict, console: Console, begin: Millis) -> None:
     """The life of each job, a line per moment; the sequence says where on the log it stands."""
     console.print("\n[bold]Timeline of each job[/bold]")
     for key in sorted(verdict.timeline.moments, key=lambda k: verdict.timeline.moments[k][0].at):
@@ -40,7 +40,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _DETAIL else text[: _DETAIL - 3] + "..."
 
 
-def show_cards(verdict: Verdict, console: Console, begin: Millis, end: Millis) -> None:
+def show_cards(verdict: RunVerdict, console: Console, begin: Millis, end: Millis) -> None:
     """A row per card that was used (cards with the same story share one), a column per slice of time."""
     intervals = verdict.cards.intervals()
     signs = {
@@ -70,9 +70,9 @@ def show_cards(verdict: Verdict, console: Console, begin: Millis, end: Millis) -
         console.print(f"  {sign} {verdict.timeline.jobs.get(workload, workload)}", highlight=False, markup=False)
 
 
-def show_use(verdict: Verdict, console: Console, end: Millis) -> None:
+def show_use(verdict: RunVerdict, console: Console, end: Millis) -> None:
     """What each team used, from the intervals in the log: exact integers until they are printed."""
-    columns = (Column("team"), *map(number, ("GPU memory (GiB-h)", "cores (card-h)", "cards held (card-h)")))
+    columns = (TableColumn("team"), *map(number, ("GPU memory (GiB-h)", "cores (card-h)", "cards held (card-h)")))
     table = FittingTable(columns, "\nWhat each team used")
     for tenant, use in verdict.cards.use(end).items():
         table.add(
@@ -84,7 +84,7 @@ def show_use(verdict: Verdict, console: Console, end: Millis) -> None:
     console.print(table)
 
 
-def show_verdict(verdict: Verdict, console: Console) -> None:
+def show_verdict(verdict: RunVerdict, console: Console) -> None:
     """Every expectation, and the proof by replay."""
     console.print("\n[bold]What was expected[/bold]")
     for finding in verdict.findings:
@@ -93,9 +93,9 @@ def show_verdict(verdict: Verdict, console: Console) -> None:
         console.print(f"  {mark} {finding.what}{seen}", highlight=False, soft_wrap=True)
 
 
-def _brief(moments: list[Moment]) -> list[Moment]:
+def _brief(moments: list[WorkloadMoment]) -> list[WorkloadMoment]:
     """Without repetitions of the same refusal."""
-    kept: list[Moment] = []
+    kept: list[WorkloadMoment] = []
     for moment in moments:
         if kept and (kept[-1].what, kept[-1].detail) == (moment.what, moment.detail):
             continue
@@ -114,6 +114,6 @@ def _decimal(value: Fraction) -> str:
     return f"{round(value * 1000) / 1000:.3f}"
 
 
-def _span(verdict: Verdict) -> tuple[Millis, Millis]:
+def _span(verdict: RunVerdict) -> tuple[Millis, Millis]:
     times = [moment.at for moments in verdict.timeline.moments.values() for moment in moments]
     return (min(times), max(times)) if times else (0, 1)

@@ -42,7 +42,7 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"node {self.node}: say ready: true, ready: false or gone: true")
 
 
-class JobState(StrEnum):
+class JobStanding(StrEnum):
     """How a job stands."""
 
     WAITS = "waits"
@@ -57,7 +57,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
     job: str = ""
     """The job that has to stand so, as `namespace/name`."""
-    state: JobState = JobState.RUNS
+    state: JobStanding = JobStanding.RUNS
     """How it has to stand."""
     drift: DriftKind | None = None
     """Or the kind of difference about cards that has to be reported."""
@@ -69,7 +69,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.drift} of {self.holder} is reported" if self.drift is not None else f"{self.job} {self.state}"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ScenarioStep(msgspec.Struct, frozen=True, kw_only=True):
     """What happens at a time of the scenario, in seconds from its beginning, or later: once all that it needs is so."""
 
     at: int
@@ -127,7 +127,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The nodes of the cluster."""
     configuration: str = ""
     """The file of its folder with the configuration that is played under; without it the defaults are."""
-    steps: tuple[Step, ...]
+    steps: tuple[ScenarioStep, ...]
     """What happens, in order."""
     expect: tuple[Expectation, ...] = ()
     """What has to be seen to happen to jobs; without any, every job has to finish."""
@@ -175,7 +175,7 @@ def load(folder: Path) -> Script:
         return Script(
             title=f"the manifests of {folder.name}, as they are",
             nodes=(*UP_NODES, *made),
-            steps=(Step(at=0, apply=files),),
+            steps=(ScenarioStep(at=0, apply=files),),
             run_seconds=30,
         )
     try:

@@ -14,12 +14,12 @@ from ops.sandbox.scenario.script import Expectation, Script
 from projections.devices.holdings.card_time import CardTime
 from projections.explanation.read_models import state_of
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
-from projections.workloads.timeline import Moment, Timeline
+from projections.workloads.timeline import Timeline, WorkloadMoment
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
 
 
-class Verdict(msgspec.Struct, kw_only=True):
+class RunVerdict(msgspec.Struct, kw_only=True):
     """The outcome of a run, judged from its log alone."""
 
     timeline: Timeline
@@ -33,7 +33,7 @@ class Verdict(msgspec.Struct, kw_only=True):
         return all(finding.held for finding in self.findings)
 
 
-def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
+def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> RunVerdict:
     """Fold the log from zero, twice, decide everything again, and compare with what was expected."""
     timeline, cards = Timeline(), CardTime()
     listen(entries, timeline.fold)
@@ -79,7 +79,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
             )
         held = bool(fold.world.workloads) and not open_ended
         findings.append(CardVerdict(what="every job has finished", held=held, seen=seen))
-    return Verdict(timeline=timeline, cards=cards, fold=fold, findings=findings)
+    return RunVerdict(timeline=timeline, cards=cards, fold=fold, findings=findings)
 
 
 def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
@@ -137,6 +137,6 @@ def _standing(workload: Workload) -> str:
     return f"{state.word} ({why})" if why else state.word
 
 
-def _ran_again(moments: Sequence[Moment]) -> bool:
+def _ran_again(moments: Sequence[WorkloadMoment]) -> bool:
     preempted = [i for i, m in enumerate(moments) if isinstance(m.event, PreemptionOrdered)]
     return bool(preempted) and any(isinstance(m.event, WorkloadAdmitted) for m in moments[preempted[0] :])

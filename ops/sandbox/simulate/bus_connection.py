@@ -13,7 +13,7 @@ _DEADLINE_S = 5.0
 """How long the client of the bus waits for an answer."""
 
 
-class Connection:
+class SimulatedConnection:
     """A process's connection to the bus."""
 
     def __init__(self, bus: MemoryBus, process: str, faults: ActiveFaults) -> None:

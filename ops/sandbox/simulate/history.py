@@ -10,7 +10,7 @@ import msgspec
 
 from events.event import Millis
 from ops.production.log.partitioning import divide
-from ops.sandbox.embedded_cluster.store import Change
+from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_racks
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
@@ -116,7 +116,7 @@ def _judged(simulation: Simulation) -> list[str]:
 
 
 def _aftermath(simulation: Simulation) -> Aftermath:
-    changes: list[Change] = []
+    changes: list[ObjectChange] = []
     while not simulation.changes.empty():
         change = simulation.changes.get_nowait()
         changes += [change] if change is not None else []

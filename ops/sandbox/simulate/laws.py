@@ -15,7 +15,7 @@ from ops.production.archive.proof.evidence import Evidence
 from ops.production.log.streams import streams_in
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.selection import look
-from ops.sandbox.embedded_cluster.store import Change, Store
+from ops.sandbox.embedded_cluster.store import ObjectChange, Store
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from projections.amiss import AUTHOR, TIME
 from projections.world import World
@@ -38,7 +38,7 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
     entries: Entries
     store: Store
     """The objects in its cluster."""
-    changes: Sequence[Change]
+    changes: Sequence[ObjectChange]
     """Every change of a Job, in order."""
     settings: SettingsObserved
     now: Millis

@@ -23,7 +23,7 @@ from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
 
 
-class Run(msgspec.Struct):
+class AdmittedSpan(msgspec.Struct):
     """A time in which a workload was admitted, by the sequences of its partition; it goes on while `until` is 0."""
 
     since: int
@@ -35,7 +35,7 @@ class PartitionLaws:
 
     def __init__(self, world: World) -> None:
         self.broken: list[str] = []
-        self.runs: dict[str, list[Run]] = {}
+        self.runs: dict[str, list[AdmittedSpan]] = {}
         """By workload, when it was admitted."""
         self.slices: dict[str, list[str]] = {}
         """By UID of an elastic job, its later slices."""
@@ -113,7 +113,7 @@ class PartitionLaws:
             self._report(position, f"admits {workload}, which holds no quota")
         if runs and not runs[-1].until:
             self._report(position, f"admits {workload} again, which has been admitted since {runs[-1].since}")
-        runs.append(Run(since=position.sequence))
+        runs.append(AdmittedSpan(since=position.sequence))
 
     def _stop(self, workload: str, position: LogPosition) -> None:
         runs = self.runs.get(workload)

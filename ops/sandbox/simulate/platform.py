@@ -18,7 +18,7 @@ CARD_MIB = 32768
 CHECK, CHECK_CONTROLLER = "slow", "example.com/slow"
 
 
-class Platform(msgspec.Struct, kw_only=True):
+class SeedPlatform(msgspec.Struct, kw_only=True):
     """The platform of one seed."""
 
     objects: list[JsonObject]
@@ -49,7 +49,7 @@ LAYOUTS = (
 )
 
 
-def platform_of(seed: int, span: Millis) -> Platform:
+def platform_of(seed: int, span: Millis) -> SeedPlatform:
     """The platform of a seed, whose users are at work for so long."""
     chance = random.Random(f"{seed}/platform")  # noqa: S311 - a world, not a secret
     with_cards = chance.random() < 0.7  # noqa: PLR2004
@@ -65,7 +65,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
         if chance.random() < 0.15  # noqa: PLR2004
         else None,
     )
-    return Platform(
+    return SeedPlatform(
         objects=objects,
         settings=settings,
         actions=actions_of(chance, queues, span, most, make=partial(job_of, chance, with_cards=with_cards)),

@@ -21,7 +21,7 @@ from events.settings import SettingsObserved
 from ops.production.log.memory import IDS_KNOWN_FOR
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
 from ops.sandbox.simulate.fault_plan import rolls
-from ops.sandbox.simulate.platform import CARD_MIB, LAYOUTS, Platform, kueue_object, preemption_of, priority_class
+from ops.sandbox.simulate.platform import CARD_MIB, LAYOUTS, SeedPlatform, kueue_object, preemption_of, priority_class
 from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of
 from projections.topology.domains.tree import HOSTNAME
 
@@ -31,7 +31,7 @@ _RACK, _BLOCK, _POOL = "rack", "block", "racked"
 _TOLERATIONS = [{"key": GPU, "operator": "Exists"}]
 
 
-def racks_of(seed: int, span: Millis) -> Platform:
+def racks_of(seed: int, span: Millis) -> SeedPlatform:
     """The platform of a seed with racks, whose users are at work for so long."""
     chance = random.Random(f"{seed}/racks")  # noqa: S311 - a world, not a secret
     site = _Site(chance)
@@ -52,7 +52,7 @@ def racks_of(seed: int, span: Millis) -> Platform:
             "TASFailedNodeReplacementFailFast": chance.random() < 0.7,  # noqa: PLR2004
         },
     )
-    return Platform(
+    return SeedPlatform(
         objects=objects,
         settings=settings,
         actions=sorted([*actions, *_changes(chance, actions, span, most), *_strangers(chance, site, span)], key=_at),

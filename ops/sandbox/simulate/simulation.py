@@ -18,13 +18,13 @@ from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.kinds import Kind
-from ops.sandbox.embedded_cluster.store import Change
+from ops.sandbox.embedded_cluster.kinds import ApiKind
+from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.active_faults import ActiveFaults
 from ops.sandbox.simulate.api_gate import ApiGate
-from ops.sandbox.simulate.bus_connection import Connection
-from ops.sandbox.simulate.platform import CHECK, Platform
+from ops.sandbox.simulate.bus_connection import SimulatedConnection
+from ops.sandbox.simulate.platform import CHECK, SeedPlatform
 from ops.sandbox.simulate.process_clock import ProcessClock
 from ops.sandbox.simulate.users import NAMESPACE, UserAction
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
@@ -62,7 +62,7 @@ class Process:
 class Simulation:
     """One running history. What it does itself belongs to no process, and no fault strikes it."""
 
-    def __init__(self, loop: VirtualLoop, platform: Platform, seed: int) -> None:
+    def __init__(self, loop: VirtualLoop, platform: SeedPlatform, seed: int) -> None:
         self.loop, self.platform = loop, platform
         self.clock = ScaledClock(1.0, BEGINS, loop.time)
         self.faults = ActiveFaults(loop, seed)
@@ -71,7 +71,7 @@ class Simulation:
         self.stray: set[tuple[str, int]] = set()
         """Messages stored by a fault, by stream and sequence."""
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
-        self.changes: asyncio.Queue[Change | None] = asyncio.Queue()
+        self.changes: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
         """Every change of a Job, in order."""
         self.connections = 0
         """How often everybody had to connect anew to a bus that lost tails."""
@@ -114,7 +114,7 @@ class Simulation:
     async def _serve(self, process: Process) -> None:
         client = InProcessClient(self.cluster.resources, ApiGate(process.name, self.faults), self.clock.now)
         ports = Ports(
-            bus=Connection(self.bus, process.name, self.faults),
+            bus=SimulatedConnection(self.bus, process.name, self.faults),
             reader=Reflector(client),
             writer=client,
             clock=process.clock,
@@ -319,7 +319,7 @@ class Simulation:
             value = {"metadata": {}, "status": {**status, "admissionChecks": checks}}
             self.cluster.resources.update(kind, name, value, subresource="status")
 
-    def _kind(self, plural: str) -> Kind:
+    def _kind(self, plural: str) -> ApiKind:
         return next(
             one
             for one in self.cluster.resources.kinds()

@@ -13,7 +13,7 @@ import msgspec
 
 from events.card import CardRequest
 from events.device import PodPlacement
-from projections.devices.capacity.model_capacity import Room
+from projections.devices.capacity.model_capacity import ModelRoom
 from projections.devices.card_use import NodeCards, states_of
 from projections.devices.fit.pod_fit import Asking, fit_container
 from projections.devices.holdings.card_stakes import POD
@@ -36,7 +36,7 @@ class Way(StrEnum):
     """A pod that no queue manages: somebody has to end it by hand."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class DefragmentationStep(msgspec.Struct, frozen=True, kw_only=True):
     """What is to happen to one holder of cards."""
 
     way: Way
@@ -51,18 +51,18 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
     """How to make room for a request; without steps it fits as things are."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[DefragmentationStep, ...]
     placements: tuple[PodPlacement, ...]
     """Where the request would go then."""
 
 
-def stranded(nodes: Iterable[NodeCards], asked: Sequence[CardRequest], pod: Asking) -> Room:
+def stranded(nodes: Iterable[NodeCards], asked: Sequence[CardRequest], pod: Asking) -> ModelRoom:
     """What is free on sound cards of which none of these requests could get its part: it waits for nobody.
 
     Each request is looked at card by card, as if it asked for one card.
     """
     single = [msgspec.structs.replace(request, count=1) for request in asked]
-    found = Room()
+    found = ModelRoom()
     for on in nodes:
         for state in states_of(on):
             if not state.card.healthy or state.cordoned:
@@ -183,11 +183,11 @@ def _advice(world: DeviceState, rearranged: Rearranged, leaving: Sequence[str]) 
         placed = rearranged.fit()
         if placed is None:
             return None
-        steps: list[Step] = []
+        steps: list[DefragmentationStep] = []
         for holder in leaving:
             to = rearranged.move(holder)
             way = Way.STOP if holder.startswith(POD) else Way.PREEMPT if to is None else Way.MOVE
-            steps.append(Step(way=way, holder=holder, cards=cards[holder], to=to or ()))
+            steps.append(DefragmentationStep(way=way, holder=holder, cards=cards[holder], to=to or ()))
         return Advice(steps=tuple(steps), placements=placed)
 
 

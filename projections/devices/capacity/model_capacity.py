@@ -11,7 +11,7 @@ import msgspec
 from projections.devices.card_use import CardState, NodeCards, states_of
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class ModelRoom(msgspec.Struct, frozen=True, kw_only=True):
     """Cards, their slots, MiB and cores, counted."""
 
     cards: int = 0
@@ -19,9 +19,9 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     memory: int = 0
     cores: int = 0
 
-    def plus(self, cards: int, slots: int, memory: int, cores: int) -> "Room":
+    def plus(self, cards: int, slots: int, memory: int, cores: int) -> "ModelRoom":
         """This room and so many cards, slots, MiB and cores more."""
-        return Room(
+        return ModelRoom(
             cards=self.cards + cards,
             slots=self.slots + slots,
             memory=self.memory + memory,
@@ -33,13 +33,13 @@ class ModelCapacity(msgspec.Struct, frozen=True, kw_only=True):
     """One card model over all nodes that were looked at."""
 
     model: str
-    registered: Room = Room()
-    unhealthy: Room = Room()
-    cordoned: Room = Room()
+    registered: ModelRoom = ModelRoom()
+    unhealthy: ModelRoom = ModelRoom()
+    cordoned: ModelRoom = ModelRoom()
     """Healthy cards that an operator keeps new pods from."""
-    free: Room = Room()
+    free: ModelRoom = ModelRoom()
     """What is left on healthy cards that nobody cordoned; its `cards` are those that are idle."""
-    stranded: Room = Room()
+    stranded: ModelRoom = ModelRoom()
     """The part of what is free that lies on cards with no slot, no memory or no cores left."""
     largest_memory: int = 0
     """The most MiB that a request without cores can get of one card."""

@@ -28,7 +28,7 @@ from projections.devices.holdings.namespace_cards import emptied, limits_of, wit
 from projections.devices.namespace_quota import Limits, lets_in
 from projections.devices.placement.ranking import rank
 from projections.devices.placement.refusal import asked_text, refusal
-from projections.devices.placement.suitability import Suitability
+from projections.devices.placement.suitability import NodeSuitability
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.vendors.vendor import NodeScoring
 from projections.trail import Trail
@@ -150,7 +150,7 @@ def largest_request(gang: Gang) -> tuple[int, int, int]:
 
 def suits(node: NodeObserved, gang: Gang) -> bool:
     """Whether pods of the gang may go to a node: ready, labels of the flavor, selector, affinity, taints."""
-    return Suitability(gang.pod_set.shape, gang.flavor).allows(node)
+    return NodeSuitability(gang.pod_set.shape, gang.flavor).allows(node)
 
 
 def _place_gang(
@@ -308,7 +308,7 @@ def over_quota(gang: Gang, requests: Containers, index: int) -> str:
 
 
 def _suitable(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gang: Gang) -> list[str]:
-    suitable = Suitability(gang.pod_set.shape, gang.flavor)
+    suitable = NodeSuitability(gang.pod_set.shape, gang.flavor)
     return [name for name in cards.nodes if name in nodes and suitable.allows(nodes[name])]
 
 

@@ -6,7 +6,7 @@ from events.quota import FlavorObserved
 from projections.nodes.affinity import first_untolerated, meets
 
 
-class Suitability:
+class NodeSuitability:
     """What a shape and the flavor that was chosen for it ask of nodes, put together once."""
 
     def __init__(self, shape: PodShape, flavor: FlavorObserved | None) -> None:

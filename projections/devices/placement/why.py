@@ -9,7 +9,7 @@ from events.card import CardRequest
 from projections.devices.card_use import CardState, NodeCards, states_of
 from projections.devices.fit.pod_fit import Asking, asking, fit_asking, fit_container, reason_text
 from projections.devices.placement.gang import Gang
-from projections.devices.placement.suitability import Suitability
+from projections.devices.placement.suitability import NodeSuitability
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import DeviceState
 from projections.devices.vendors.vendor import serves
@@ -38,7 +38,7 @@ def answers(world: DeviceState, gang: Gang) -> list[NodeAnswer]:
     asked_by = pod_card_requests(shape, gang.config)
     flat = [request for asked in asked_by.containers for request in asked]
     pod = _asking(gang, flat)
-    suitable = Suitability(shape, gang.flavor)
+    suitable = NodeSuitability(shape, gang.flavor)
     found: list[NodeAnswer] = []
     for name in sorted(world.cards.nodes):
         node = world.nodes.get(name)

@@ -1,6 +1,6 @@
 """Ascend and Iluvatar, each chip of which is a vendor of its own to HAMi (docs/rules/devices.md#vendors)."""
 
-from projections.devices.vendors.vendor import Encoding, NodeScoring, Resources, Rules, Template, Vendor
+from projections.devices.vendors.vendor import Encoding, NodeScoring, Rules, Template, Vendor, VendorResources
 
 NETWORK = "NetworkID"
 """The custom field by which Ascend cards register their network."""
@@ -29,7 +29,7 @@ def ascend(
     templates: tuple[Template, ...] = (),
     allocatable: int = 0,
     capacity: int = 0,
-    resources: Resources | None = None,
+    resources: VendorResources | None = None,
     super_pod: bool = False,
 ) -> Vendor:
     """One chip of the Ascend family; each is a vendor of its own to HAMi."""
@@ -37,7 +37,7 @@ def ascend(
     return Vendor(
         word=word,
         family="ascend",
-        resources=resources or Resources(count=name, memory=f"{name}-memory", cores=f"{name}-core"),
+        resources=resources or VendorResources(count=name, memory=f"{name}-memory", cores=f"{name}-core"),
         register=f"hami.io/node-register-{word}",
         handshake=f"hami.io/node-handshake-{word}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
@@ -57,14 +57,14 @@ def ascend(
     )
 
 
-def iluvatar(word: str, resources: Resources | None = None) -> Vendor:
+def iluvatar(word: str, resources: VendorResources | None = None) -> Vendor:
     """One chip of Iluvatar; each is a vendor of its own to HAMi."""
     name = f"iluvatar.ai/{word}"
     return Vendor(
         word=word,
         family="iluvatar",
         resources=resources
-        or Resources(count=f"{name}-vgpu", memory=f"{name}.vMem", cores=f"{name}.vCore", factor=256),
+        or VendorResources(count=f"{name}-vgpu", memory=f"{name}.vMem", cores=f"{name}.vCore", factor=256),
         encoding=Encoding.LEGACY,
         register=f"hami.io/node-{word}-register",
         handshake=f"hami.io/node-handshake-{word}",

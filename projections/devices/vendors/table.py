@@ -9,10 +9,10 @@ from projections.devices.vendors.vendor import (
     NodeScoring,
     Picking,
     Reading,
-    Resources,
     Rules,
     Unit,
     Vendor,
+    VendorResources,
 )
 
 NVIDIA, AMD, DCU, MLU, NEURON = "NVIDIA", "AMD", "DCU", "MLU", "AWSNeuron"
@@ -29,7 +29,7 @@ def _whole(word: str, short: str, domain: str, count: str, *, dies: bool = False
     return Vendor(
         word=word,
         family=word.lower(),
-        resources=Resources(count=f"{domain}/{count}"),
+        resources=VendorResources(count=f"{domain}/{count}"),
         register=f"hami.io/node-{short}-register",
         handshake=f"hami.io/node-handshake-{short}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
@@ -51,7 +51,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=NVIDIA,
         family=NVIDIA_FAMILY,
-        resources=Resources(
+        resources=VendorResources(
             count="nvidia.com/gpu",
             memory="nvidia.com/gpumem",
             percent="nvidia.com/gpumem-percentage",
@@ -70,7 +70,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=AMD,
         family="amd",
-        resources=Resources(count="amd.com/gpu", memory="amd.com/gpumem", cores="amd.com/gpucores"),
+        resources=VendorResources(count="amd.com/gpu", memory="amd.com/gpumem", cores="amd.com/gpucores"),
         register="hami.io/node-amd-register",
         to_allocate="hami.io/amd-devices-to-allocate",
         allocated="hami.io/amd-devices-allocated",
@@ -87,7 +87,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=DCU,
         family="hygon",
-        resources=Resources(count="hygon.com/dcunum", memory="hygon.com/dcumem", cores="hygon.com/dcucores"),
+        resources=VendorResources(count="hygon.com/dcunum", memory="hygon.com/dcumem", cores="hygon.com/dcucores"),
         encoding=Encoding.LEGACY,
         register="hami.io/node-dcu-register",
         handshake="hami.io/node-handshake-dcu",
@@ -102,7 +102,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=MLU,
         family="cambricon",
-        resources=Resources(
+        resources=VendorResources(
             count="cambricon.com/vmlu",
             memory="cambricon.com/mlu.smlu.vmemory",
             cores="cambricon.com/mlu.smlu.vcore",
@@ -120,7 +120,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word="Mthreads",
         family="mthreads",
-        resources=Resources(
+        resources=VendorResources(
             count="mthreads.com/vgpu",
             memory="mthreads.com/sgpu-memory",
             cores="mthreads.com/sgpu-core",
@@ -137,7 +137,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word="Metax-GPU",
         family="metax",
-        resources=Resources(count="metax-tech.com/gpu"),
+        resources=VendorResources(count="metax-tech.com/gpu"),
         encoding=Encoding.CAPACITY,
         to_allocate="hami.io/metax-gpu-devices-to-allocate",
         allocated="hami.io/metax-gpu-devices-allocated",
@@ -150,7 +150,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=METAX_SLICE,
         family="metax",
-        resources=Resources(
+        resources=VendorResources(
             count="metax-tech.com/sgpu",
             memory="metax-tech.com/vmemory",
             cores="metax-tech.com/vcore",
@@ -170,7 +170,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word="kunlun",
         family="kunlun",
-        resources=Resources(count="kunlunxin.com/xpu"),
+        resources=VendorResources(count="kunlunxin.com/xpu"),
         encoding=Encoding.CAPACITY,
         allocated="hami.io/kunlun-allocated",
         use_uuid="baidu.com/use-gpuuuid",
@@ -183,7 +183,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word="XPU",
         family="kunlun",
-        resources=Resources(count="kunlunxin.com/vxpu", memory="kunlunxin.com/vxpu-memory"),
+        resources=VendorResources(count="kunlunxin.com/vxpu", memory="kunlunxin.com/vxpu-memory"),
         register="hami.io/node-register-xpu",
         handshake="hami.io/node-handshake-xpu",
         to_allocate="hami.io/xpu-devices-to-allocate",
@@ -199,7 +199,9 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=ENFLAME_SLICE,
         family="enflame",
-        resources=Resources(count="enflame.com/drs-gcu", memory="enflame.com/gcu-memory", cores="enflame.com/gcu-core"),
+        resources=VendorResources(
+            count="enflame.com/drs-gcu", memory="enflame.com/gcu-memory", cores="enflame.com/gcu-core"
+        ),
         encoding=Encoding.PROFILES,
         register="enflame.com/gcu-drs-capacity",
         allocated="hami.io/enflame-vgpu-devices-allocated",
@@ -211,7 +213,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word="GCU",
         family="enflame",
-        resources=Resources(count="enflame.com/gcu"),
+        resources=VendorResources(count="enflame.com/gcu"),
         encoding=Encoding.CAPACITY,
         to_allocate="hami.io/enflame-gcu-devices-to-allocate",
         allocated="hami.io/enflame-gcu-devices-allocated",
@@ -225,7 +227,7 @@ VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=NEURON,
         family="awsneuron",
-        resources=Resources(count="aws.amazon.com/neuron", cores="aws.amazon.com/neuroncore"),
+        resources=VendorResources(count="aws.amazon.com/neuron", cores="aws.amazon.com/neuroncore"),
         encoding=Encoding.CAPACITY,
         allocated="hami.io/aws-neuron-devices-allocated",
         use_uuid="aws.amazon.com/use-neuron-uuid",

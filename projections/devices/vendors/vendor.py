@@ -110,7 +110,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     cores: int = 0
 
 
-class Resources(msgspec.Struct, frozen=True, kw_only=True):
+class VendorResources(msgspec.Struct, frozen=True, kw_only=True):
     """The names under which a container asks, and the unit of memory in MiB."""
 
     count: str
@@ -145,7 +145,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     """The device type key: cards belong to the vendor whose word their model holds."""
     family: str
-    resources: Resources
+    resources: VendorResources
     encoding: Encoding = Encoding.JSON
     register: str = ""
     handshake: str = ""

@@ -20,7 +20,7 @@ from projections.devices.holdings.namespace_cards import emptied, limits_of, wit
 from projections.devices.namespace_quota import Limits, lets_in
 from projections.devices.placement.filling import Filling, next_pod, shape_of
 from projections.devices.placement.gang import Gang, over_quota
-from projections.devices.placement.suitability import Suitability
+from projections.devices.placement.suitability import NodeSuitability
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.requests.gates import TopologyGates
 from projections.topology.requests.topology_request import Breaking, FlavorRoom, LeafLimit, PlacementRequest
@@ -47,7 +47,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     gang: Gang
     shape: CardShape
-    suitable: Suitability
+    suitable: NodeSuitability
     limits: Limits
 
     @property
@@ -75,7 +75,7 @@ class CardPlaces:
             self._asked[gang.pod_set.name] = _Asked(
                 gang=gang,
                 shape=shape_of(gang, policies),
-                suitable=Suitability(gang.pod_set.shape, gang.flavor),
+                suitable=NodeSuitability(gang.pod_set.shape, gang.flavor),
                 limits=emptied(limits) if empty else limits,
             )
 

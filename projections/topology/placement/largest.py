@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.device import NodeObserved
-from projections.devices.capacity.model_capacity import Room, capacity
+from projections.devices.capacity.model_capacity import ModelRoom, capacity
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.placement.gang import Gang
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.placement.card_places import CardLedger, CardPlaces
 from projections.topology.requests.gates import TopologyGates
 from projections.topology.requests.level_parameters import BadRequest, search_shape
-from projections.topology.requests.node_filters import UpdateConflict, node_filters
+from projections.topology.requests.node_filters import NodeLabelConflict, node_filters
 from projections.topology.requests.topology_request import FlavorRoom, PlacementRequest
 from projections.topology.search.counts import count_domains, count_leaves, demand
 from projections.topology.search.group_placement import Group
@@ -38,8 +38,8 @@ class DomainCards(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[str, ...]
     domains: int
     """So many domains the level has."""
-    registered: Room
-    free: Room
+    registered: ModelRoom
+    free: ModelRoom
     """On sound cards that nobody cordoned; its `cards` are those that are idle: the largest job for whole cards of their own."""
 
 
@@ -50,7 +50,7 @@ def largest_jobs(
     tree = flavor.room.tree
     filters = node_filters(request, flavor)
     shape = search_shape(tree, request.topology, request.count, 0, gates)
-    if isinstance(filters, UpdateConflict) or isinstance(shape, BadRequest) or not tree.leaves:
+    if isinstance(filters, NodeLabelConflict) or isinstance(shape, BadRequest) or not tree.leaves:
         return ()
     with ledger.trail.trial():
         limited = CardPlaces(ledger, [gang]).limited(flavor, Group(workers=request)).workers
@@ -91,18 +91,18 @@ def domain_cards(
     return found
 
 
-def _cards_on(nodes: Sequence[str], cards: CardHoldings) -> tuple[Room, Room]:
+def _cards_on(nodes: Sequence[str], cards: CardHoldings) -> tuple[ModelRoom, ModelRoom]:
     models = capacity(map(cards.cards_of, nodes)).values()
     return _total([one.registered for one in models]), _total([one.free for one in models])
 
 
-def _sum(by_leaf: Sequence[tuple[Room, Room]], leaves: range) -> tuple[Room, Room]:
+def _sum(by_leaf: Sequence[tuple[ModelRoom, ModelRoom]], leaves: range) -> tuple[ModelRoom, ModelRoom]:
     part = by_leaf[leaves.start : leaves.stop]
     return _total([registered for registered, _ in part]), _total([free for _, free in part])
 
 
-def _total(rooms: Sequence[Room]) -> Room:
-    total = Room()
+def _total(rooms: Sequence[ModelRoom]) -> ModelRoom:
+    total = ModelRoom()
     for one in rooms:
         total = total.plus(one.cards, one.slots, one.memory, one.cores)
     return total

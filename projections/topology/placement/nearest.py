@@ -16,7 +16,7 @@ from projections.topology.placement.card_places import CardLedger, CardPlaces
 from projections.topology.placement.workload_placement import first_unplaced
 from projections.topology.requests.gates import TopologyGates
 from projections.topology.requests.level_parameters import BadRequest, SearchShape, search_shape
-from projections.topology.requests.node_filters import UpdateConflict, node_filters
+from projections.topology.requests.node_filters import NodeLabelConflict, node_filters
 from projections.topology.requests.topology_request import FlavorRoom, PlacementRequest
 from projections.topology.search.counts import LeafCounts, LevelCounts, count_domains, count_leaves, demand
 
@@ -112,7 +112,7 @@ def nearest_domains(
         filters = node_filters(group.workers, flavor)
         tree, workers = flavor.room.tree, group.workers
         shape = search_shape(tree, workers.topology, workers.count, 0 if group.leader is None else 1, gates)
-        if isinstance(filters, UpdateConflict) or isinstance(shape, BadRequest) or not tree.leaves:
+        if isinstance(filters, NodeLabelConflict) or isinstance(shape, BadRequest) or not tree.leaves:
             return None
         asked = demand(filters, workers, group.leader)
         leaves = count_leaves(flavor.room, shape, asked)

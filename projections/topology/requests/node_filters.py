@@ -59,13 +59,13 @@ class NodeFilters(msgspec.Struct, frozen=True, kw_only=True):
                 found[index] = "affinity"
 
 
-class UpdateConflict(msgspec.Struct, frozen=True):
+class NodeLabelConflict(msgspec.Struct, frozen=True):
     """A check wants a node label of pods that is set otherwise already."""
 
     failure: str
 
 
-def node_filters(request: PlacementRequest, flavor: FlavorRoom) -> NodeFilters | UpdateConflict:
+def node_filters(request: PlacementRequest, flavor: FlavorRoom) -> NodeFilters | NodeLabelConflict:
     """What is asked of nodes for a pod set, or what its checks disagree about."""
     selector = dict(request.node_selector)
     tolerations = list(request.tolerations)
@@ -74,7 +74,9 @@ def node_filters(request: PlacementRequest, flavor: FlavorRoom) -> NodeFilters |
             if selector.setdefault(key, value) != value:
                 why = f"conflict for key={key}, value1={selector[key]}, value2={value}"
                 told = f"invalid podSetUpdate for PodSet {request.pod_set}, error: "
-                return UpdateConflict(f"{told}invalid admission check PodSetUpdate: conflict for nodeSelector: {why}")
+                return NodeLabelConflict(
+                    f"{told}invalid admission check PodSetUpdate: conflict for nodeSelector: {why}"
+                )
         tolerations.extend(update.tolerations)
     return NodeFilters(
         selector=selector,

@@ -11,7 +11,7 @@ from projections.topology.domains.room import LeafRoom
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.requests.gates import TopologyGates
 from projections.topology.requests.level_parameters import BadRequest, SearchShape, search_shape
-from projections.topology.requests.node_filters import UpdateConflict, node_filters
+from projections.topology.requests.node_filters import NodeLabelConflict, node_filters
 from projections.topology.requests.topology_request import Breaking, FlavorRoom, LeafLimit, PlacementRequest
 from projections.topology.search.balanced import balanced_portions
 from projections.topology.search.counts import Demand, LevelCounts, count_domains, count_leaves, demand
@@ -47,7 +47,7 @@ def place_group(
     workers, leader = group.workers, group.leader
     tree = flavor.room.tree
     filters = node_filters(workers, flavor)
-    if isinstance(filters, UpdateConflict):
+    if isinstance(filters, NodeLabelConflict):
         return Unplaced(filters.failure)
     shape = search_shape(tree, workers.topology, workers.count, 0 if leader is None else 1, gates)
     if isinstance(shape, BadRequest):

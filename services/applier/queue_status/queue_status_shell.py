@@ -20,7 +20,7 @@ from projections.queues.budget_condition import BudgetedQueueState
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status
 from projections.workloads.state import WorkloadState
-from services.applier.queue_status.status_patches import Place, Statuses, status_patch
+from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
@@ -64,11 +64,11 @@ class QueueStatusWriter:
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
         self._statuses = Statuses()
-        self._wanted: dict[Place, Status] = {}
-        self._holds: dict[Place, FinalizerWanted] = {}
-        self._asked_for: dict[Place, FinalizerWanted] = {}
+        self._wanted: dict[QueuePlace, Status] = {}
+        self._holds: dict[QueuePlace, FinalizerWanted] = {}
+        self._asked_for: dict[QueuePlace, FinalizerWanted] = {}
         """The finalizers written, until the watcher reports them on the log."""
-        self._shown: dict[Place, JsonObject] = {}
+        self._shown: dict[QueuePlace, JsonObject] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
         self._asked: Millis = 0
@@ -102,7 +102,7 @@ class QueueStatusWriter:
             tasks.create_task(self._work(self._holds, self._hold_news, self._hold))
 
     async def _work(
-        self, wanted: dict[Place, T], news: asyncio.Event, write: Callable[[Place, T], Awaitable[None]]
+        self, wanted: dict[QueuePlace, T], news: asyncio.Event, write: Callable[[QueuePlace, T], Awaitable[None]]
     ) -> None:
         while True:
             while not wanted:
@@ -113,7 +113,9 @@ class QueueStatusWriter:
                 await self._try(next(iter(wanted)), wanted, write)
             await self._clock.sleep(min(self._clock.now() - began, _LONGEST_REST))
 
-    async def _try(self, place: Place, wanted: dict[Place, T], write: Callable[[Place, T], Awaitable[None]]) -> None:
+    async def _try(
+        self, place: QueuePlace, wanted: dict[QueuePlace, T], write: Callable[[QueuePlace, T], Awaitable[None]]
+    ) -> None:
         what = wanted.pop(place)
         try:
             await write(place, what)
@@ -141,15 +143,15 @@ class QueueStatusWriter:
             self._asked = due
             world.look_again(due)
 
-    def _changed_holds(self, world: PartitionState) -> dict[Place, FinalizerWanted]:
-        found: dict[Place, FinalizerWanted] = {
+    def _changed_holds(self, world: PartitionState) -> dict[QueuePlace, FinalizerWanted]:
+        found: dict[QueuePlace, FinalizerWanted] = {
             (hold.kind, "", hold.name): hold for hold in wanted_finalizers(world) if _is_ours(world, hold)
         }
         news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
         self._asked_for = found
         return news
 
-    async def _hold(self, place: Place, hold: FinalizerWanted) -> None:
+    async def _hold(self, place: QueuePlace, hold: FinalizerWanted) -> None:
         kind, namespace, name = place
         found = await self._writer.get(RESOURCES[kind], namespace, name)
         meta = found["metadata"]
@@ -163,7 +165,7 @@ class QueueStatusWriter:
         self._shown.pop(place, None)
         await self._writer.merge(RESOURCES[kind], namespace, name, patch)
 
-    async def _write(self, place: Place, status: Status) -> None:
+    async def _write(self, place: QueuePlace, status: Status) -> None:
         kind, namespace, name = place
         found = self._shown.get(place)
         if found is None or found["metadata"]["uid"] != status.uid:

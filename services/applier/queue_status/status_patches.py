@@ -24,8 +24,8 @@ from projections.queues.budget_condition import (
     local_queue_within_budget,
 )
 from projections.queues.status import (
-    CheckStatus,
     FlavorUse,
+    OwnCheckStatus,
     QueueStatus,
     Status,
     Tally,
@@ -41,7 +41,7 @@ from projections.queues.status import (
 from projections.set_aside.left_alone import queue_left_alone
 from projections.workloads.state import WorkloadState
 
-Place: TypeAlias = tuple[str, str, str]
+QueuePlace: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 ACTIVE = "Active"
 _TAKEN_UP = "It or what it depends on has changed: it is tried again"
@@ -51,7 +51,7 @@ class Statuses:
     """The last status of each object, and the versions by which a change is noticed."""
 
     def __init__(self) -> None:
-        self.reported: dict[Place, Status] = {}
+        self.reported: dict[QueuePlace, Status] = {}
         self._signs: dict[str, tuple[Any, ...]] = {}
         self._touched: set[str] = set()
 
@@ -66,10 +66,10 @@ class Statuses:
             if workload.admission is not None:
                 self._touched.add(workload.admission.cluster_queue)
 
-    def changed(self, world: BudgetedQueueState, at: Millis) -> dict[Place, Status]:
+    def changed(self, world: BudgetedQueueState, at: Millis) -> dict[QueuePlace, Status]:
         """By object, the statuses that differ from the last ones; they count as written from then on."""
         queues = self._stale(world, at)
-        found: dict[Place, Status] = {}
+        found: dict[QueuePlace, Status] = {}
         for name in queues:
             found |= _of_cluster_queue(world, name, at)
         for name in ancestors(world.quota, world.cohorts, queues):
@@ -128,12 +128,12 @@ def _budget_signs(world: BudgetedQueueState, name: str, at: Millis) -> tuple[Act
     )
 
 
-def _of_cluster_queue(world: BudgetedQueueState, name: str, at: Millis) -> dict[Place, Status]:
+def _of_cluster_queue(world: BudgetedQueueState, name: str, at: Millis) -> dict[QueuePlace, Status]:
     counted = tallies(world, name)
     status = cluster_queue_status(world, name, counted)
     if world.budgets:
         status = replace(status, within_budget=cluster_queue_within_budget(world, name, at))
-    found: dict[Place, Status] = {("ClusterQueue", "", name): status}
+    found: dict[QueuePlace, Status] = {("ClusterQueue", "", name): status}
     for key in sorted(world.local_queues_of.get(name, ())):
         if key in world.local_queues:
             found[_local_queue_place(key)] = _of_local_queue(world, key, counted.get(key, Tally()), at)
@@ -145,12 +145,12 @@ def _of_local_queue(world: BudgetedQueueState, key: str, tally: Tally, at: Milli
     return replace(status, within_budget=local_queue_within_budget(world, key, at)) if world.budgets else status
 
 
-def _local_queue_place(key: str) -> Place:
+def _local_queue_place(key: str) -> QueuePlace:
     namespace, _, name = key.partition("/")
     return ("LocalQueue", namespace, name)
 
 
-def _exists(world: Configuration, place: Place) -> bool:
+def _exists(world: Configuration, place: QueuePlace) -> bool:
     match place:
         case "ClusterQueue", _, name:
             return name in world.cluster_queues
@@ -162,14 +162,14 @@ def _exists(world: Configuration, place: Place) -> bool:
             return f"{namespace}/{name}" in world.local_queues
 
 
-def status_patch(place: Place, status: Status, found: JsonObject, at: Millis) -> JsonObject | None:
+def status_patch(place: QueuePlace, status: Status, found: JsonObject, at: Millis) -> JsonObject | None:
     """The merge patch that brings the status of an object to where it should be; None when it is there.
 
     Conditions of other types stay, and the time since when Active is what it is.
     """
     wanted = _plain(place[0], status)
     there = object_at(found, "status")
-    if isinstance(status, QueueStatus | CheckStatus):
+    if isinstance(status, QueueStatus | OwnCheckStatus):
         conditions = objects_at(there, "conditions")
         ours = [_condition(ACTIVE, status.standing, status.generation, conditions, at)]
         aside = _aside(status, conditions)
@@ -185,7 +185,7 @@ def status_patch(place: Place, status: Status, found: JsonObject, at: Millis) ->
 
 
 def _plain(kind: str, status: Status) -> JsonObject:
-    if isinstance(status, CheckStatus):
+    if isinstance(status, OwnCheckStatus):
         return {}
     share = None if not isinstance(status, QueueStatus) or status.past is None else 0
     weighted = status.share if status.share is not None else share
@@ -223,7 +223,7 @@ def _flavor(one: FlavorUse, *, borrows: bool) -> JsonObject:
     }
 
 
-def _aside(status: QueueStatus | CheckStatus, conditions: Sequence[JsonMapping]) -> ActiveCondition | None:
+def _aside(status: QueueStatus | OwnCheckStatus, conditions: Sequence[JsonMapping]) -> ActiveCondition | None:
     """The condition that a service has failed on the queue's tree; None when it never has."""
     if isinstance(status, QueueStatus) and status.set_aside:
         return ActiveCondition(True, "DecisionFailed", status.set_aside)

@@ -10,7 +10,7 @@ from events.json_object import JsonMapping, JsonObject, array_at, is_object, obj
 from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
 from services.jobs.kinds.table import KINDS
-from services.jobs.pod_sets.pod_set import Form, PodIndex, Pods
+from services.jobs.pod_sets.pod_set import InjectionForm, PodIndex, Pods
 
 Read = Callable[[JobKind, JsonObject], list[Pods]]
 _BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template", "ReplicaSet": "spec.template"}
@@ -30,7 +30,9 @@ def component_pods(plain: Read) -> Read:
             at = ("spec", "components", index)
             for number, one in enumerate(_of_component(component, at, plain)):
                 place = (*at, "podSetInfos", number)
-                found.append(msgspec.structs.replace(one, name=f"{name}-{index}-{number}", at=place, form=Form.INFO))
+                found.append(
+                    msgspec.structs.replace(one, name=f"{name}-{index}-{number}", at=place, form=InjectionForm.INFO)
+                )
         if not found:
             raise FieldBroken("spec.components", "it wraps no pods", "at least one component with pods")
         return found

@@ -23,7 +23,7 @@ from events.json_object import JsonMapping, JsonObject, array_at, object_at, obj
 from events.json_path import FieldBroken, get, put
 from events.whole_number import whole_number
 from services.jobs.pod_sets.injection import inject
-from services.jobs.pod_sets.pod_set import Form, Injection, Pods
+from services.jobs.pod_sets.pod_set import Injection, InjectionForm, Pods
 from services.jobs.pod_sets.scheduling_gates import gate_closed, waits_at
 
 LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
@@ -174,7 +174,7 @@ def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
     passed = (ADMISSION_GATE,) if injection.placed else (ADMISSION_GATE, TOPOLOGY_GATE)
     gates = [one for one in array_at(pod, "spec", "schedulingGates") if one.get("name") not in passed]
     injection = msgspec.structs.replace(injection, original=own, placed=False)
-    found = inject(pod, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
+    found = inject(pod, Pods(name="", count=1, template=pod, at=(), form=InjectionForm.TEMPLATE), injection)
     return put(found, ("spec", "schedulingGates"), gates or None)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.json_path import FieldBroken, get, whole
-from services.jobs.pod_sets.pod_set import Form, Pods
+from services.jobs.pod_sets.pod_set import InjectionForm, Pods
 
 _MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 _KIB = {"": 1, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
@@ -52,7 +52,7 @@ def _role(job: JsonObject, role: str, count: int) -> Pods:
     meta = object_at(template, "metadata")
     annotations = {**object_at(meta, "annotations"), **object_at(spec, "annotations")}
     shape = {"metadata": {**meta, "annotations": annotations}, "spec": pod}
-    return Pods(name=role, count=count, template=shape, at=at, form=Form.FLAT)
+    return Pods(name=role, count=count, template=shape, at=at, form=InjectionForm.FLAT)
 
 
 def _cpu(spec: JsonObject, role: str) -> Any:

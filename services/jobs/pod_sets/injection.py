@@ -18,7 +18,7 @@ from events.json_object import JsonObject, object_at
 from events.json_path import Location, get, put
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations.pins import is_pin
-from services.jobs.pod_sets.pod_set import Form, Injection, Original, Pods
+from services.jobs.pod_sets.pod_set import Injection, InjectionForm, Original, Pods
 from services.jobs.pod_sets.scheduling_gates import gate_closed, gate_opened
 from services.jobs.pod_sets.updates import PodFields, added_to, noted, with_updates
 
@@ -30,9 +30,9 @@ _ANNOTATIONS = (WORKLOAD, WORKLOAD_SLICE_NAME)
 def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     """The job with what one of its pod sets gets. Raises `UpdateConflict`."""
     original, at = injection.original, pods.at
-    if pods.form is Form.TEMPLATE and get(job, at) is None:
+    if pods.form is InjectionForm.TEMPLATE and get(job, at) is None:
         job = put(job, at, pods.template)
-    alone = pods.form is Form.INFO
+    alone = pods.form is InjectionForm.INFO
     old = metadata_of(job, pods)
     own = () if alone else original.tolerations
     given = PodFields(
@@ -49,7 +49,7 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     job = _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
     lower = lower_of(pods)
     # Spark describes its executors without gates: all of them are kept to the cards that they have together.
-    cards = gate_closed if injection.gated and pods.form is not Form.FLAT else gate_opened
+    cards = gate_closed if injection.gated and pods.form is not InjectionForm.FLAT else gate_opened
     domain = gate_closed if injection.placed else gate_opened
     job = domain(cards(job, CARDS_GATE, lower), TOPOLOGY_GATE, _topology_at(pods))
     return gate_closed(job, ELASTIC_JOB, lower) if injection.sliced else job
@@ -57,12 +57,12 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
 
 def _topology_at(pods: Pods) -> Location:
     """Where the gate for topologies is: Spark takes it in the template beside its own description alone."""
-    return (*pods.at, "template", "spec") if pods.form is Form.FLAT else lower_of(pods)
+    return (*pods.at, "template", "spec") if pods.form is InjectionForm.FLAT else lower_of(pods)
 
 
 def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
     """With what checks add; where what is injected stands alone, the template below it is looked at, too."""
-    if pods.form is not Form.INFO:
+    if pods.form is not InjectionForm.INFO:
         return with_updates(given, injection.updates, pods.name)
     below = object_at(pods.template, "metadata")
     base = PodFields(
@@ -88,9 +88,9 @@ def _without(fields: dict[str, str] | None, keys: Iterable[str]) -> dict[str, st
 def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
     """The job with one of its pod sets as it was asked for."""
     match pods.form:
-        case Form.INFO:
+        case InjectionForm.INFO:
             return put(job, pods.at[:-1], None)
-        case Form.TEMPLATE | Form.FLAT:
+        case InjectionForm.TEMPLATE | InjectionForm.FLAT:
             if get(job, pods.at) is None:
                 return job
             old = metadata_of(job, pods)
@@ -122,7 +122,7 @@ def _left_by_kueue(meta: JsonObject) -> tuple[str, ...]:
 
 
 def _placed(job: JsonObject, pods: Pods, fields: PodFields) -> JsonObject:
-    template = pods.form is Form.TEMPLATE
+    template = pods.form is InjectionForm.TEMPLATE
     upper = (*pods.at, "metadata") if template else pods.at
     lower = lower_of(pods)
     job = _put(job, (*upper, "labels"), fields.labels)
@@ -135,7 +135,7 @@ def _placed(job: JsonObject, pods: Pods, fields: PodFields) -> JsonObject:
 
 def lower_of(pods: Pods) -> Location:
     """Where node selector, tolerations and gates of a pod set are."""
-    return (*pods.at, "spec") if pods.form is Form.TEMPLATE else pods.at
+    return (*pods.at, "spec") if pods.form is InjectionForm.TEMPLATE else pods.at
 
 
 def _put(job: JsonObject, at: tuple[Any, ...], value: Any) -> JsonObject:
@@ -145,5 +145,5 @@ def _put(job: JsonObject, at: tuple[Any, ...], value: Any) -> JsonObject:
 
 def metadata_of(job: JsonObject, pods: Pods) -> JsonObject:
     """Where labels and annotations of a pod set are."""
-    at = (*pods.at, "metadata") if pods.form is Form.TEMPLATE else pods.at
+    at = (*pods.at, "metadata") if pods.form is InjectionForm.TEMPLATE else pods.at
     return get(job, at) or {}

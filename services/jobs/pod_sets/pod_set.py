@@ -9,7 +9,7 @@ from events.json_path import Location
 from services.jobs.pod_sets.updates import Update
 
 
-class Form(StrEnum):
+class InjectionForm(StrEnum):
     """How the place that takes what is injected is built."""
 
     TEMPLATE = "template"
@@ -40,7 +40,7 @@ class Pods(msgspec.Struct, frozen=True, kw_only=True):
     minimum: int | None = None
     replicas: int = 1
     """Of how many equal parts the count is made."""
-    form: Form = Form.TEMPLATE
+    form: InjectionForm = InjectionForm.TEMPLATE
     implied: JsonObject | None = None
     """The default template, for a job that has none."""
     index: PodIndex = PodIndex()

@@ -27,7 +27,7 @@ from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.serving import pods_of_parent
 from services.jobs.kinds.table import DEPLOYMENT, POD
-from services.jobs.pod_sets.pod_set import Form, Pods
+from services.jobs.pod_sets.pod_set import InjectionForm, Pods
 from services.jobs.topology.topology_request import MOST_LAYERS, Layer, as_bool, as_int32, layer_count_text, layers_in
 from services.validation.fields.names import label_key_problems
 from services.validation.kinds.workload import is_elastic
@@ -129,11 +129,11 @@ def _field(pods: Pods) -> str:
     """Where its annotations are; roles of Kubeflow's kinds are keys of a map."""
     at = _BY_ROLE.sub(r"\1[\2]", dotted(pods.at))
     match pods.form:
-        case Form.TEMPLATE:
+        case InjectionForm.TEMPLATE:
             return f"{at}.metadata.annotations"
-        case Form.FLAT:
+        case InjectionForm.FLAT:
             return f"{at}.annotations"
-        case Form.INFO:
+        case InjectionForm.INFO:
             return f"{dotted(pods.at[:-2])}.template"
 
 

@@ -15,7 +15,7 @@ _RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_
 _YES, _NO = ("true", "yes", "on"), ("", "false", "no", "off")
 
 
-class Section:
+class ConfigSection:
     """Values by name, the field path of the section, and the problems of the whole file."""
 
     def __init__(self, values: JsonMapping, field: str, problems: list[ObjectProblem]) -> None:
@@ -26,7 +26,7 @@ class Section:
         if self.problems:
             raise Refused(self.problems)
 
-    def part(self, name: str) -> "Section | None":
+    def part(self, name: str) -> "ConfigSection | None":
         """The section of a name; None where there is none."""
         found = self.values.get(name)
         if found is None or found == "":
@@ -34,16 +34,16 @@ class Section:
         if not is_object(found):
             self._wrong(name, found, "fields with names")
             return None
-        return Section(found, f"{self.field}.{name}", self.problems)
+        return ConfigSection(found, f"{self.field}.{name}", self.problems)
 
-    def listed(self, name: str) -> "list[Section]":
+    def listed(self, name: str) -> "list[ConfigSection]":
         """The sections of a list; none where there is no list."""
         found = self._list(name)
         wrong = [one for one in found if not is_object(one)]
         if wrong:
             self._wrong(name, wrong[0], "a list of sections")
         return [
-            Section(one, f"{self.field}.{name}[{index}]", self.problems)
+            ConfigSection(one, f"{self.field}.{name}[{index}]", self.problems)
             for index, one in enumerate(found)
             if is_object(one)
         ]

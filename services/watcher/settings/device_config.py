@@ -19,7 +19,7 @@ from events.device_config import (
 )
 from events.json_object import JsonMapping, is_object, object_at
 from projections.devices.vendors.table import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
-from services.watcher.fields.config_section import Section
+from services.watcher.fields.config_section import ConfigSection
 from services.watcher.fields.object_reading import read
 from services.watcher.fields.problems import Refused, problem
 
@@ -70,7 +70,7 @@ def is_hami_config(value: JsonMapping) -> bool:
     return value.get("kind") == "ConfigMap" and named
 
 
-def _section(data: dict[str, str], key: str) -> Section:
+def _section(data: dict[str, str], key: str) -> ConfigSection:
     field = f"data[{key}]"
     try:
         found = yaml_as_written(data[key])
@@ -78,10 +78,10 @@ def _section(data: dict[str, str], key: str) -> Section:
         raise Refused([problem(field, f"it can't be read: {bad.what}", "what HAMi's chart writes")]) from bad
     if not is_object(found) or not found:
         raise Refused([problem(field, "it says nothing, and HAMi does not start with it", "a section for each vendor")])
-    return Section(found, field, [])
+    return ConfigSection(found, field, [])
 
 
-def _device_config(file: Section, namespace: str, name: str) -> Fact:
+def _device_config(file: ConfigSection, namespace: str, name: str) -> Fact:
     vendors: list[VendorConfig] = []
     for key, word, names in _SECTIONS:
         section = file.part(key)
@@ -91,7 +91,7 @@ def _device_config(file: Section, namespace: str, name: str) -> Fact:
     vendors.extend(chips)
     vendors.extend(_chip(one, "iluvatar", _COUNT) for one in file.listed("iluvatars"))
     file.problems.extend(_ambiguous_names(vendors, file.field))
-    nvidia = file.part("nvidia") or Section({}, file.field, file.problems)
+    nvidia = file.part("nvidia") or ConfigSection({}, file.field, file.problems)
     fact = DeviceConfigObserved(
         namespace=namespace,
         name=name,
@@ -112,7 +112,7 @@ def _device_config(file: Section, namespace: str, name: str) -> Fact:
     return fact
 
 
-def _vendor(section: Section, word: str, names: tuple[str, str, str, str]) -> VendorConfig:
+def _vendor(section: ConfigSection, word: str, names: tuple[str, str, str, str]) -> VendorConfig:
     known = BY_WORD[word].resources
     count, memory, percent, cores = (
         section.resource(key, default) if key else default
@@ -130,7 +130,7 @@ def _vendor(section: Section, word: str, names: tuple[str, str, str, str]) -> Ve
     )
 
 
-def _ascend(file: Section) -> tuple[list[VendorConfig], bool]:
+def _ascend(file: ConfigSection) -> tuple[list[VendorConfig], bool]:
     """The chips of Ascend, in the older form or in the newer, and whether every node splits by software."""
     if is_object(file.values.get("vnpus")):
         section = file.part("vnpus") or file
@@ -138,7 +138,7 @@ def _ascend(file: Section) -> tuple[list[VendorConfig], bool]:
     return [_npu(one) for one in file.listed("vnpus")], False
 
 
-def _npu(section: Section) -> VendorConfig:
+def _npu(section: ConfigSection) -> VendorConfig:
     chip = _chip(section, "ascend", "resourceName")
     return VendorConfig(
         word=chip.word,
@@ -157,7 +157,7 @@ def _npu(section: Section) -> VendorConfig:
     )
 
 
-def _chip(section: Section, family: str, count: str) -> VendorConfig:
+def _chip(section: ConfigSection, family: str, count: str) -> VendorConfig:
     return VendorConfig(
         word=section.text("commonWord"),
         family=family,
@@ -179,8 +179,8 @@ def _ambiguous_names(vendors: Iterable[VendorConfig], field: str) -> list[Object
     return found
 
 
-def _node(section: Section) -> NodeDeviceConfig:
-    hidden = section.part("filterdevices") or Section({}, section.field, section.problems)
+def _node(section: ConfigSection) -> NodeDeviceConfig:
+    hidden = section.part("filterdevices") or ConfigSection({}, section.field, section.problems)
     return NodeDeviceConfig(
         node=section.text("name"),
         split=section.whole("devicesplitcount", 0, least=1) or None,

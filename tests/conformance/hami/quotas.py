@@ -6,7 +6,7 @@ import msgspec
 
 from projections.devices.namespace_quota import Limits, charged, limited, managed, relimited, room, unlimited
 from projections.devices.requests.admission_rule import pod_within_quota
-from projections.devices.vendors.vendor import Resources
+from projections.devices.vendors.vendor import VendorResources
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in
 from tests.conformance.hami.quantities import whole_quantities
@@ -18,7 +18,7 @@ Case = dict[str, Any]
 def fit_quota(case: Case) -> str | None:
     """Whether a namespace's quota holds so much."""
     given = case["in"]
-    names = resources_in(given["vendors"]).get(given["vendor"], Resources(count=""))
+    names = resources_in(given["vendors"]).get(given["vendor"], VendorResources(count=""))
     factor = max(given["memory_factor"], 1)
     left = room(limits_in(given["quota"].get(given["namespace"], {})), msgspec.structs.replace(names, factor=factor))
     return first_difference(case["out"], {"ok": left.holds(given["mem"], given["cores"])})

@@ -11,7 +11,7 @@ from projections.devices.card_use import CardState, CardUse
 from projections.devices.namespace_quota import Limit
 from projections.devices.vendors.chip_families import ascend, iluvatar
 from projections.devices.vendors.table import BY_WORD
-from projections.devices.vendors.vendor import Resources, Template, Vendor
+from projections.devices.vendors.vendor import Template, Vendor, VendorResources
 
 Json = Any
 UNSET_PERCENT = 101
@@ -54,7 +54,7 @@ def _ascend(config: Json) -> Vendor:
         ),
         allocatable=chip["MemoryAllocatable"],
         capacity=chip["MemoryCapacity"],
-        resources=Resources(
+        resources=VendorResources(
             count=chip["ResourceName"],
             memory=chip["ResourceMemoryName"],
             cores=chip["ResourceCoreName"],
@@ -69,7 +69,7 @@ def with_names(vendor: Vendor, names: Json, percent: str = "") -> Vendor:
     """The vendor under the resource names of a configuration."""
     return replace(
         vendor,
-        resources=Resources(
+        resources=VendorResources(
             count=names["count"],
             memory=names["mem"],
             percent=percent,
@@ -92,10 +92,10 @@ def _percent_beside(memory: str) -> str:
     return f"{memory}-percentage" if memory else ""
 
 
-def resources_in(vendors: Json) -> dict[str, Resources]:
+def resources_in(vendors: Json) -> dict[str, VendorResources]:
     """Resource names by vendor word."""
     return {
-        word: Resources(
+        word: VendorResources(
             count=names["count"], memory=names["mem"], cores=names["cores"], factor=names["memory_factor"] or 1
         )
         for word, names in sorted(vendors.items())

@@ -22,7 +22,7 @@ from projections.queues.order import queue_timestamp
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from services.admitter.cycle_order import in_turn
-from services.admitter.entry import Entry, Head
+from services.admitter.entry import AdmissionEntry, QueueHead
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.past_usage import cycles_by_past_usage, order_by_past_usage
 from tests.conformance.kueue.scheduling import cycle
@@ -152,7 +152,7 @@ def _door(candidate: Case) -> str:
 def entry_order(case: Case) -> str | None:
     """In which order the entries of a cycle are processed without fair sharing."""
     at = CaseWorld(case)
-    entries: list[Entry] = []
+    entries: list[AdmissionEntry] = []
     for number, one in enumerate(case["inputs"]["entries"]):
         # Kueue leaves equal ones in the order in which they came; here the UID decides, which the fixtures don't have.
         metadata = {**one["workload"]["metadata"], "uid": f"{number:04}"}
@@ -162,8 +162,8 @@ def entry_order(case: Case) -> str | None:
         if one["is_preemptor"]:
             at.fold([PreemptionRequested(workload=workload.key, cluster_queue=queue.name, assignments=(), victims=())])
         entries.append(
-            Entry(
-                head=Head(workload=workload, queue=queue),
+            AdmissionEntry(
+                head=QueueHead(workload=workload, queue=queue),
                 assignment=Assignment(pod_sets=[], usage={}, attempts=[], borrow=one["borrowing"]),
                 timestamp=queue_timestamp(workload, at.world.settings),
             )

@@ -22,7 +22,7 @@ from projections.quota.effective_requests import pod_set_requests
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Admission
 from services.admitter.cycle import room_to_keep
-from services.admitter.entry import Entry, Head
+from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.topology import find_domains, topology_demand
 from tests.conformance.kueue.case_world import CaseWorld
@@ -82,7 +82,7 @@ def leader_follows(case: Case) -> str | None:
     at, want = CaseWorld(case), case["want"]
     workload = at.submitted(_with_pod_sets(case["inputs"]["wl_pods"]))
     queue = at.world.cluster_queues[QUEUE]
-    plan = plan_for(at.world, Head(workload=workload, queue=queue))
+    plan = plan_for(at.world, QueueHead(workload=workload, queue=queue))
     assignment = _searched(at, QUEUE, _with_pod_sets(case["inputs"]["wl_pods"]), {})
     found = {one.name: {name: choice.flavor for name, choice in one.flavors.items()} for one in assignment.pod_sets}
     wanted = {
@@ -115,8 +115,8 @@ def reasons(case: Case) -> str | None:
     for name, usage in (inputs.get("sibling_cq_usage") or {}).items():
         _use(at, name, usage)
     assignment = _searched(at, queue, case["incoming"], inputs)
-    head = Head(workload=at.submitted(case["incoming"]), queue=at.world.cluster_queues[queue])
-    entry = Entry(head=head, node=at.world.quota.queues[queue], assignment=assignment)
+    head = QueueHead(workload=at.submitted(case["incoming"]), queue=at.world.cluster_queues[queue])
+    entry = AdmissionEntry(head=head, node=at.world.quota.queues[queue], assignment=assignment)
     find_domains(at.world, entry, plan_for(at.world, head))
     reason = refusal_reason(assignment) if assignment.representative is Mode.NO_FIT else ""
     if reason != want["no_fit_reason"]:
@@ -169,7 +169,9 @@ def reserved_room(case: Case) -> str | None:
     _use(at, "cq", inputs["cq_usage"])
     usage = _flat(at, inputs["assignment_usage"])
     workload = at.submitted(_with_pod_sets([]))
-    entry = Entry(head=Head(workload=workload, queue=at.world.cluster_queues["cq"]), requeue=RequeueReason.GENERIC)
+    entry = AdmissionEntry(
+        head=QueueHead(workload=workload, queue=at.world.cluster_queues["cq"]), requeue=RequeueReason.GENERIC
+    )
     entry.node = at.world.quota.queues["cq"]
     entry.assignment = Assignment(pod_sets=[], usage=usage, borrow=inputs["borrowing"])
     kept = room_to_keep(entry) if inputs["assignment_mode"] != "Fit" else usage
@@ -202,7 +204,7 @@ def priority(case: Case) -> str | None:
 def _searched(at: CaseWorld, queue: str, value: Case, inputs: Case) -> Assignment:
     """The assignment, with an oracle that answers as recorded. The straight way has to give the same."""
     node = at.world.quota.queues[queue]
-    head = Head(workload=at.submitted(_replacing(at, queue, value, inputs)), queue=at.world.cluster_queues[queue])
+    head = QueueHead(workload=at.submitted(_replacing(at, queue, value, inputs)), queue=at.world.cluster_queues[queue])
     plan = plan_for(at.world, head)
     names = at.world.quota.columns.names
     space = FlavorSearchSpace(

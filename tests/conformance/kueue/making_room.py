@@ -11,7 +11,7 @@ from projections.preemption.candidates import Candidate
 from projections.preemption.message import preemption_message
 from projections.quota.charge_quota import usage_of
 from projections.workloads.lifecycle import Admission
-from services.admitter.entry import Entry, Head
+from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_with
 from services.admitter.nomination import victims_for
 from services.admitter.outcome_events import request_event
@@ -68,13 +68,13 @@ def message(case: Case) -> str | None:
     return None if found == case["want"]["result"] else f"found {found!r}, recorded {case['want']['result']!r}"
 
 
-def _victims(case: Case, chosen: Chosen) -> tuple[CaseWorld, Entry, list[Candidate]]:
+def _victims(case: Case, chosen: Chosen) -> tuple[CaseWorld, AdmissionEntry, list[Candidate]]:
     at = CaseWorld(case)
     queue = at.world.cluster_queues[case["inputs"]["target_cq"]]
     before = at.world.quota.usage_by_name(at.world.quota.queues[queue.name].root)
     status = {name: value for name, value in (case["incoming"].get("status") or {}).items() if name != "admission"}
     # Some fixtures say of the incoming workload that it was admitted already.
-    head = Head(workload=at.submitted({**case["incoming"], "status": status}), queue=queue)
+    head = QueueHead(workload=at.submitted({**case["incoming"], "status": status}), queue=queue)
     plan = plan_with(at.world, head, {name: count for name, (count, _) in chosen.items()})
     pod_sets = [
         PodSetChoice(
@@ -85,7 +85,7 @@ def _victims(case: Case, chosen: Chosen) -> tuple[CaseWorld, Entry, list[Candida
     assignment = Assignment(pod_sets=pod_sets)
     admission = Admission(cluster_queue=queue.name, assignments=assignment.assignments(), reservation=0, reserved_at=0)
     assignment.usage = usage_of(replace(head.workload, admission=admission), at.world.quota.columns)
-    entry = Entry(head=head, assignment=assignment, node=at.world.quota.queues[queue.name], at=at.now)
+    entry = AdmissionEntry(head=head, assignment=assignment, node=at.world.quota.queues[queue.name], at=at.now)
     found = victims_for(at.world, entry, topology_demand(at.world, head.workload, plan, assignment), at.now)
     if at.world.quota.usage_by_name(at.world.quota.queues[queue.name].root) != before:
         raise AssertionError("the search has left the tree changed")

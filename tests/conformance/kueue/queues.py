@@ -12,7 +12,7 @@ from events.admission import AdmissionRefused, PreemptionRequested, RequeueReaso
 from events.settings import PodsReadyRule, RequeuingTimestamp
 from events.workload import PodsReclaimed, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from projections.queues.order import order_in_line
-from services.admitter.entry import Head
+from services.admitter.entry import QueueHead
 from services.admitter.heads import heads
 from services.admitter.nomination import nominate
 from services.watcher.workloads.workload_objects import workload_state
@@ -235,7 +235,7 @@ def _active(at: CaseWorld, name: str) -> list[str]:
         for parked in line.classes.values()
         if parked.stamp != at.world.stamp(name)
         for _, key in parked.members
-        if nominate(at.world, Head(workload=at.world.workloads[key], queue=queue), at.now).requeue
+        if nominate(at.world, QueueHead(workload=at.world.workloads[key], queue=queue), at.now).requeue
         is not RequeueReason.NAMESPACE_MISMATCH
     ]
     return sorted([*line.waiting, *stale])

@@ -80,14 +80,14 @@ async def test_what_is_new_on_the_log_is_read_on_and_another_log_begins_anew(
     from ops.cli import object_names
 
     stream = await bus[0].stream(FACTS)
-    kept = object_names.Kept()
+    kept = object_names.KnownNames()
     for number in range(3):
         fact = ClusterQueueObserved(name=f"queue-{number}")
         data = encode(Sighting(id=str(number), at=BEGINS, author="watcher", fact=fact))
         await stream.publish([Message(fact_subject("", type(fact).__name__), data, str(number))])
         await object_names.read_on(kept, bus[1], tmp_path)
         assert (list(kept.names)[-1], kept.upto) == (f"clusterqueue/queue-{number}", number + 1)
-    other = object_names.Kept(created="before", upto=100, names={"clusterqueue/gone": None})
+    other = object_names.KnownNames(created="before", upto=100, names={"clusterqueue/gone": None})
     await object_names.read_on(other, bus[1], tmp_path)
     assert other == kept
 

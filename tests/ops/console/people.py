@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from events.json_object import JsonObject
-from ops.console.gate import Access
+from ops.console.gate import AskersAccess
 from ops.console.identity import ByToken, Identity
 from ops.console.rights_review import RightsReviews
 from ops.console.sessions import Sessions
 from ops.production.crds.definitions import manifests
 from ops.production.kubernetes.client import KubeClient, connect
-from ops.production.listeners.listener_limits import ConnectionLimiter, Limits
+from ops.production.listeners.listener_limits import ConnectionLimiter, ListenerLimits
 from ops.production.listeners.token_review import TokenReviews
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -37,11 +37,11 @@ class People:
         """A time that only a test lets pass."""
         return self.time
 
-    def access(self, identity: Callable[[TokenReviews, Sessions], Identity] = ByToken) -> Access:
+    def access(self, identity: Callable[[TokenReviews, Sessions], Identity] = ByToken) -> AskersAccess:
         """Rights as this cluster says."""
         known = identity(TokenReviews(self.client, self.now), Sessions(self.now))
-        crowd = ConnectionLimiter(Limits(connections=64))
-        return Access(identity=known, reviews=RightsReviews(self.client, self.now), crowd=crowd)
+        crowd = ConnectionLimiter(ListenerLimits(connections=64))
+        return AskersAccess(identity=known, reviews=RightsReviews(self.client, self.now), crowd=crowd)
 
     def headers(self, who: str) -> dict[str, str]:
         """With which somebody asks."""

@@ -14,7 +14,7 @@ from events.codec import decode_commit
 from events.subjects import FACTS
 from events.timestamp import format_timestamp
 from ops.cli.main import app
-from ops.console.gate import Access
+from ops.console.gate import AskersAccess
 from ops.console.server import Door, console_served
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.server.server import NatsServer
@@ -82,7 +82,7 @@ async def nothing(bus: JetStreamBus) -> None:
 async def served(
     tmp_path: Path,
     *,
-    access: Access | None = None,
+    access: AskersAccess | None = None,
     namespaces: Sequence[str] = ("day",),
     log: Mapping[str, Sequence[Entry]] | None = None,
     prepare: Callable[[JetStreamBus], Awaitable[None]] = nothing,

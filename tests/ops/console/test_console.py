@@ -9,7 +9,7 @@ import pytest
 
 from events.codec import decode_commit
 from events.subjects import FACTS
-from ops.console.gate import Access
+from ops.console.gate import AskersAccess
 from ops.console.guard import ConsoleUnserved
 from ops.console.server import Door, console_served
 from ops.production.log.streams import PARTITION
@@ -197,7 +197,7 @@ async def test_it_is_served_elsewhere_only_to_who_is_known_and_never_in_plain_te
         async with console_served(nothing, Door(address=address)):
             pytest.fail("it is served")
     with pytest.raises(ConsoleUnserved, match="in plain text, tokens and secrets would be read on the way"):
-        Door(address=address, access=Access(identity=nothing, reviews=nothing, crowd=nothing)).check()
+        Door(address=address, access=AskersAccess(identity=nothing, reviews=nothing, crowd=nothing)).check()
 
 
 def test_a_log_can_be_asked_at_the_moments_that_these_tests_name() -> None:

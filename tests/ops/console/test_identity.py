@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ops.console.gate import Access
+from ops.console.gate import AskersAccess
 from ops.console.identity import ByProxy, TrustedProxy
 from ops.console.server import Door, console_served
 from ops.console.sessions import COOKIE, LASTS_S
@@ -122,7 +122,7 @@ async def test_strangers_with_made_up_tokens_keep_the_api_server_busy_only_so_fa
     assert sum(isinstance(one, TooManyTokens) for one in found) == 2 * AT_ONCE
 
 
-def proxied(everybody: People, proxy: TrustedProxy) -> Access:
+def proxied(everybody: People, proxy: TrustedProxy) -> AskersAccess:
     return everybody.access(lambda _reviews, _sessions: ByProxy(proxy))
 
 

@@ -11,7 +11,7 @@ import pytest
 from events.codec import decode_commit
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.console.kept_answers import KeptAnswers
+from ops.console.kept_answers import AnswersByPlace
 from ops.console.past_worlds import PastWorlds
 from ops.console.time_strip import time_strip
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
@@ -160,7 +160,7 @@ def test_answers_are_kept_while_there_is_room() -> None:
         asked.append(name)
         return {"name": name * 100}
 
-    kept = KeptAnswers(most_bytes=350)
+    kept = AnswersByPlace(most_bytes=350)
     for name in "ababcca":
         assert msgspec.json.decode(kept.of(name, lambda name=name: ask(name))) == {"name": name * 100}
     assert asked == ["a", "b", "c"]

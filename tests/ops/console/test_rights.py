@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ops.console.changes import Changes
-from ops.console.gate import Access
+from ops.console.changes import LogChanges
+from ops.console.gate import AskersAccess
 from ops.console.live import Live
 from ops.console.recorded import Recordings
 from ops.console.server import ConsoleApp
@@ -105,8 +105,8 @@ async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
 def routes() -> set[str]:
     """The addresses of a console that asks for rights."""
     nothing: Any = None
-    access = Access(identity=nothing, reviews=nothing, crowd=nothing)
-    app = ConsoleApp(Live(nothing), Recordings(nothing), Changes(nothing, dict), WhatIfs(""), access).app()
+    access = AskersAccess(identity=nothing, reviews=nothing, crowd=nothing)
+    app = ConsoleApp(Live(nothing), Recordings(nothing), LogChanges(nothing, dict), WhatIfs(""), access).app()
     return {route.resource.canonical for route in app.router.routes() if route.resource is not None}
 
 

@@ -26,7 +26,7 @@ from ops.production.log.snapshots import read_snapshot
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.problems import BillRefused
 from ops.queries.settings_change import BadChange, changed_settings
-from ops.queries.whatif.change import Setting
+from ops.queries.whatif.change import ChangedField
 from ops.sandbox.bench.load import LoadUnreadable, read_load
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.script import load
@@ -180,9 +180,9 @@ def test_an_odd_setting_is_refused(text: str) -> None:
 
 def test_what_stands_below_a_value_can_not_be_set() -> None:
     with pytest.raises(BadChange, match="nothing below name"):
-        Setting("clusterqueue/a:metadata.name.x=1").apply({"metadata": {"name": "a"}})
+        ChangedField("clusterqueue/a:metadata.name.x=1").apply({"metadata": {"name": "a"}})
     with pytest.raises(BadChange):
-        Setting("clusterqueue/a:spec.cohort=" + "[" * 5000)
+        ChangedField("clusterqueue/a:spec.cohort=" + "[" * 5000)
 
 
 def test_a_load_whose_amounts_are_none_is_refused(tmp_path: Path) -> None:

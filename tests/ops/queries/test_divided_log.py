@@ -15,7 +15,7 @@ from ops.queries.answers import explained
 from ops.queries.explaining import explain, world_about, world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_up
-from ops.queries.whatif.change import Changes
+from ops.queries.whatif.change import ForkChanges
 from ops.queries.whatif.compare import compared
 from ops.queries.whatif.fork import Fork
 from ops.sandbox.bench.day import played, small_day
@@ -85,7 +85,7 @@ async def test_the_command_line_answers(console: Console) -> None:
 async def test_what_if_comes_out_as_if_there_were_one_partition(console: Console) -> None:
     at, more = format_timestamp(point_at(ENTRIES, "LOG_3/9").at), "node/v100-0=1"
     asked = await console.printed("whatif", "--at", at, "--more", more)
-    alone = compared(Fork(SOLE, at, Changes((), (), (), (), (more,))), lambda _name, _done, _all: None)
+    alone = compared(Fork(SOLE, at, ForkChanges((), (), (), (), (more,))), lambda _name, _done, _all: None)
     assert asked["workloads"] and asked["waits"] == msgspec.to_builtins(alone)["waits"]
 
 

@@ -22,7 +22,7 @@ from projections.explanation.quota_raise import raised
 from projections.explanation.redaction import Redaction
 from projections.explanation.words import Tier
 from projections.state_hash import state_hash
-from services.admitter.entry import Head
+from services.admitter.entry import QueueHead
 from services.admitter.flavor_plans import plan_for
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story, job, platform, queue
@@ -103,7 +103,7 @@ def test_the_raise_that_is_named_really_lets_it_in(seed: int) -> None:
         found = world.cluster_queue_of(workload)
         if workload.admission is not None or workload.finished or found is None or not workload.line:
             continue
-        plan = plan_for(world, Head(workload=workload, queue=found))
+        plan = plan_for(world, QueueHead(workload=workload, queue=found))
         for together in unblocking(world, workload, found, plan, point.at, Patience()):
             asked += 1
             amounts = {(one.flavor, one.resource): one.by for one in together}

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.terminal.form import Form, form_of, print_item
+from ops.terminal.form import AnswerForm, form_of, print_item
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8")),
@@ -24,17 +24,17 @@ class Answer(msgspec.Struct):
 
 @given(PLAIN)
 def test_yaml_says_what_json_says(answer: object) -> None:
-    assert yaml.safe_load(form_of(answer, Form.YAML)) == json.loads(form_of(answer, Form.JSON)) == answer
+    assert yaml.safe_load(form_of(answer, AnswerForm.YAML)) == json.loads(form_of(answer, AnswerForm.JSON)) == answer
 
 
-@pytest.mark.parametrize("form", [Form.JSON, Form.YAML])
-def test_a_long_text_stays_on_its_line(form: Form) -> None:
+@pytest.mark.parametrize("form", [AnswerForm.JSON, AnswerForm.YAML])
+def test_a_long_text_stays_on_its_line(form: AnswerForm) -> None:
     text = "insufficient unused quota " * 40
     assert any(text.strip() in line for line in form_of(Answer(at=1, rows=(text.strip(),)), form).splitlines())
 
 
 def test_many_answers_are_lines_of_json_or_documents_of_yaml(capsys: pytest.CaptureFixture[str]) -> None:
-    for form in (Form.JSON, Form.YAML):
+    for form in (AnswerForm.JSON, AnswerForm.YAML):
         for at in (1, 2):
             print_item(Answer(at=at), form)
     told = capsys.readouterr().out

@@ -6,10 +6,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ops.terminal.table import Column, FittingTable, figures_table, number
+from ops.terminal.table import FittingTable, TableColumn, figures_table, number
 
 DIGEST = "9f" * 32
-COLUMNS = (Column("job"), Column("place", 1, whole=True), Column("why", 2), number("cards", 3))
+COLUMNS = (TableColumn("job"), TableColumn("place", 1, whole=True), TableColumn("why", 2), number("cards", 3))
 
 
 def printed(table: FittingTable, width: int) -> list[str]:
@@ -42,7 +42,7 @@ def test_columns_go_by_rank_where_there_is_no_room(width: int, shown: list[str],
 
 
 def test_what_may_not_be_broken_stands_on_one_line() -> None:
-    table = FittingTable((Column("stream"), Column("root", whole=True)))
+    table = FittingTable((TableColumn("stream"), TableColumn("root", whole=True)))
     table.add("a stream with a long name that is broken where it has to be", DIGEST)
     lines = printed(table, 90)
     assert sum(DIGEST in line for line in lines) == 1
@@ -50,7 +50,7 @@ def test_what_may_not_be_broken_stands_on_one_line() -> None:
 
 
 def test_no_cell_is_taken_for_markup_and_a_sum_stands_below_a_line() -> None:
-    table = FittingTable((Column("[bold]"), number("n")))
+    table = FittingTable((TableColumn("[bold]"), number("n")))
     table.add("[red]x[/red]", "1")
     table.end_section()
     table.add("total", "1", style="bold")

@@ -12,8 +12,8 @@ from events.timestamp import parse_timestamp
 from projections.billing.charge import (
     HOUR,
     Amount,
+    ChargeStatus,
     Piece,
-    Status,
     amounts,
     charges,
     covered,
@@ -22,7 +22,7 @@ from projections.billing.charge import (
     quantity,
     roundings,
 )
-from projections.billing.entry import Cause, Entry, Holder, Slice, Waste, Window
+from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, Waste, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import UNIT
 from projections.log_position import LogPosition
@@ -30,13 +30,13 @@ from projections.log_position import LogPosition
 FEBRUARY = parse_timestamp("2026-02-01T00:00:00Z")
 MARCH = parse_timestamp("2026-03-01T00:00:00Z")
 CARD = Card(uuid="GPU-1", index=0, slots=10, memory=16_384, cores=100, model="A100")
-SLICE = Slice(card=CARD, node="n", flavor="a100", memory=4096, cores=30, slots=1)
+SLICE = BilledSlice(card=CARD, node="n", flavor="a100", memory=4096, cores=30, slots=1)
 BEGAN = Cause("reserved", 0, "LOG_0", 1)
 EVER = Window(0, 2 * MARCH)
 
 
-def entry(since: Millis, until: Millis, *, kind: LineKind = LineKind.USAGE, held: Slice = SLICE) -> Entry:
-    return Entry(
+def entry(since: Millis, until: Millis, *, kind: LineKind = LineKind.USAGE, held: BilledSlice = SLICE) -> CardEntry:
+    return CardEntry(
         id=f"e{since}",
         kind=kind,
         holder=Holder(tenant="team", workload="team/w"),
@@ -64,7 +64,7 @@ def ledger(*events: PriceListSet | CorrectionEntered, at: Millis = 0) -> Ledger:
     return found
 
 
-def piece(of: Entry = ACROSS, *, sign: int = 1, **changes: object) -> Piece:
+def piece(of: CardEntry = ACROSS, *, sign: int = 1, **changes: object) -> Piece:
     book = ledger(prices("list", 0, **changes)).prices.at(0)
     return Piece(entry=of, kind=of.kind, since=of.since, until=of.until, sign=sign, prices=book, booked=of.since)
 
@@ -85,7 +85,7 @@ def piece(of: Entry = ACROSS, *, sign: int = 1, **changes: object) -> Piece:
         (replace(SLICE, card=replace(CARD, cores=1), cores=1), Meter.CORES, Fraction(2)),
     ],
 )
-def test_a_meter_counts_so_much_in_two_hours(held: Slice, meter: Meter, so_much: Fraction) -> None:
+def test_a_meter_counts_so_much_in_two_hours(held: BilledSlice, meter: Meter, so_much: Fraction) -> None:
     assert Fraction(*quantity(entry(0, 1, held=held), meter, 2 * HOUR)) == so_much
     assert Fraction(*quantity(entry(0, 1, held=held), meter, -2 * HOUR)) == -so_much
 
@@ -130,7 +130,7 @@ def test_what_is_priced_costs_its_price_what_is_free_nothing_and_what_has_no_pri
     agreed = Price(meter=Meter.MEMORY, unit_price="2.00", tenant="team")
     listed = prices("list", 0, agreed).prices
     charged = piece(prices=listed)
-    assert charged.status is Status.PRICED
+    assert charged.status is ChargeStatus.PRICED
     (charge,) = charges(charged)
     assert Fraction(charge.numerator, charge.denominator) == 4 * 4, "four GiB for four hours"
     assert (charge.list_cost, charge.cost) == (40 * UNIT, 32 * UNIT)
@@ -138,11 +138,11 @@ def test_what_is_priced_costs_its_price_what_is_free_nothing_and_what_has_no_pri
     assert (back.list_cost, back.cost) == (-40 * UNIT, -32 * UNIT)
     assert (charged.length, piece(sign=-1).length) == (4 * HOUR, -4 * HOUR)
     free = piece(charges=(LineKind.RESERVATION,))
-    assert free.status is Status.FREE and charges(free) == []
+    assert free.status is ChargeStatus.FREE and charges(free) == []
     nowhere = piece(prices=(Price(meter=Meter.MEMORY, unit_price="1", flavor="h100"),))
-    assert nowhere.status is Status.UNPRICED and charges(nowhere) == []
+    assert nowhere.status is ChargeStatus.UNPRICED and charges(nowhere) == []
     before = replace(piece(), prices=None)
-    assert before.status is Status.UNPRICED and charges(before) == []
+    assert before.status is ChargeStatus.UNPRICED and charges(before) == []
 
 
 def test_every_meter_that_has_a_price_makes_a_charge_of_its_own() -> None:
@@ -151,7 +151,7 @@ def test_every_meter_that_has_a_price_makes_a_charge_of_its_own() -> None:
     assert [(one.rate.meter, one.cost) for one in found] == [(Meter.MEMORY, 40 * UNIT), (Meter.CORES, 12 * UNIT)]
 
 
-def wasted(at: Millis, reason: str, *entries: Entry) -> Waste:
+def wasted(at: Millis, reason: str, *entries: CardEntry) -> Waste:
     return Waste(
         at=at,
         place="LOG_0/9",

@@ -28,9 +28,9 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.billing.entry import Entry, Window
+from projections.billing.entry import CardEntry, Window
 from projections.billing.ledger import ALWAYS, Ledger
-from projections.billing.quota_book import Held
+from projections.billing.quota_book import HeldQuotaKey
 from projections.log_position import LogPosition
 
 KEY, OTHER = "team/w", "team/urgent"
@@ -41,7 +41,7 @@ GIVEN = PodSetAssignment(
     name="main", count=4, flavors={"cpu": "spot", "gpu": "v100"}, usage={"cpu": 4000, "gpu": 8, "pods": 4}
 )
 SPEC = WorkloadSpec(queue="lq", pod_sets=())
-CPU, GPU = Held("team", "cq", "spot", "cpu"), Held("team", "cq", "v100", "gpu")
+CPU, GPU = HeldQuotaKey("team", "cq", "spot", "cpu"), HeldQuotaKey("team", "cq", "v100", "gpu")
 PLATFORM = (NodeObserved(name="n"), DevicesRegistered(node="n", cards=(CARD,)))
 SUBMITTED = WorkloadSubmitted(
     workload=KEY, uid="u", created_at=0, spec=SPEC, owner=Owner(kind="Job", name="j", uid="j")
@@ -69,7 +69,7 @@ def lines(ledger: Ledger) -> list[tuple[LineKind, Millis, Millis]]:
     return [(one.kind, one.since, one.until) for one in ledger.entries]
 
 
-def held(ledger: Ledger) -> dict[Held, int]:
+def held(ledger: Ledger) -> dict[HeldQuotaKey, int]:
     ledger.finish()
     return ledger.quota.held
 
@@ -299,6 +299,6 @@ def test_what_a_pod_held_before_its_workload_was_reserved_cards_is_on_its_queue_
     assert found == [(LineKind.UNRESERVED, "", ""), (LineKind.ELSEWHERE, "cq", "u")]
 
 
-def finished(ledger: Ledger) -> list[Entry]:
+def finished(ledger: Ledger) -> list[CardEntry]:
     ledger.finish()
     return ledger.entries

@@ -12,7 +12,7 @@ from events.workload import PodsReclaimed, PriorityRef, QuotaReleased, WorkloadF
 from projections.billing.charge import HOUR, charges, pieces
 from projections.billing.ledger import ALWAYS, Ledger
 from projections.billing.money import UNIT
-from projections.billing.quota_book import Held
+from projections.billing.quota_book import HeldQuotaKey
 from projections.billing.totals import bill
 from projections.log_position import LogPosition
 from tests.projections.billing.test_entered_lines import ADMITTED, CARDS, KEY, RESERVED, RETURNED, SUBMITTED
@@ -129,4 +129,4 @@ def test_who_has_given_its_cards_back_holds_no_quota_either() -> None:
     )
     ledger = told(*late)
     assert lines(ledger)[-1] == (LineKind.USAGE, 4000, 4000, 6000)
-    assert ledger.quota.held[Held("team", "cq", "spot", "cpu")] == 4000 * 3000
+    assert ledger.quota.held[HeldQuotaKey("team", "cq", "spot", "cpu")] == 4000 * 3000

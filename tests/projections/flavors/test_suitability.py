@@ -5,7 +5,7 @@ import pytest
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, Quota, ResourceGroup
 from events.topology import SliceConstraint, TopologyObserved, TopologyRequest
-from projections.flavors.suitability import PlanRules, Suitability
+from projections.flavors.suitability import FlavorSuitability, PlanRules
 
 FLAVORS = {
     "plain": FlavorObserved(name="plain"),
@@ -34,7 +34,7 @@ def obstacle(
     queue = ClusterQueueObserved(name="q", groups=(ResourceGroup(resources=("cpu", "units"), flavors=flavors),))
     pod_set = PodSet(name="main", count=1, shape=SHAPE, topology=request)
     rules = PlanRules(topology=gate, topologies={"racks": RACKS})
-    return Suitability(FLAVORS, queue, [pod_set], wanted, rules).obstacle(offering(flavor))
+    return FlavorSuitability(FLAVORS, queue, [pod_set], wanted, rules).obstacle(offering(flavor))
 
 
 REQUIRED = TopologyRequest(required="rack")

@@ -8,13 +8,13 @@ from projections.budgets.budget_usage import HOUR
 from projections.queues.active_condition import ActiveCondition
 from projections.queues.budget_condition import cluster_queue_within_budget, local_queue_within_budget
 from projections.queues.status import QueueStatus
-from services.applier.queue_status.status_patches import Place, Statuses, status_patch
+from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.stories.small_world import GPU, Story, job
 from tests.stories.test_budget_rules import FEBRUARY, WHOLE, after, begun, with_budget
 
 TEN = Budget(period=BudgetPeriod.MONTH, limits={GPU: 10}, thresholds=(50, 80, 100))
-QUEUE: Place = ("ClusterQueue", "", "cq")
-DOOR: Place = ("LocalQueue", "team", "lq")
+QUEUE: QueuePlace = ("ClusterQueue", "", "cq")
+DOOR: QueuePlace = ("LocalQueue", "team", "lq")
 
 
 def shown(told: Story) -> tuple[ActiveCondition | None, ActiveCondition | None]:
@@ -22,7 +22,7 @@ def shown(told: Story) -> tuple[ActiveCondition | None, ActiveCondition | None]:
     return queue, local_queue_within_budget(told.world, "team/lq", told.at)
 
 
-def within(told: Story, place: Place) -> ActiveCondition | None:
+def within(told: Story, place: QueuePlace) -> ActiveCondition | None:
     status = Statuses().changed(told.world, told.at)[place]
     assert isinstance(status, QueueStatus)
     return status.within_budget

@@ -20,7 +20,7 @@ from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
 from projections.queues.status import FlavorUse, PastUse, ResourceUse
-from services.applier.queue_status.status_patches import Place, Statuses, status_patch
+from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
 FAIR = SettingsObserved(fair_sharing=True)
@@ -172,7 +172,7 @@ def test_past_usage_is_shown_as_of_the_last_sampling_only() -> None:
 
 def test_the_time_of_a_condition_stays_while_it_says_the_same_and_others_conditions_stay() -> None:
     at = two_queues()
-    place: Place = ("ClusterQueue", "", "lender")
+    place: QueuePlace = ("ClusterQueue", "", "lender")
     status = Statuses().changed(at.world, 0)[place]
     other = {"type": "Else", "status": "True"}
     found = {"status": {"conditions": [other, {"type": "Active", "status": "True", "lastTransitionTime": "then"}]}}

@@ -19,7 +19,7 @@ from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from services.admitter.admission_prefilter import refused_again
-from services.admitter.entry import Head
+from services.admitter.entry import QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
 from tests.laws.random_quota import leave_those_evicted
@@ -88,7 +88,7 @@ def glances(told: Story) -> int:
         queue = world.cluster_queue_of(workload)
         if queue is None or workload.reserved or not isinstance(workload.attempt, AdmissionRefused):
             continue
-        head = Head(workload=workload, queue=queue)
+        head = QueueHead(workload=workload, queue=queue)
         if not refused_again(world, workload, plan_for(world, head), world.quota.queues[queue.name]):
             continue
         found += 1

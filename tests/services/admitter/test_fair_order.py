@@ -7,7 +7,7 @@ from projections.flavors.assignment import Assignment
 from projections.preemption.classic import charge
 from projections.quota.node import Node
 from services.admitter.cycle_order import in_turn
-from services.admitter.entry import Entry, Head
+from services.admitter.entry import AdmissionEntry, QueueHead
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
 QUEUES = "abcdef"
@@ -19,20 +19,20 @@ queues = st.lists(
 asked = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2), st.integers(0, 2)), min_size=6, max_size=6)
 
 
-def grown(tree: list, told: list) -> tuple[CohortWorld, list[Entry]]:
+def grown(tree: list, told: list) -> tuple[CohortWorld, list[AdmissionEntry]]:
     at = CohortWorld(SettingsObserved(fair_sharing=True))
     at.cohort("left", "root")
     at.cohort("right", "root")
     for name, (nominal, cohort, weight, _) in zip(QUEUES, tree, strict=True):
         at.queue(name, nominal, cohort, weight)
-    entries: list[Entry] = []
+    entries: list[AdmissionEntry] = []
     for name, (_, _, _, used), (amount, priority, timestamp) in zip(QUEUES, tree, told, strict=True):
         at.running(f"old-{name}", name, used)
         at.waiting(name, priority)
         usage = {at.column: amount}
         entries.append(
-            Entry(
-                head=Head(workload=at.world.workloads[f"team/{name}"], queue=at.world.cluster_queues[name]),
+            AdmissionEntry(
+                head=QueueHead(workload=at.world.workloads[f"team/{name}"], queue=at.world.cluster_queues[name]),
                 node=at.world.quota.queues[name],
                 assignment=Assignment(pod_sets=[], usage=usage, attempts=[], borrow=0),
                 timestamp=timestamp,
@@ -41,7 +41,7 @@ def grown(tree: list, told: list) -> tuple[CohortWorld, list[Entry]]:
     return at, entries
 
 
-def processed(at: CohortWorld, entries: list[Entry]) -> list[str]:
+def processed(at: CohortWorld, entries: list[AdmissionEntry]) -> list[str]:
     """The order, with each entry charged before the next one is asked for."""
     mark = at.world.mark()
     found: list[str] = []
@@ -77,7 +77,7 @@ def test_every_tree_holds_its_tournament_anew_after_each_entry(tree: list, told:
     assert processed(at, entries) == expected
 
 
-def champion(at: CohortWorld, node: Node, left: dict[str, Entry]) -> Entry | None:
+def champion(at: CohortWorld, node: Node, left: dict[str, AdmissionEntry]) -> AdmissionEntry | None:
     if node.is_queue:
         return left.get(node.name)
     rivals = [(child, champion(at, child, left)) for child in node.children.values()]
@@ -88,7 +88,7 @@ def champion(at: CohortWorld, node: Node, left: dict[str, Entry]) -> Entry | Non
     )
 
 
-def rank(at: CohortWorld, entry: Entry, child: Node) -> tuple:
+def rank(at: CohortWorld, entry: AdmissionEntry, child: Node) -> tuple:
     mark = at.world.mark()
     charge(at.world.trail, entry.node, entry.usage)
     share = share_of(child, at.world.quota.columns.names)

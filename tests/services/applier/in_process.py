@@ -12,7 +12,7 @@ from ops.production.kubernetes.client import failure_of
 from ops.sandbox.embedded_cluster.changes.apply import apply
 from ops.sandbox.embedded_cluster.changes.patches import merge_patch
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.store import Name, Store
 from services.runtime.cluster_port import Resource
@@ -76,7 +76,7 @@ class InProcess:
         options = {"preconditions": {"uid": uid}} if uid else None
         self._answered(lambda: self.resources.delete(self.kind(resource), (namespace, name), options))
 
-    def kind(self, resource: Resource) -> Kind:
+    def kind(self, resource: Resource) -> ApiKind:
         return self.resources.kind(resource.group, resource.version, resource.plural)
 
     def _before(self, resource: Resource, name: Name, patch: JsonObject) -> JsonObject:

@@ -10,7 +10,7 @@ from ops.production.archive.errors import FolderUnreadable
 from ops.production.archive.finding import AuditFinding
 from ops.production.archive.folder import Folder
 from ops.production.archive.proof.checkpoint import Checkpoint
-from ops.production.archive.proof.keys import RING, RingKey, Trust
+from ops.production.archive.proof.keys import RING, KeyTrust, RingKey
 from ops.production.archive.proof.leaves import Leaves
 from ops.production.archive.proof.witness import HEADS, leaves_name
 
@@ -79,7 +79,7 @@ def load_statement(url: str) -> Statement:
 
 def judge(evidence: Evidence, pinned: Collection[str] = ()) -> Judged:
     """Which checkpoints count, and whether the leaves beside them are those that were signed."""
-    trust = Trust(evidence.keys, pinned)
+    trust = KeyTrust(evidence.keys, pinned)
     findings: list[AuditFinding] = []
     heads: dict[str, Checkpoint] = {}
     record: dict[str, Leaves] = {}
@@ -114,7 +114,7 @@ def statement_findings(
     pinned: Iterable[str] = (),
 ) -> list[AuditFinding]:
     """Hold the log against checkpoints that were handed out earlier: how many messages it has, and the roots over the first of them."""
-    trust = Trust(statement.keys, pinned)
+    trust = KeyTrust(statement.keys, pinned)
     findings: list[AuditFinding] = []
     for stream, head in sorted(statement.heads.items()):
         detail, there = "", counts.get(stream, 0)

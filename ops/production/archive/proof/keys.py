@@ -71,11 +71,11 @@ def ring_in(folder: Path) -> tuple[RingKey, ...]:
 
 def trusted_publics(ring: Sequence[RingKey], pinned: Iterable[str] = ()) -> dict[str, str]:
     """The public keys of a ring that count, by fingerprint."""
-    problems = Trust(ring, pinned).problems
+    problems = KeyTrust(ring, pinned).problems
     return {key.id: key.public for key in ring if key.id not in problems}
 
 
-class Trust:
+class KeyTrust:
     """Which keys count, and how far."""
 
     def __init__(self, ring: Sequence[RingKey], pinned: Iterable[str] = ()) -> None:

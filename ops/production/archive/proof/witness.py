@@ -24,7 +24,7 @@ from ops.files.reading import json_of
 from ops.files.run_folder import FolderUnusable
 from ops.files.whole_file import write_whole
 from ops.production.archive.proof.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
-from ops.production.archive.proof.keys import RING, Signer, Trust, WitnessKeyMissing
+from ops.production.archive.proof.keys import RING, KeyTrust, Signer, WitnessKeyMissing
 from services.runtime.log_errors import LogGap, LogRegressed
 from services.runtime.log_port import Stream
 
@@ -230,7 +230,7 @@ class HeadWitness:
 
     def _check_heads(self) -> None:
         # The key in use is in our own hands: here it counts even if no other key endorses it.
-        trust = Trust(self._signer.ring, {self._signer.ring[0].id, self._signer.id})
+        trust = KeyTrust(self._signer.ring, {self._signer.ring[0].id, self._signer.id})
         for stream, head in self._heads.items():
             of_old = not head.root and signed_by(self._signer.public, signed_text(stream, head), head.signature)
             if not of_old and trust.why_not(stream, head):

@@ -21,7 +21,7 @@ _ROWS = 1024
 _MIB = 1 << 20
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class FileBounds(msgspec.Struct, frozen=True, kw_only=True):
     """How much a file may hold."""
 
     rows: int
@@ -29,7 +29,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Of all values together, each as often as it stands there."""
 
 
-def parquet_columns(data: bytes, names: Sequence[str], bounds: Bounds) -> dict[str, list[Any]]:
+def parquet_columns(data: bytes, names: Sequence[str], bounds: FileBounds) -> dict[str, list[Any]]:
     """The values of those of these columns that are there. Raises `Unreadable`, and what Arrow raises."""
     found: dict[str, list[Any]] = {}
     for batch in _batches(data, names, bounds):
@@ -38,13 +38,13 @@ def parquet_columns(data: bytes, names: Sequence[str], bounds: Bounds) -> dict[s
     return found
 
 
-def check_parquet(data: bytes, names: Sequence[str], bounds: Bounds) -> None:
+def check_parquet(data: bytes, names: Sequence[str], bounds: FileBounds) -> None:
     """That a file holds no more in these columns. Raises `Unreadable`, and what Arrow raises."""
     for _ in _batches(data, names, bounds):
         pass
 
 
-def _batches(data: bytes, names: Sequence[str], bounds: Bounds) -> Iterator[pa.RecordBatch]:
+def _batches(data: bytes, names: Sequence[str], bounds: FileBounds) -> Iterator[pa.RecordBatch]:
     metadata = pq.read_metadata(io.BytesIO(data))
     if metadata.num_rows > bounds.rows:
         raise Unreadable(f"it says that it has {metadata.num_rows} rows, and may have {bounds.rows}")

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.production.archive.segments.parquet_reading import Bounds, check_parquet, parquet_columns
+from ops.production.archive.segments.parquet_reading import FileBounds, check_parquet, parquet_columns
 from services.runtime.log_port import Entry
 
 SCHEMA = pa.schema(
@@ -31,7 +31,7 @@ SCHEMA = pa.schema(
 """The first five columns are what is proved; the rest follows from them, but for trace and time of storing, which no proof covers."""
 
 
-DEFAULT_BOUNDS = Bounds(rows=1_000_000, bytes=2 << 30)
+DEFAULT_BOUNDS = FileBounds(rows=1_000_000, bytes=2 << 30)
 """The bounds of a segment of which the list does not say how much it holds."""
 _A_NUMBER = 8
 _NEVER = 1 << 53
@@ -67,7 +67,7 @@ def size_of(entries: Sequence[Entry]) -> int:
     return named + sum(texts)
 
 
-def check_segment(data: bytes, bounds: Bounds) -> None:
+def check_segment(data: bytes, bounds: FileBounds) -> None:
     """That no column of a file holds more than it may. Raises `SegmentUnreadable`."""
     try:
         check_parquet(data, SCHEMA.names, bounds)
@@ -75,7 +75,7 @@ def check_segment(data: bytes, bounds: Bounds) -> None:
         raise SegmentUnreadable(_first_line(problem)) from problem
 
 
-def from_parquet(data: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> list[Entry]:
+def from_parquet(data: bytes, bounds: FileBounds = DEFAULT_BOUNDS) -> list[Entry]:
     """The messages of a Parquet file, in its order, if it holds no more than it may. Raises `SegmentUnreadable`."""
     try:
         found = parquet_columns(data, _KEPT, bounds)

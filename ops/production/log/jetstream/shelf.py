@@ -17,7 +17,7 @@ from ops.production.log.jetstream.connection import is_answered
 from ops.production.log.jetstream.generations import NO_MESSAGE, NOT_THERE, as_answer, asked, decoded
 from ops.production.log.jetstream.refusals import UNANSWERED, refusal, unanswered
 from services.runtime.log_errors import LogUnavailable
-from services.runtime.shelf_port import Kept
+from services.runtime.shelf_port import ShelfLabel
 from services.watcher.saved_view import KEY
 
 STREAM = "SNAPSHOTS"
@@ -40,7 +40,7 @@ def rooms_of(key: str) -> tuple[str, ...]:
 class _Label(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     parts: int
-    kept: Kept
+    kept: ShelfLabel
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -109,17 +109,17 @@ class BusShelf:
         parts = [packed[i : i + _PART] for i in range(0, len(packed), _PART)]
         for number, part in enumerate(parts):
             await self._store(key, older, str(number), part)
-        kept = Kept(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest())
+        kept = ShelfLabel(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest())
         number = max(place.number for place in there) + 1
         label = _Label(number=number, parts=len(parts), kept=kept)
         await self._store(key, older, "label", msgspec.json.encode(label, order="deterministic"))
 
-    async def labels(self, key: str) -> list[Kept]:
+    async def labels(self, key: str) -> list[ShelfLabel]:
         """What is kept, the newest first, without its content. Raises `LogUnavailable`."""
         there = [place.label for place in await self._places(key) if place.label is not None]
         return [one.kept for one in sorted(there, key=lambda one: one.number, reverse=True)]
 
-    async def take(self, label: Kept) -> bytes | None:
+    async def take(self, label: ShelfLabel) -> bytes | None:
         """The content of what a label names; None when it is not whole. Raises `LogUnavailable`."""
         for place in await self._places(label.key):
             if place.label is None or place.label.kept != label:
@@ -196,20 +196,20 @@ class MemoryShelf:
     """The shelf in memory, for simulations and tests."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, list[Kept]] = {}
+        self.kept: dict[str, list[ShelfLabel]] = {}
 
     async def prepare(self) -> None:
         """Nothing to prepare."""
 
     async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
         """Keep one more, in place of the older of the two."""
-        one = Kept(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest(), data=data)
+        one = ShelfLabel(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest(), data=data)
         self.kept[key] = [one, *self.kept.get(key, [])[:1]]
 
-    async def labels(self, key: str) -> list[Kept]:
+    async def labels(self, key: str) -> list[ShelfLabel]:
         """What is kept, the newest first."""
         return list(self.kept.get(key, []))
 
-    async def take(self, label: Kept) -> bytes | None:
+    async def take(self, label: ShelfLabel) -> bytes | None:
         """The content of what a label names."""
         return label.data

@@ -24,7 +24,7 @@ class Shape(StrEnum):
     STAT = "stat"
 
 
-class Query(msgspec.Struct, frozen=True):
+class PanelQuery(msgspec.Struct, frozen=True):
     """What is asked, and what each answer is called."""
 
     expr: str
@@ -35,7 +35,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     """One panel of a board: its queries and how they are drawn."""
 
     title: str
-    queries: tuple[Query, ...]
+    queries: tuple[PanelQuery, ...]
     unit: str = "short"
     shape: Shape = Shape.SERIES
     stacked: bool = False
@@ -82,17 +82,17 @@ def rate(name: str, *labels: str, selector: str = "", times: str = "") -> str:
     return total(name, *labels, selector=selector, over=f"rate[{RATE}]") + times
 
 
-def quantiles(name: str, *labels: str, legend: str, selector: str = "") -> tuple[Query, ...]:
+def quantiles(name: str, *labels: str, legend: str, selector: str = "") -> tuple[PanelQuery, ...]:
     """The median of a histogram, and how long one in twenty and one in a hundred takes at least."""
     return tuple(
-        Query(quantile(of, name, *labels, span=RATE, selector=selector), f"p{of[2:]} {legend}".rstrip())
+        PanelQuery(quantile(of, name, *labels, span=RATE, selector=selector), f"p{of[2:]} {legend}".rstrip())
         for of in ("0.50", "0.95", "0.99")
     )
 
 
-def each(name: str, legend: str, selector: str = "") -> Query:
+def each(name: str, legend: str, selector: str = "") -> PanelQuery:
     """A metric as it is, each series once."""
-    return Query(once(name, selector), legend)
+    return PanelQuery(once(name, selector), legend)
 
 
 def _datasource() -> JsonObject:
@@ -133,7 +133,7 @@ def _panel(number: int, one: Panel) -> JsonObject:
     }
 
 
-def _target(ref: str, shape: Shape, query: Query) -> JsonObject:
+def _target(ref: str, shape: Shape, query: PanelQuery) -> JsonObject:
     form = {Shape.TABLE: "table", Shape.HEAT: "heatmap"}.get(shape, "time_series")
     return {
         "refId": ref,

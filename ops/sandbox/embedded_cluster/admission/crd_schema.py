@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from ops.production.crds.rules import MEANINGS
 from ops.sandbox.embedded_cluster.failures import invalid
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.store import Object
 
 _Validator = Callable[[Object], list[tuple[str, str]]]
@@ -26,7 +26,7 @@ class Schemas:
         """Definitions have changed: compile anew."""
         self._compiled.clear()
 
-    def admit(self, kind: Kind, value: Object, before: Object | None = None) -> Object:
+    def admit(self, kind: ApiKind, value: Object, before: Object | None = None) -> Object:
         """The object as it may be stored. Raises 422 with every field that breaks the schema or one of its rules."""
         if kind.schema is None:
             return value
@@ -50,7 +50,7 @@ def _field(error: jsonschema_rs.ValidationError) -> str:
     return path or next(iter(error.message.split('"')[1:2]), "object")
 
 
-def _errors(kind: Kind, validator: jsonschema_rs.Validator, value: Object) -> list[jsonschema_rs.ValidationError]:
+def _errors(kind: ApiKind, validator: jsonschema_rs.Validator, value: Object) -> list[jsonschema_rs.ValidationError]:
     try:
         return list(validator.iter_errors(value))
     except ValueError as problem:

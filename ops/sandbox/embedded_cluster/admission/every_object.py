@@ -6,7 +6,7 @@ from ops.sandbox.embedded_cluster.admission.metadata_rules import refuse_metadat
 from ops.sandbox.embedded_cluster.admission.pod_rules import settled as settled_pods
 from ops.sandbox.embedded_cluster.cron_schedule import BadSchedule, Schedule
 from ops.sandbox.embedded_cluster.failures import invalid
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 
 Object = dict[str, Any]
 _CLUSTER_EVENTS = ("default", "kube-system")
@@ -15,7 +15,7 @@ _PROTECTED = ("k8s.io", "kubernetes.io")
 _APPROVED = "api-approved.kubernetes.io"
 
 
-def settled(kind: Kind, value: Object, before: Object | None = None) -> Object:
+def settled(kind: ApiKind, value: Object, before: Object | None = None) -> Object:
     """The object as it is stored. Raises 422 for what breaks the rules of its kind."""
     refuse_metadata(kind, value["metadata"], before["metadata"] if before is not None else None)
     value, problems = settled_pods(kind.key, value)

@@ -3,14 +3,14 @@
 from typing import Any
 
 from ops.sandbox.embedded_cluster.failures import invalid
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 
 _ENDS = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
 """What a Job has to say before it says that it has ended."""
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 
 
-def refuse_immutable(kind: Kind, before: dict[str, Any], after: dict[str, Any]) -> None:
+def refuse_immutable(kind: ApiKind, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Raise 422 for a change that the kind does not allow."""
     match kind.key:
         case "jobs.batch":
@@ -21,7 +21,7 @@ def refuse_immutable(kind: Kind, before: dict[str, Any], after: dict[str, Any]) 
             pass
 
 
-def refuse_status(kind: Kind, before: dict[str, Any], after: dict[str, Any]) -> None:
+def refuse_status(kind: ApiKind, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Raise 422 for a change of a status that the kind does not allow."""
     if kind.key != "jobs.batch":
         return

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ops.sandbox.embedded_cluster.failures import invalid
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 
 Object = dict[str, Any]
 _WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
@@ -17,7 +17,7 @@ _FREE = frozenset({"rbac.authorization.k8s.io"})
 """Groups whose names need only fit into a path."""
 
 
-def refuse_metadata(kind: Kind, meta: Object, before: Object | None = None) -> None:
+def refuse_metadata(kind: ApiKind, meta: Object, before: Object | None = None) -> None:
     """Raise 422 for what nobody may write."""
     problems: list[tuple[str, str]] = []
     name = str(meta.get("name", ""))

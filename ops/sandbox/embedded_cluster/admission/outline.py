@@ -9,7 +9,7 @@ from events.api.jobs import ApiJob
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from ops.sandbox.embedded_cluster.admission.pod_rules import TEMPLATES
 from ops.sandbox.embedded_cluster.failures import invalid
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.store import Object
 
 _WHOLE: dict[str, type[Any]] = {"pods": ApiPod, "nodes": ApiNode, "jobs.batch": ApiJob}
@@ -19,7 +19,7 @@ class _Gated(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     scheduling_gates: list[dict[str, Any]] = []
 
 
-def refuse_outline(kind: Kind, value: Object) -> None:
+def refuse_outline(kind: ApiKind, value: Object) -> None:
     """Raise 422 with the field whose value is of another type."""
     if kind.schema is not None:
         return
@@ -40,7 +40,7 @@ def refuse_outline(kind: Kind, value: Object) -> None:
         _refuse(kind, value, inner, PodTemplate, ".".join(at))
 
 
-def _refuse(kind: Kind, value: Object, part: Object, shape: type[Any], path: str) -> None:
+def _refuse(kind: ApiKind, value: Object, part: Object, shape: type[Any], path: str) -> None:
     with suppress(msgspec.ValidationError, RecursionError):
         msgspec.convert(part, shape)
         return

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from kubernetes.aio.client import models
 
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 
 _OTHER_NAMES = {"events": "CoreV1Event"}
 _PART = re.compile(r"(?:List\[|Dict\[str, )*([^\[\]]+)\]*")
@@ -34,7 +34,7 @@ class Field(msgspec.Struct, frozen=True):
         return found.group(1) if found is not None else self.type
 
 
-def type_of(kind: Kind) -> str:
+def type_of(kind: ApiKind) -> str:
     """The client's type of a built-in kind; empty where it has none."""
     name = _OTHER_NAMES.get(kind.key, f"V{kind.version.removeprefix('v')}{kind.kind}")
     return name if kind.schema is None and fields_of(name) else ""

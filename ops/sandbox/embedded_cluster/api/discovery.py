@@ -3,7 +3,7 @@
 from typing import Any
 
 from ops.sandbox.embedded_cluster.api.built_in_fields import schema_name, schemas_of, type_of
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 VERSION = {
@@ -19,7 +19,7 @@ VERSION = {
 }
 
 
-def group_list(kinds: list[Kind]) -> dict[str, Any]:
+def group_list(kinds: list[ApiKind]) -> dict[str, Any]:
     """/apis"""
     return {
         "kind": "APIGroupList",
@@ -28,14 +28,14 @@ def group_list(kinds: list[Kind]) -> dict[str, Any]:
     }
 
 
-def group(name: str, kinds: list[Kind]) -> dict[str, Any]:
+def group(name: str, kinds: list[ApiKind]) -> dict[str, Any]:
     """/apis/<group>"""
     versions = _versions(name, kinds)
     found = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
     return {"kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": found, "preferredVersion": found[0]}
 
 
-def resource_list(name: str, version: str, kinds: list[Kind]) -> dict[str, Any] | None:
+def resource_list(name: str, version: str, kinds: list[ApiKind]) -> dict[str, Any] | None:
     """/api/v1 or /apis/<group>/<version>; None when there is no such version."""
     inside = [kind for kind in kinds if kind.group == name and kind.version == version]
     if not inside:
@@ -52,13 +52,13 @@ def resource_list(name: str, version: str, kinds: list[Kind]) -> dict[str, Any] 
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api, "resources": resources}
 
 
-def openapi_paths(kinds: list[Kind]) -> dict[str, Any]:
+def openapi_paths(kinds: list[ApiKind]) -> dict[str, Any]:
     """/openapi/v3: a document for every group version."""
     names = {f"api/{kind.version}" if not kind.group else f"apis/{kind.group}/{kind.version}" for kind in kinds}
     return {"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}"} for name in sorted(names)}}
 
 
-def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
+def openapi_document(path: str, kinds: list[ApiKind]) -> dict[str, Any]:
     """/openapi/v3/<group version>: what kubectl explains each kind by, and that the server validates fields."""
     inside = [
         kind for kind in kinds if path == (f"api/{kind.version}" if not kind.group else f"apis/{kind.api_version}")
@@ -92,20 +92,20 @@ def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
     }
 
 
-def load_built_in(kinds: list[Kind]) -> None:
+def load_built_in(kinds: list[ApiKind]) -> None:
     """Have at hand what the documents of built-in kinds are made of: half a second of CPU, for which kubectl waits else."""
     for kind in kinds:
         if known := type_of(kind):
             schemas_of(known)
 
 
-def _versions(name: str, kinds: list[Kind]) -> list[str]:
+def _versions(name: str, kinds: list[ApiKind]) -> list[str]:
     inside = [kind for kind in kinds if kind.group == name]
     storage = {kind.storage for kind in inside if kind.storage}
     return sorted({kind.version for kind in inside}, key=lambda version: (version not in storage, version))
 
 
-def _resource(kind: Kind, part: str = "") -> dict[str, Any]:
+def _resource(kind: ApiKind, part: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": f"{kind.plural}/{part}" if part else kind.plural,
         "singularName": "" if part else kind.singular,

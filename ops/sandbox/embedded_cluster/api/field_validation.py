@@ -5,7 +5,7 @@ from typing import Any
 
 from ops.sandbox.embedded_cluster.api.built_in_fields import fields_of, type_of
 from ops.sandbox.embedded_cluster.failures import bad_request
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.store import Object
 from services.validation.conversion.convert import STORED
 from services.validation.fields.unknown_fields import unknown_fields as kueue_fields
@@ -14,7 +14,7 @@ _META = "V1ObjectMeta"
 _WAYS = ("", "Strict", "Warn", "Ignore")
 
 
-def warnings(kind: Kind, value: Object, way: str, before: Object | None = None) -> list[str]:
+def warnings(kind: ApiKind, value: Object, way: str, before: Object | None = None) -> list[str]:
     """What the client is warned of, but for what was there before. Raises 400 with every unknown field when it is strict."""
     if way not in _WAYS:
         raise bad_request(f"fieldValidation: {way!r} is none of Ignore, Warn, Strict")
@@ -28,7 +28,7 @@ def warnings(kind: Kind, value: Object, way: str, before: Object | None = None) 
     return found
 
 
-def unknown_fields(kind: Kind, value: Object) -> list[str]:
+def unknown_fields(kind: ApiKind, value: Object) -> list[str]:
     """The paths of the fields that the kind does not have."""
     if kind.schema is None:
         known = type_of(kind)

@@ -35,7 +35,7 @@ _METADATA: dict[str, type[Any]] = {
 _JSON = "application/json"
 
 
-class Aggregated(Protocol):
+class AggregatedApi(Protocol):
     """Another server that answers for a group of its own, as an APIService would name it."""
 
     def group(self) -> Object:
@@ -55,7 +55,7 @@ class Api:
         resources: Resources,
         now: Callable[[], Millis],
         faults: Faults,
-        aggregated: Mapping[str, Aggregated] | None = None,
+        aggregated: Mapping[str, AggregatedApi] | None = None,
     ) -> None:
         self._resources, self._now, self._faults = resources, now, faults
         self._aggregated = aggregated if aggregated is not None else {}

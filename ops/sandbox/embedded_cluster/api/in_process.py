@@ -14,12 +14,12 @@ from ops.sandbox.embedded_cluster.api.targets import Target, target_of
 from ops.sandbox.embedded_cluster.changes.patches import merge_patch
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict, not_found
 from ops.sandbox.embedded_cluster.resources import Resources
-from ops.sandbox.embedded_cluster.store import Change, Object
+from ops.sandbox.embedded_cluster.store import Object, ObjectChange
 
 _BOOKMARK_EVERY_S = 60.0
 
 
-class Gate(Protocol):
+class RequestGate(Protocol):
     """What lies between a client and the API; it may delay whatever passes, or raise `ApiFailure` or what services know."""
 
     async def before(self, method: str, path: str) -> None:
@@ -51,7 +51,7 @@ class OpenGate:
 class InProcessClient(ApiRequests):
     """Speaks to the objects of an embedded cluster. Nothing that it hands out is shared with them."""
 
-    def __init__(self, resources: Resources, gate: Gate, now: Callable[[], Millis]) -> None:
+    def __init__(self, resources: Resources, gate: RequestGate, now: Callable[[], Millis]) -> None:
         self._resources, self._gate, self._now = resources, gate, now
 
     async def once(self, method: str, path: str, data: bytes | None, form: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class InProcessClient(ApiRequests):
             raise _failure(failure) from failure
 
     async def _changes(
-        self, target: Target, past: list[Change], queue: "asyncio.Queue[Change | None]", seconds: float
+        self, target: Target, past: list[ObjectChange], queue: "asyncio.Queue[ObjectChange | None]", seconds: float
     ) -> AsyncGenerator[bytes, None]:
         for change in past:
             yield self._line(target, change)
@@ -103,7 +103,7 @@ class InProcessClient(ApiRequests):
                 return
             yield self._line(target, change)
 
-    def _line(self, target: Target, change: Change) -> bytes:
+    def _line(self, target: Target, change: ObjectChange) -> bytes:
         shown = self._resources.shown(target.kind, change.object)
         return msgspec.json.encode({"type": change.type, "object": shown})
 

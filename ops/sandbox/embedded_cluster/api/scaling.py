@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
 
 
-def scale_of(kind: Kind, value: Object) -> Object:
+def scale_of(kind: ApiKind, value: Object) -> Object:
     """The autoscaling/v1 Scale of an object."""
     paths = kind.scale or {}
     meta = value["metadata"]
@@ -20,7 +20,7 @@ def scale_of(kind: Kind, value: Object) -> Object:
     }
 
 
-def with_scale(kind: Kind, value: Object, scale: Object) -> Object:
+def with_scale(kind: ApiKind, value: Object, scale: Object) -> Object:
     """The object with the replicas that a Scale asks for."""
     path = (kind.scale or {}).get("specReplicasPath", ".spec.replicas").lstrip(".").split(".")
     replicas = scale.get("spec", {}).get("replicas", 0)

@@ -5,7 +5,7 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import parse_timestamp
-from ops.sandbox.embedded_cluster.kinds import Column, Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind, PrinterColumn
 from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
@@ -14,7 +14,9 @@ METADATA, WHOLE, NOTHING = "Metadata", "Object", "None"
 """What of its object each row carries: kubectl asks for all of it to sort by a field."""
 
 
-def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object, including: str = METADATA) -> Object:
+def table(
+    kind: ApiKind, objects: Sequence[Object], now: Millis, list_meta: Object, including: str = METADATA
+) -> Object:
     """A meta.k8s.io/v1 Table of these objects."""
     columns = [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]
     columns += [
@@ -36,7 +38,7 @@ def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object,
     }
 
 
-def _cells(kind: Kind, value: Object, now: Millis) -> list[Any]:
+def _cells(kind: ApiKind, value: Object, now: Millis) -> list[Any]:
     cells: list[Any] = [value["metadata"]["name"]]
     for column in _columns(kind):
         found = _SPECIAL[column.path](value) if column.path.startswith("@") else look(value, column.path)
@@ -46,14 +48,14 @@ def _cells(kind: Kind, value: Object, now: Millis) -> list[Any]:
     return cells
 
 
-def _columns(kind: Kind) -> list[Column]:
+def _columns(kind: ApiKind) -> list[PrinterColumn]:
     """The columns behind the name: those that are always shown, the age, and those of wide output."""
     own = [column for column in kind.columns if column.name != "Age"]
     always = [column for column in own if not column.priority]
     return [*always, _AGE, *(column for column in own if column.priority)]
 
 
-_AGE = Column("Age", "metadata.creationTimestamp", "date")
+_AGE = PrinterColumn("Age", "metadata.creationTimestamp", "date")
 
 
 def age(text: str, now: Millis) -> str:
@@ -67,7 +69,7 @@ def age(text: str, now: Millis) -> str:
     return f"{seconds}s"
 
 
-def _included(kind: Kind, value: Object, including: str) -> Object | None:
+def _included(kind: ApiKind, value: Object, including: str) -> Object | None:
     if including == NOTHING:
         return None
     if including == WHOLE:

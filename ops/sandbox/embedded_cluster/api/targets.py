@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ops.sandbox.embedded_cluster.failures import ApiFailure
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.store import Name
 
@@ -21,7 +21,7 @@ class Target:
 
     __slots__ = ("kind", "name", "namespace", "subresource")
 
-    def __init__(self, kind: Kind, namespace: str, name: str, subresource: str) -> None:
+    def __init__(self, kind: ApiKind, namespace: str, name: str, subresource: str) -> None:
         self.kind, self.namespace, self.name, self.subresource = kind, namespace, name, subresource
 
     @property

@@ -9,10 +9,10 @@ from aiohttp import web
 from events.event import Millis
 from ops.sandbox.embedded_cluster.api.tables import METADATA, NOTHING, WHOLE, table
 from ops.sandbox.embedded_cluster.failures import ApiFailure, bad_request, gone, whole
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import Test, field_test, label_test
-from ops.sandbox.embedded_cluster.store import Change, Object
+from ops.sandbox.embedded_cluster.store import Object, ObjectChange
 
 _BOOKMARK_EVERY_S = 5.0
 
@@ -29,7 +29,7 @@ def selected(request: web.Request, namespace: str) -> Test:
     return test
 
 
-def list_objects(request: web.Request, resources: Resources, kind: Kind, namespace: str, now: Millis) -> Object:
+def list_objects(request: web.Request, resources: Resources, kind: ApiKind, namespace: str, now: Millis) -> Object:
     """A list, in order of names, a page at a time when a limit is given."""
     test = selected(request, namespace)
     found = [value for _, value in sorted(resources.store.of(kind.key).items()) if test(value)]
@@ -52,7 +52,7 @@ def list_objects(request: web.Request, resources: Resources, kind: Kind, namespa
 
 
 async def watch_objects(
-    request: web.Request, resources: Resources, kind: Kind, namespace: str, now: Millis
+    request: web.Request, resources: Resources, kind: ApiKind, namespace: str, now: Millis
 ) -> web.StreamResponse:
     """A stream of changes behind a resourceVersion, with bookmarks where they are asked for."""
     test = selected(request, namespace)
@@ -88,9 +88,9 @@ async def _stream(
     request: web.Request,
     response: web.StreamResponse,
     resources: Resources,
-    kind: Kind,
+    kind: ApiKind,
     test: Test,
-    queue: "asyncio.Queue[Change | None]",
+    queue: "asyncio.Queue[ObjectChange | None]",
     now: Millis,
 ) -> None:
     bookmarks = request.query.get("allowWatchBookmarks") == "true"
@@ -124,7 +124,7 @@ async def _stream(
 
 
 def _told(
-    request: web.Request, resources: Resources, kind: Kind, test: Test, change: Change, now: Millis
+    request: web.Request, resources: Resources, kind: ApiKind, test: Test, change: ObjectChange, now: Millis
 ) -> bytes | None:
     """The line of one change: an object that begins or ceases to match is told as added or deleted."""
     if change.key != kind.key:
@@ -138,7 +138,7 @@ def _told(
     return None
 
 
-def _line(request: web.Request, resources: Resources, kind: Kind, verb: str, value: Object, now: Millis) -> bytes:
+def _line(request: web.Request, resources: Resources, kind: ApiKind, verb: str, value: Object, now: Millis) -> bytes:
     shown = resources.shown(kind, value)
     if wants_table(request):
         meta = {"resourceVersion": value["metadata"]["resourceVersion"]}
@@ -146,7 +146,7 @@ def _line(request: web.Request, resources: Resources, kind: Kind, verb: str, val
     return msgspec.json.encode({"type": verb, "object": shown}) + b"\n"
 
 
-def _bookmark(kind: Kind, version: int, *, initial: bool = False) -> bytes:
+def _bookmark(kind: ApiKind, version: int, *, initial: bool = False) -> bytes:
     meta: dict[str, Any] = {"resourceVersion": str(version)}
     if initial:
         meta["annotations"] = {"k8s.io/initial-events-end": "true"}

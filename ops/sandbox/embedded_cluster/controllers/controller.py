@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from events.event import Millis
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.resources import Resources
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 
 class Controller(ABC):
@@ -57,7 +57,7 @@ class Controller(ABC):
     def look(self, key: str, name: Name, value: Object) -> None:
         """Bring the world one step nearer to what the object asks for."""
 
-    def changed(self, change: Change, name: Name) -> None:
+    def changed(self, change: ObjectChange, name: Name) -> None:
         """An object changed; by default it is looked at unless it is gone."""
         if change.type != "DELETED":
             current = self.store.get(change.key, name)
@@ -71,7 +71,7 @@ class Controller(ABC):
         """Have the object looked at when that time comes."""
         heapq.heappush(self._due, (at, key, name))
 
-    async def _next(self, queue: "asyncio.Queue[Change | None]") -> Change | None:
+    async def _next(self, queue: "asyncio.Queue[ObjectChange | None]") -> ObjectChange | None:
         if not self._due:
             return await queue.get()
         left = max(self._due[0][0] - self.clock.now(), 0) / 1000 / self.clock.scale

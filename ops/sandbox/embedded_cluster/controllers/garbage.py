@@ -1,8 +1,8 @@
 """Garbage collection: what an owner leaves behind goes too, and so does all that is in a deleted namespace."""
 
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
-from ops.sandbox.embedded_cluster.kinds import Kind
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.kinds import ApiKind
+from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 
 class Garbage(Controller):
@@ -12,7 +12,7 @@ class Garbage(Controller):
         """Every kind there is."""
         return self.resources.places()
 
-    def changed(self, change: Change, name: Name) -> None:
+    def changed(self, change: ObjectChange, name: Name) -> None:
         """A deletion ends the dependents; a marked object waits for them where it asked to."""
         if change.type == "DELETED":
             self._delete_dependents(change.object)
@@ -72,7 +72,7 @@ class Garbage(Controller):
         if self.store.get(key, name) is not None:
             self.resources.delete(self._kind(key), name)
 
-    def _kind(self, key: str) -> Kind:
+    def _kind(self, key: str) -> ApiKind:
         """A kind in its first version."""
         return next(one for one in self.resources.kinds() if one.key == key)
 

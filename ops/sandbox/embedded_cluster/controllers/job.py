@@ -9,7 +9,7 @@ from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 JOBS, PODS = "jobs.batch", "pods"
 _OVER = ("Succeeded", "Failed")
@@ -29,7 +29,7 @@ class JobController(Controller):
         """Jobs, and the pods that they own."""
         return (JOBS, PODS)
 
-    def changed(self, change: Change, name: Name) -> None:
+    def changed(self, change: ObjectChange, name: Name) -> None:
         """A pod's change is its job's business."""
         if change.key == PODS:
             owner = _owner(change.object)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.controllers.owned_pods import owner_of
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 
 class OwnerController(Controller):
@@ -20,7 +20,7 @@ class OwnerController(Controller):
         """The owners, and what they own."""
         return (self.owner_key, self.owned_key)
 
-    def changed(self, change: Change, name: Name) -> None:
+    def changed(self, change: ObjectChange, name: Name) -> None:
         """Look at the owner."""
         if change.key == self.owned_key:
             owner = owner_of(change.object, self.kind)

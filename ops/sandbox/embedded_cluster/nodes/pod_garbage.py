@@ -12,7 +12,7 @@ from ops.sandbox.embedded_cluster.deletion import ENDED
 from ops.sandbox.embedded_cluster.nodes.fault_injection import NODES, node_is_heard_of
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 PODS = "pods"
 ABSENT_MS = 40_000
@@ -33,7 +33,7 @@ class PodGarbage(Controller):
         """Pods and nodes."""
         return (PODS, NODES)
 
-    def changed(self, change: Change, name: Name) -> None:
+    def changed(self, change: ObjectChange, name: Name) -> None:
         """A node that changes or goes has its pods looked at."""
         super().changed(change, name)
         if change.key == NODES and change.type == "DELETED":

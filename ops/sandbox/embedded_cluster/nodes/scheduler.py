@@ -13,7 +13,7 @@ from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes, gpu_requests
 from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
-from ops.sandbox.embedded_cluster.store import Change, Name, Object
+from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 PODS, NODES = "pods", "nodes"
 _EXTENDED_BY_HAMI = frozenset(name for one in DIALECTS.values() for name in one.names())
@@ -34,7 +34,7 @@ class Scheduler(Controller):
         """Pods and nodes."""
         return (PODS, NODES)
 
-    def changed(self, change: Change, name: Name) -> None:
+    def changed(self, change: ObjectChange, name: Name) -> None:
         """Anything that may have made room stirs those that wait."""
         if change.type == "DELETED" or look(change.object, "status.phase") in ("Succeeded", "Failed"):
             self._stirred = True

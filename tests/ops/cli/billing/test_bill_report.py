@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ops.production.archive.finding import AuditFinding, Covered, Report
-from ops.queries.billing.month_report import MonthReport, Section, month_report
+from ops.queries.billing.month_report import MonthReport, ReportSection, month_report
 from ops.queries.billing.report_pages import html, pdf
 from tests.ops.queries.billing.test_bill_commands import stored, told
 from tests.ops.queries.billing.test_closed_months import three_months
@@ -16,7 +16,7 @@ from tests.ops.queries.billing.test_closed_months import three_months
 SOUND = Report(streams=(Covered(stream="LOG_0", messages=3, signed=3, key="k" * 32, root="r" * 64),), findings=())
 
 
-def titles(report: MonthReport) -> dict[str, Section]:
+def titles(report: MonthReport) -> dict[str, ReportSection]:
     return {one.title: one for one in report.sections}
 
 

@@ -70,7 +70,7 @@ async def test_months_of_a_log_that_are_over_are_offered(tmp_path: Path, monkeyp
     await store(bus, played(small_day(12))[0])
     assert await completed(tmp_path, "bill", "close", "--nats", server.url, "") == [], "its first month goes on"
     monkeypatch.setattr(object_names, "_names", lambda _: {})
-    kept = object_names.Kept(created="2025-11-30T10:00:00Z")
+    kept = object_names.KnownNames(created="2025-11-30T10:00:00Z")
     monkeypatch.setattr(object_names, "_kept", lambda _: (tmp_path, kept))
     monkeypatch.setattr(object_names, "time", lambda: 1_772_000_000)
     assert object_names.months(None, "") == ["2025-11", "2025-12", "2026-01"]  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 from events.hash_chain import bytes_hash
 from events.subjects import FACTS
 from ops.production.archive.archive import read_archive, segments_of, write_archive
-from ops.production.archive.archivist import Archivist, Limits
+from ops.production.archive.archivist import Archivist, RollLimits
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_everything
 from ops.production.archive.proof.evidence import load_evidence
@@ -40,7 +40,7 @@ class Place:
             archive=str(self.archive),
             shelf=bus.shelf,
             watcher=WATCHER,
-            limits=Limits(bytes=1),
+            limits=RollLimits(bytes=1),
         )
 
     async def put(self, begin: int, end: int) -> None:

@@ -17,7 +17,7 @@ from ops.queries.replay import fold_partition
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
-from services.runtime.shelf_port import Kept, Shelf
+from services.runtime.shelf_port import Shelf, ShelfLabel
 from tests.ops.production.archive.test_shared_worlds import DECIDERS, OFTEN
 from tests.services.runtime.partition.test_host import NoCluster, stop, tell
 from tests.stories.small_world import job, platform
@@ -169,8 +169,8 @@ class Lent:
     async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
         """What is saved here is lost."""
 
-    async def labels(self, key: str) -> list[Kept]:
+    async def labels(self, key: str) -> list[ShelfLabel]:
         return await self.shelf.labels(key) if self.shelf is not None else []
 
-    async def take(self, label: Kept) -> bytes | None:
+    async def take(self, label: ShelfLabel) -> bytes | None:
         return await self.shelf.take(label) if self.shelf is not None else None

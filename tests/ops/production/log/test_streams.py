@@ -10,7 +10,7 @@ from events.commit import Commit
 from events.control import LogPartitioned
 from events.hash_chain import GENESIS, bytes_hash
 from events.subjects import CONTROL, FACTS, commit_subject
-from ops.cli.questions.replay import Question, replayed
+from ops.cli.questions.replay import ReplayOptions, replayed
 from ops.production.archive.history import read_everything
 from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus
@@ -80,7 +80,7 @@ async def test_all_partitions_are_read_replayed_and_listed() -> None:
         await silent_commit(bus, name)
     entries = await read_everything(bus)
     assert tuple(entries) == (CONTROL, FACTS, *BOTH, "DEVICES_default")
-    results, _ = replayed(point_at(entries), Question(verify=True), terminal(stderr=True))
+    results, _ = replayed(point_at(entries), ReplayOptions(verify=True), terminal(stderr=True))
     assert [(one.partition, one.commits) for one in results] == [("LOG_0", 1), ("LOG_1", 1), ("DEVICES_default", 0)]
     inputs = {
         (one["partition"], one["stream"])

@@ -14,7 +14,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.webhook.configurations import configurations
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.server import served_webhooks, webhook_app
-from ops.production.webhook.trust import DEFINED, SECRETS, Callers, Trust
+from ops.production.webhook.trust import DEFINED, SECRETS, Callers, CertificateKeeper
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from tests.ops.production.webhook.test_https import ANYWHERE
 from tests.stage.installation import JOBS, put_there
@@ -57,7 +57,7 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
         port = await opened.enter_async_context(served_webhooks(app, certificate, 0, "127.0.0.1"))
         for value in needed(port):
             await put_there(admin, value)
-        trust = Trust(
+        trust = CertificateKeeper(
             own,
             clock,
             Callers(own, namespace=NAMESPACE, service=SERVICE),

@@ -19,7 +19,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
-from ops.production.listeners.listener_limits import Limits
+from ops.production.listeners.listener_limits import ListenerLimits
 from ops.production.webhook.certificates import renewed
 from ops.production.webhook.conversion import answer_conversion
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
@@ -30,7 +30,7 @@ from tests.ops.production.webhook.test_review import NAMED, job, queue, review
 
 HONEST = review("Job", job(NAMED), group="batch")
 DEEP = 200_000
-LIMITS = Limits(connections=40, handshake_s=0.5, body_s=0.5, together=4 << 20)
+LIMITS = ListenerLimits(connections=40, handshake_s=0.5, body_s=0.5, together=4 << 20)
 
 
 class Server:

@@ -22,12 +22,12 @@ from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.client import KubeClient, connect
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
-from ops.production.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, Held, renewed
+from ops.production.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, HeldCertificates, renewed
 from ops.production.webhook.configurations import MUTATING, configurations
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.server import served_webhooks, webhook_app
-from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Callers, Trust, held_in
+from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Callers, CertificateKeeper, held_in
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from services.runtime.cluster_port import ObjectConflict
 from tests.ops.production.webhook.test_review import NAMED, job, queue, review
@@ -70,9 +70,9 @@ async def cluster(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, KubeClie
         await found.stop()
 
 
-def trust_of(client: KubeClient, clock: Now) -> Trust:
+def trust_of(client: KubeClient, clock: Now) -> CertificateKeeper:
     place = {"namespace": "kuelog-system", "service": "kuelog-webhook"}
-    return Trust(client, clock, Callers(client, **place), **place, secret="certificate")
+    return CertificateKeeper(client, clock, Callers(client, **place), **place, secret="certificate")
 
 
 ANYWHERE = ManagedNamespaces(AbsentCluster(), AbsentCluster(), None)
@@ -153,7 +153,7 @@ async def test_two_replicas_agree_on_one_certificate(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (_, client):
         clock = Now()
         looks = await asyncio.gather(*(trust_of(client, clock).look() for _ in range(3)), return_exceptions=True)
-        assert all(isinstance(one, Held | ObjectConflict) for one in looks)
+        assert all(isinstance(one, HeldCertificates | ObjectConflict) for one in looks)
         first, second = await trust_of(client, clock).look(), await trust_of(client, clock).look()
         assert first == second == held_in((await client.get(SECRETS, "kuelog-system", "certificate"))["data"])
 
@@ -216,7 +216,7 @@ def test_an_authority_is_told_of_before_anything_that_it_has_signed_is_shown() -
     clock = Now()
     held = renewed(None, NAMES, clock.at)
     assert held is not None and renewed(held, NAMES, clock.at) is None
-    seen: list[Held] = [held]
+    seen: list[HeldCertificates] = [held]
     for _ in range(4 * 500):
         clock.at += DAY // 4
         fresh = renewed(seen[-1], NAMES, clock.at)
@@ -236,7 +236,7 @@ def test_what_somebody_has_broken_is_made_anew() -> None:
     at = Now().at
     held, other = renewed(None, NAMES, at), renewed(None, NAMES, at)
     assert held is not None and other is not None
-    mixed = Held(
+    mixed = HeldCertificates(
         authorities=held.authorities, authority_key=held.authority_key, certificate=held.certificate, key=other.key
     )
     assert renewed(mixed, NAMES, at) is not None

@@ -13,7 +13,7 @@ import pytest
 from ops.production.archive.archive import LIST, Segment, read_archive, read_segment, segments_of, write_archive
 from ops.production.archive.errors import ArchiveDamaged
 from ops.production.archive.folder import Folder
-from ops.production.archive.segments.parquet_reading import Bounds
+from ops.production.archive.segments.parquet_reading import FileBounds
 from ops.production.archive.segments.segment import SCHEMA, SegmentUnreadable, file_hash, from_parquet, to_table
 from ops.production.log.streams import PARTITION
 from ops.queries.audit.query import query_archive
@@ -99,7 +99,7 @@ def test_lists_that_repeat_a_value_are_not_unpacked_for_a_query(archive: Path, l
 def test_a_file_with_more_rows_than_the_list_says_is_not_unpacked(log: Log) -> None:
     many = packed(pa.concat_tables([to_table(log[PARTITION])] * 3))
     with pytest.raises(SegmentUnreadable, match="it says that it has 300 rows, and may have 200"):
-        from_parquet(many, Bounds(rows=2 * ROWS, bytes=GIB))
+        from_parquet(many, FileBounds(rows=2 * ROWS, bytes=GIB))
 
 
 def unpacked_in_half_a_gibibyte(file: Path) -> str:

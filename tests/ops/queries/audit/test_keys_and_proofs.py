@@ -11,7 +11,7 @@ import pytest
 from events.merkle import inclusion_path, leaf_hash, root_by_path, root_of
 from ops.production.archive.errors import FolderUnreadable, NotProvable
 from ops.production.archive.proof.evidence import Evidence, load_evidence
-from ops.production.archive.proof.keys import Trust, begin_anew
+from ops.production.archive.proof.keys import KeyTrust, begin_anew
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing, leaves_name
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import PARTITION
@@ -92,11 +92,11 @@ async def test_a_replaced_key_counts_for_what_it_had_signed_and_for_nothing_behi
     now = load_evidence(str(tmp_path))
     assert now.heads[PARTITION].key == fresh, "a witness that runs takes the new key"
     assert Auditor(now, [old.keys[0].id]).examine(log).findings == ()
-    assert Trust(now.keys).why_not(PARTITION, old.heads[PARTITION]) == ""
+    assert KeyTrust(now.keys).why_not(PARTITION, old.heads[PARTITION]) == ""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     thief = evidence_of({PARTITION: log[PARTITION]}, Ed25519PrivateKey.from_private_bytes(old_key))
-    assert "was replaced when LOG_0 stood at 10" in Trust(now.keys).why_not(PARTITION, thief.heads[PARTITION])
+    assert "was replaced when LOG_0 stood at 10" in KeyTrust(now.keys).why_not(PARTITION, thief.heads[PARTITION])
 
 
 async def test_a_lost_key_is_a_clear_message_and_a_new_one_has_to_be_named_to_count(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ops.queries.billing.message_times import in_order
 from ops.queries.billing.period import period, time
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.problems import BillRefused
-from ops.queries.billing.reading import Read, events_in_order, ledger_of
+from ops.queries.billing.reading import LogRead, events_in_order, ledger_of
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry
 from services.runtime.partition.errors import ChainBroken, MessageNotOurs
@@ -65,7 +65,7 @@ def test_a_changed_commit_is_named(day: Day) -> None:
 
 def test_nothing_comes_before_what_it_rests_on_and_no_stream_goes_back(day: Day) -> None:
     seen, before = dict.fromkeys(day.entries, 0), dict.fromkeys(day.entries, 0)
-    for _, place in events_in_order(day.entries, Read(upto={}, skewed=[])):
+    for _, place in events_in_order(day.entries, LogRead(upto={}, skewed=[])):
         assert place.at >= before[place.partition] and place.sequence >= seen[place.partition]
         before[place.partition], seen[place.partition] = place.at, place.sequence
         if place.partition not in (CONTROL, FACTS):
@@ -110,8 +110,8 @@ def test_a_bad_price_list_is_refused_with_what_to_write(tmp_path: object, text: 
         read_price_file(file, author="", reason="", now=0, first=0)
 
 
-def at_places(entries: dict[str, list[Entry]]) -> tuple[list[tuple[str, int, int]], Read]:
-    read = Read(upto={}, skewed=[])
+def at_places(entries: dict[str, list[Entry]]) -> tuple[list[tuple[str, int, int]], LogRead]:
+    read = LogRead(upto={}, skewed=[])
     return [(place.partition, place.sequence, place.at) for _, place in events_in_order(entries, read)], read
 
 

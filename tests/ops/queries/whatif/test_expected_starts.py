@@ -8,10 +8,10 @@ from events.event import Millis
 from ops.queries.explaining import world_at
 from ops.queries.point import Point, point_at
 from ops.queries.stored import in_order
-from ops.queries.whatif.change import Changes
-from ops.queries.whatif.course import Course
+from ops.queries.whatif.change import ForkChanges
+from ops.queries.whatif.course import RecordedCourse
 from ops.queries.whatif.expected_starts import ExpectedStarts, expected_starts
-from ops.queries.whatif.fork import Fork, Plan
+from ops.queries.whatif.fork import Fork, RunPlan
 from ops.queries.whatif.run_times import RunTimes
 from ops.sandbox.bench.day import played, small_day
 from projections.explanation.read_models import state_of
@@ -27,7 +27,7 @@ Log = dict[str, list[Entry]]
 class AsRecorded(RunTimes):
     """Knows how long everybody will run."""
 
-    def __init__(self, course: Course) -> None:
+    def __init__(self, course: RecordedCourse) -> None:
         super().__init__()
         self._course = course
 
@@ -35,7 +35,7 @@ class AsRecorded(RunTimes):
     def known(self) -> int:
         return len(self._course.runs)
 
-    def course(self) -> Course:
+    def course(self) -> RecordedCourse:
         return self._course
 
 
@@ -66,10 +66,10 @@ def point(log: Log) -> Point:
 
 
 def test_they_are_the_admissions_of_a_fork_in_which_nobody_else_comes(log: Log, point: Point) -> None:
-    fork = Fork(log, AT, Changes())
+    fork = Fork(log, AT, ForkChanges())
     world = world_at(point)
-    told = fork.play(Plan(name="a", recorded=False)).outcomes
-    found = foreseen(world, point.at, AsRecorded(Fork(log, AT, Changes()).course))
+    told = fork.play(RunPlan(name="a", recorded=False)).outcomes
+    found = foreseen(world, point.at, AsRecorded(Fork(log, AT, ForkChanges()).course))
     assert found.upto is None
     first = {key for key in waiting(world) if world.workloads[key].admitted_at is None}
     assert {key: at for key, at in found.starts.items() if key in first} == {
@@ -78,7 +78,7 @@ def test_they_are_the_admissions_of_a_fork_in_which_nobody_else_comes(log: Log, 
 
 
 def test_the_world_is_as_it_was_and_the_answer_is_the_same_again(log: Log, point: Point) -> None:
-    world, times = world_at(point), AsRecorded(Fork(log, AT, Changes()).course)
+    world, times = world_at(point), AsRecorded(Fork(log, AT, ForkChanges()).course)
     before = state_hash(world)
     found = foreseen(world, point.at, times)
     assert state_hash(world) == before
@@ -87,7 +87,7 @@ def test_the_world_is_as_it_was_and_the_answer_is_the_same_again(log: Log, point
 
 
 def test_it_stops_when_its_time_is_up_and_says_how_far_it_came(log: Log, point: Point) -> None:
-    world, times = world_at(point), AsRecorded(Fork(log, AT, Changes()).course)
+    world, times = world_at(point), AsRecorded(Fork(log, AT, ForkChanges()).course)
     whole = foreseen(world, point.at, times)
     part = foreseen(world, point.at, times, patience_s=6, step=1)
     assert part.upto is not None
@@ -111,10 +111,10 @@ def test_run_times_are_the_same_in_the_order_of_time_and_stream_by_stream(log: L
         by_stream.note(one.event, one.at)
     assert by_time.known == by_stream.known > 0
     assert by_time.course().every == by_stream.course().every
-    assert by_time.course().every == sorted(Fork(log, "", Changes()).course.runs.values())
+    assert by_time.course().every == sorted(Fork(log, "", ForkChanges()).course.runs.values())
 
 
 def test_who_runs_longer_than_those_alike_is_not_taken_to_end_at_once() -> None:
-    course = Course(known={("a/q", 0): [10, 20, 30]}, every=[10, 20, 30], classes={"a/w": ("a/q", 0)})
+    course = RecordedCourse(known={("a/q", 0): [10, 20, 30]}, every=[10, 20, 30], classes={"a/w": ("a/q", 0)})
     assert [course.run_of("a/w", 50, elapsed=elapsed) for elapsed in (0, 15, 25)] == [20, 30, 30]
     assert course.run_of("a/w", 50, elapsed=40) == 80

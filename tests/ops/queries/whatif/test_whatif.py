@@ -9,9 +9,9 @@ from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, L
 from events.topology import TopologyObserved
 from ops.files.manifests import ManifestBroken
 from ops.queries.settings_change import BadChange
-from ops.queries.whatif.change import Changes, Setting, submissions
+from ops.queries.whatif.change import ChangedField, ForkChanges, submissions
 from ops.queries.whatif.compare import compare, estimate
-from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.queries.whatif.fork import Fork, RunPlan, play_all
 from ops.queries.whatif.manifest import manifest_of
 from ops.queries.whatif.outcome import RunResults, percentile
 from ops.sandbox.bench.day import BEGINS, large_day, played, small_day
@@ -37,19 +37,19 @@ spec:
 
 def test_a_fork_without_a_change_is_the_day_as_it_was() -> None:
     entries, recorded = played(large_day(200), cards=False)
-    told = Fork(entries, "", Changes()).play(Plan(name="a"))
+    told = Fork(entries, "", ForkChanges()).play(RunPlan(name="a"))
     assert {key: one.finished for key, one in told.outcomes.items()} == {
         key: one.finished for key, one in recorded.found.items()
     }
-    again = Fork(entries, "", Changes()).play(Plan(name="a"))
-    found = compare(told, again, Fork(entries, "", Changes()).course)
+    again = Fork(entries, "", ForkChanges()).play(RunPlan(name="a"))
+    found = compare(told, again, Fork(entries, "", ForkChanges()).course)
     assert (found.gain, found.lose) == (0, 0)
 
 
 def test_a_queue_that_is_held_loses_and_says_so() -> None:
     entries, _ = played(large_day(200), cards=False)
-    fork = Fork(entries, "", Changes(["clusterqueue/queue-0:spec.stopPolicy=Hold"]))
-    told = play_all(fork, [Plan(name="a"), Plan(name="b", changed=True)], lambda *_: None)
+    fork = Fork(entries, "", ForkChanges(["clusterqueue/queue-0:spec.stopPolicy=Hold"]))
+    told = play_all(fork, [RunPlan(name="a"), RunPlan(name="b", changed=True)], lambda *_: None)
     found = compare(told["a"], told["b"], fork.course)
     assert found.waiting_after > 0 == found.waiting_before
     assert {one.queue for one in found.losers} == {"queue-0"}
@@ -58,8 +58,8 @@ def test_a_queue_that_is_held_loses_and_says_so() -> None:
 
 def test_a_fork_in_the_middle_goes_on_with_what_runs() -> None:
     entries, recorded = played(large_day(200), cards=False)
-    fork = Fork(entries, "+12h", Changes())
-    told = fork.play(Plan(name="a"))
+    fork = Fork(entries, "+12h", ForkChanges())
+    told = fork.play(RunPlan(name="a"))
     ends = {key: one.finished for key, one in told.outcomes.items() if one.finished is not None}
     assert len(ends) > 50
     assert all(recorded.found[key].finished == at for key, at in ends.items())
@@ -67,9 +67,9 @@ def test_a_fork_in_the_middle_goes_on_with_what_runs() -> None:
 
 def test_who_asks_about_the_past_knows_nothing_of_what_came_later_unless_it_is_told() -> None:
     entries, _ = played(large_day(200), cards=False)
-    later = Fork(entries, "+12h", Changes())
+    later = Fork(entries, "+12h", ForkChanges())
     assert later.arrivals > 0 and not later.alone
-    then = Fork(entries, "+12h", Changes(), hindsight=False)
+    then = Fork(entries, "+12h", ForkChanges(), hindsight=False)
     assert (then.arrivals, then.alone) == (0, True)
     assert len(then.course.runs) < len(later.course.runs)
     assert then.course.ended <= then.point.at < later.course.ended
@@ -79,9 +79,9 @@ def test_who_asks_about_the_past_knows_nothing_of_what_came_later_unless_it_is_t
 def test_the_levels_of_a_topology_can_be_set_and_the_topology_removed() -> None:
     world, place = World(), LogPosition(partition="LOG_0", sequence=1, at=0)
     evolve(world, TopologyObserved(name="racks", uid="u", levels=("zone", "rack")), place)
-    changed = Changes(["topology/racks:spec.levels[1].nodeLabel=row"]).at_fork(world)
+    changed = ForkChanges(["topology/racks:spec.levels[1].nodeLabel=row"]).at_fork(world)
     assert changed == [TopologyObserved(name="racks", uid="u", levels=("zone", "row"))]
-    assert Changes(removed=["topo/racks"]).at_fork(world) == [
+    assert ForkChanges(removed=["topo/racks"]).at_fork(world) == [
         ObjectRemoved(kind="Topology", namespace="", name="racks")
     ]
 
@@ -90,9 +90,9 @@ def cards_of(fork: Fork) -> dict[str, int]:
     return {name: len(one.cards) for name, one in fork.world.cards.nodes.items()}
 
 
-def played_with(entries: dict[str, list[Entry]], at: str, changes: Changes) -> tuple[Fork, RunResults]:
+def played_with(entries: dict[str, list[Entry]], at: str, changes: ForkChanges) -> tuple[Fork, RunResults]:
     fork = Fork(entries, at, changes)
-    return fork, fork.play(Plan(name="b", changed=True))
+    return fork, fork.play(RunPlan(name="b", changed=True))
 
 
 def waited(results: RunResults) -> int:
@@ -103,8 +103,8 @@ def waited(results: RunResults) -> int:
 def test_there_are_more_nodes_with_their_cards_whether_they_come_or_are_there_already(at: str) -> None:
     # On this day cards are short, not quota.
     entries, _ = played(small_day(11))
-    before, was = played_with(entries, at, Changes())
-    more, found = played_with(entries, at, Changes(more=["node/v100-0=2"]))
+    before, was = played_with(entries, at, ForkChanges())
+    more, found = played_with(entries, at, ForkChanges(more=["node/v100-0=2"]))
     count = cards_of(before)["v100-0"]
     assert cards_of(more) == {**cards_of(before), "v100-0-more-1": count, "v100-0-more-2": count}
     uuids = [card.uuid for one in more.world.cards.nodes.values() for card in one.cards]
@@ -115,8 +115,8 @@ def test_there_are_more_nodes_with_their_cards_whether_they_come_or_are_there_al
 @pytest.mark.parametrize("at", ["", "+1h"])
 def test_a_card_that_is_taken_away_is_held_by_nobody(at: str) -> None:
     entries, _ = played(small_day(11))
-    before, was = played_with(entries, at, Changes())
-    fewer, found = played_with(entries, at, Changes(removed=["card/GPU-v100-0-0", "card/GPU-v100-0-1"]))
+    before, was = played_with(entries, at, ForkChanges())
+    fewer, found = played_with(entries, at, ForkChanges(removed=["card/GPU-v100-0-0", "card/GPU-v100-0-1"]))
     assert cards_of(fewer) == {**cards_of(before), "v100-0": cards_of(before)["v100-0"] - 2}
     assert waited(found) >= waited(was)
 
@@ -125,10 +125,10 @@ def test_a_card_that_is_taken_away_is_held_by_nobody(at: str) -> None:
 @pytest.mark.parametrize("at", ["", "+1h"])
 def test_a_workload_of_higher_priority_is_admitted_earlier(name: str, at: str) -> None:
     entries, _ = played(small_day(12))
-    _, was = played_with(entries, at, Changes())
+    _, was = played_with(entries, at, ForkChanges())
     slow = max((one for one in was.outcomes.values() if one.admitted), key=lambda one: one.waited(was.ended))
     change = f"{name.format(slow.key)}:spec.priority=100000"
-    _, found = played_with(entries, at, Changes([change]))
+    _, found = played_with(entries, at, ForkChanges([change]))
     assert found.outcomes[slow.key].waited(found.ended) < slow.waited(was.ended)
 
 
@@ -158,7 +158,7 @@ def test_a_manifest_of_a_fact_is_read_as_the_same_fact(seed: int) -> None:
 def test_a_change_that_can_t_be_is_one_clear_message(text: str, told: str) -> None:
     entries, _ = played(large_day(20), cards=False)
     with pytest.raises(BadChange, match=told):
-        Fork(entries, "", Changes([text])).play(Plan(name="a", changed=True))
+        Fork(entries, "", ForkChanges([text])).play(RunPlan(name="a", changed=True))
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_a_change_that_can_t_be_is_one_clear_message(text: str, told: str) -> No
 def test_hardware_that_can_t_be_is_one_clear_message(changes: dict[str, list[str]], told: str) -> None:
     entries, _ = played(small_day(11))
     with pytest.raises(BadChange, match=told):
-        Fork(entries, "", Changes(**changes)).play(Plan(name="a", changed=True))
+        Fork(entries, "", ForkChanges(**changes)).play(RunPlan(name="a", changed=True))
 
 
 def test_list_items_go_by_name_or_number() -> None:
     for path in ("flavors[default].resources[cpu]", "flavors[0].resources[0]"):
         manifest = manifest_of(next(one for one in large_day(20).platform if isinstance(one, ClusterQueueObserved)))
         assert manifest is not None
-        Setting(f"clusterqueue/queue-0:spec.resourceGroups[0].{path}.nominalQuota=7").apply(manifest)
+        ChangedField(f"clusterqueue/queue-0:spec.resourceGroups[0].{path}.nominalQuota=7").apply(manifest)
         assert manifest["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] == 7
 
 
@@ -191,14 +191,14 @@ def test_a_job_that_is_asked_about_gets_a_range(tmp_path: Path) -> None:
     entries, _ = played(large_day(200), cards=False)
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
-    fork = Fork(entries, "+6h", Changes())
+    fork = Fork(entries, "+6h", ForkChanges())
     jobs = submissions([file], fork.world, fork.point.at)
     fork.submit(jobs)
     plans = [
-        Plan(name="early", quantile=25, recorded=False, submitted=True),
-        Plan(name="likely", submitted=True),
-        Plan(name="late", quantile=90, submitted=True),
-        Plan(name="without"),
+        RunPlan(name="early", quantile=25, recorded=False, submitted=True),
+        RunPlan(name="likely", submitted=True),
+        RunPlan(name="late", quantile=90, submitted=True),
+        RunPlan(name="without"),
     ]
     told = play_all(fork, plans, lambda *_: None)
     runs = {name: told[name] for name in ("early", "likely", "late")}
@@ -212,7 +212,7 @@ def test_a_job_without_a_queue_is_a_mistake(tmp_path: Path) -> None:
     entries, _ = played(large_day(20), cards=False)
     file = tmp_path / "job.yaml"
     file.write_text(JOB.replace(", labels: {kueue.x-k8s.io/queue-name: queue-0}", ""))
-    fork = Fork(entries, "", Changes())
+    fork = Fork(entries, "", ForkChanges())
     with pytest.raises(ManifestBroken, match="no job that a queue manages"):
         submissions([file], fork.world, 0)
 

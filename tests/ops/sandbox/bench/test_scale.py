@@ -7,13 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from ops.cli.main import app
-from ops.sandbox.bench.scale import Setting
+from ops.sandbox.bench.scale import ScaleSetting
 
 
 def test_partitions_are_shared_out_and_each_is_served() -> None:
-    setting = Setting(partitions=5, processes=2, jobs=10, trees=5)
+    setting = ScaleSetting(partitions=5, processes=2, jobs=10, trees=5)
     assert [setting.served_by(number) for number in (0, 1)] == [("LOG_0", "LOG_2", "LOG_4"), ("LOG_1", "LOG_3")]
-    alone = Setting(partitions=1, processes=2, jobs=10, trees=5)
+    alone = ScaleSetting(partitions=1, processes=2, jobs=10, trees=5)
     assert [alone.served_by(number) for number in (0, 1)] == [("LOG_0",), ("LOG_0",)]
 
 

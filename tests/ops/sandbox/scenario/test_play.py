@@ -6,7 +6,7 @@ import pytest
 
 from ops.sandbox.scenario.platform import platform
 from ops.sandbox.scenario.play import ScenarioStuck, play
-from ops.sandbox.scenario.script import JobState, Need, ScenarioBroken, load
+from ops.sandbox.scenario.script import JobStanding, Need, ScenarioBroken, load
 from tests.places import ROOT
 
 NODES = "nodes: [{count: 1, prefix: cpu, cards: 0}]\n"
@@ -95,4 +95,4 @@ def test_no_step_of_our_own_scenarios_but_the_first_goes_by_the_clock_alone(name
 
 
 def test_a_need_says_what_it_is() -> None:
-    assert Need(job="a/b", state=JobState.ENDED).describe() == "a/b ended"
+    assert Need(job="a/b", state=JobStanding.ENDED).describe() == "a/b ended"

@@ -23,7 +23,7 @@ from ops.queries import replay
 from ops.sandbox.simulate import rolled_streams
 from ops.sandbox.simulate.fault_plan import Fault, FaultKind, schedule_of
 from ops.sandbox.simulate.history import play
-from projections.object_versions import Versions
+from projections.object_versions import ObjectVersions
 from projections.world import World
 from services.applier.plan import Application
 from services.runtime.bus_time import BusTime
@@ -66,25 +66,25 @@ def expected_end(patch: Patch) -> None:
 def version_order(patch: Patch) -> None:
     """A fact about an older version of an object does not fold."""
 
-    def never(versions: Versions, about: ObjectVersion) -> bool:
+    def never(versions: ObjectVersions, about: ObjectVersion) -> bool:
         del versions, about
         return False
 
-    patch.setattr(Versions, "outdated", never)
+    patch.setattr(ObjectVersions, "outdated", never)
 
 
 def tombstones(patch: Patch) -> None:
     """What is gone is remembered."""
-    take = Versions.take
+    take = ObjectVersions.take
 
-    def forget(versions: Versions, about: ObjectVersion | None, fact: Any, at: int) -> bool:
+    def forget(versions: ObjectVersions, about: ObjectVersion | None, fact: Any, at: int) -> bool:
         folds = take(versions, about, fact, at)
         if about is not None and about.gone:
             trail = versions._trail  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             trail.drop(versions.known, about.place)
         return folds
 
-    patch.setattr(Versions, "take", forget)
+    patch.setattr(ObjectVersions, "take", forget)
 
 
 def authors(patch: Patch) -> None:

@@ -1,6 +1,6 @@
 """Capacity tells what one request can get beside what is free in sum."""
 
-from projections.devices.capacity.model_capacity import ModelCapacity, Room, capacity
+from projections.devices.capacity.model_capacity import ModelCapacity, ModelRoom, capacity
 from projections.devices.card_use import CardUse, NodeCards
 from tests.projections.devices.makers import MODEL, card
 
@@ -15,11 +15,11 @@ def test_capacity_tells_unhealthy_cordoned_and_stranded_cards_apart() -> None:
     assert capacity([on]) == {
         MODEL: ModelCapacity(
             model=MODEL,
-            registered=Room(cards=5, slots=50, memory=163840, cores=500),
-            unhealthy=Room(cards=1, slots=10, memory=32768, cores=100),
-            cordoned=Room(cards=1, slots=10, memory=32768, cores=100),
-            free=Room(cards=1, slots=27, memory=68304, cores=170),
-            stranded=Room(cards=0, slots=8, memory=22768, cores=0),
+            registered=ModelRoom(cards=5, slots=50, memory=163840, cores=500),
+            unhealthy=ModelRoom(cards=1, slots=10, memory=32768, cores=100),
+            cordoned=ModelRoom(cards=1, slots=10, memory=32768, cores=100),
+            free=ModelRoom(cards=1, slots=27, memory=68304, cores=170),
+            stranded=ModelRoom(cards=0, slots=8, memory=22768, cores=0),
             largest_memory=32768,
             largest_cores=100,
             idle_together=1,

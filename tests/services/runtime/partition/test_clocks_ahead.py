@@ -26,7 +26,7 @@ from projections.amiss import AUTHOR, TIME
 from projections.world import World
 from services.admitter import decide as admitter
 from services.admitter.decide import Admitter
-from services.admitter.entry import Head
+from services.admitter.entry import QueueHead
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import AHEAD
 from services.runtime.log_port import Entry
@@ -147,7 +147,7 @@ async def test_a_tree_on_which_a_decider_fails_is_set_aside_on_the_log_and_the_o
 ) -> None:
     heads = admitter.heads
 
-    def fails(world: World, tree: str, at: Millis) -> list[Head]:
+    def fails(world: World, tree: str, at: Millis) -> list[QueueHead]:
         if tree == "queue/cq":
             raise ValueError("no order")
         return heads(world, tree, at)

@@ -13,7 +13,7 @@ from projections.world import World
 from services.accountant import allocation
 from services.admitter import cycle
 from services.admitter import decide as admitter
-from services.admitter.entry import Entry, Head
+from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.nomination import nominate
 from services.preemptor.decide import Preemptor
 from services.queue_manager import decide as queue_manager
@@ -37,7 +37,7 @@ def three() -> Story:
 def test_who_cannot_be_nominated_leaves_the_line_and_is_tried_again_when_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails(world: World, head: Head, at: Millis) -> Entry:
+    def fails(world: World, head: QueueHead, at: Millis) -> AdmissionEntry:
         if head.workload.key == "team/bad":
             world.quota.add_usage("cq", {0: 500})
             raise KeyError("flavor")
@@ -59,7 +59,7 @@ def test_who_cannot_be_nominated_leaves_the_line_and_is_tried_again_when_it_chan
 def test_a_tree_whose_cycle_fails_is_set_aside_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     heads = admitter.heads
 
-    def fails(world: World, tree: str, at: Millis) -> list[Head]:
+    def fails(world: World, tree: str, at: Millis) -> list[QueueHead]:
         if tree == "queue/cq":
             raise ValueError("no order")
         return heads(world, tree, at)

@@ -17,7 +17,7 @@ from events.subjects import FACTS, fact_subject
 from ops.production.archive.history import read_everything
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
 from ops.production.log.jetstream.bus import connect
-from ops.production.log.memory import Fault, MemoryBus
+from ops.production.log.memory import AppendFault, MemoryBus
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
@@ -224,7 +224,7 @@ async def test_a_message_that_is_not_ours_halts_the_partition_until_it_is_quaran
 async def test_the_bus_goes_away_and_comes_back_and_deciding_goes_on() -> None:
     bus = MemoryBus()
     await tell(bus, without_cards(8))
-    bus.memory(PARTITION).faults.extend([Fault.UNAVAILABLE, Fault.ACK_LOST])
+    bus.memory(PARTITION).faults.extend([AppendFault.UNAVAILABLE, AppendFault.ACK_LOST])
     partition = await host(bus, QueueManager(), Admitter(), Preemptor())
     task = asyncio.create_task(partition.run())
     await tell(bus, [job("a")], begin=900)

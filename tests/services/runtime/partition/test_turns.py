@@ -16,7 +16,7 @@ from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject
 from ops.production.archive.history import read_everything
-from ops.production.log.memory import Fault, MemoryBus
+from ops.production.log.memory import AppendFault, MemoryBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.queries.replay import fold_partition
@@ -238,7 +238,7 @@ async def test_while_the_bus_takes_nothing_that_is_told_and_what_was_decided_is_
             await super().sleep(duration)
 
     told: list[tuple[str, list[str]]] = []
-    bus.memory(PARTITION).faults.extend([Fault.UNAVAILABLE, Fault.UNAVAILABLE])
+    bus.memory(PARTITION).faults.extend([AppendFault.UNAVAILABLE, AppendFault.UNAVAILABLE])
     one = await host(bus, Speaker("admitter", up_to(1, "admitter")), clock=Clock(scale=100))
     async with serving(one):
         await asyncio.wait_for(away.wait(), SOON)

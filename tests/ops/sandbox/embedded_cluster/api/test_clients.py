@@ -19,7 +19,7 @@ from ops.production.kubernetes.client import connect
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.faults import Fault
+from ops.sandbox.embedded_cluster.faults import RequestFault
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
 from services.runtime.cluster_port import Changed, Listed, ObjectConflict, ObjectInvalid, Resource, Vanished
 from tests.places import ROOT
@@ -216,8 +216,10 @@ async def test_the_reflector_lists_watches_and_lists_anew_after_410(cluster: Emb
 
 async def test_the_client_is_patient_with_a_busy_server_and_names_what_is_final(cluster: EmbeddedCluster) -> None:
     client = await connect(str(cluster.kubeconfig))
-    cluster.faults.order(Fault(method="POST", path="configmaps", code=429, reason="TooManyRequests", retry_after=0))
-    cluster.faults.order(Fault(method="POST", path="configmaps", code=500))
+    cluster.faults.order(
+        RequestFault(method="POST", path="configmaps", code=429, reason="TooManyRequests", retry_after=0)
+    )
+    cluster.faults.order(RequestFault(method="POST", path="configmaps", code=500))
     await client.create(MAPS, "default", {"metadata": {"name": "a"}})
     with pytest.raises(ObjectConflict):
         await client.create(MAPS, "default", {"metadata": {"name": "a"}})

@@ -14,7 +14,7 @@ import pytest_asyncio
 from events.json_object import JsonObject
 from ops.production.crds.definitions import manifests
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.scenario.platform import convert, suspend
 from tests.services.watcher.manifests import MANIFESTS, ODD, broken
 
@@ -38,7 +38,7 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
     await found.stop()
 
 
-def path_of(kind: Kind, namespace: str) -> str:
+def path_of(kind: ApiKind, namespace: str) -> str:
     group = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     return f"{group}/namespaces/{namespace}/{kind.plural}" if kind.namespaced else f"{group}/{kind.plural}"
 
