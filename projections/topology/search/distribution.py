@@ -52,7 +52,7 @@ def each_for_itself(
 ) -> list[Portion]:
     """What each leaf gets where no domain hands any of its pods to another."""
     while level < tree.lowest:
-        size = shape.slice_size if level < shape.slice_level else max(shape.inner[level + 1], 1)
+        size = shape.slice_size if level < shape.slice_level else shape.inner[level + 1]
         ranges, counts = tree.children[level], levels[level + 1]
         bundled = _bundled(counts, size)
         level += 1
