@@ -74,3 +74,11 @@ def test_an_assignment_has_room_while_each_of_its_domains_has() -> None:
     assert room.holds(hosts(a=4, b=3), {"cpu": 1})
     assert not room.holds(hosts(a=4, b=4), {"cpu": 1})
     assert not room.holds(hosts(a=1, gone=1), {"cpu": 1})
+
+
+def test_a_domain_has_room_for_so_many_pods_as_what_is_free_holds_their_requests() -> None:
+    room = LeafRoom(tree=TREE, capacity=CAPACITY)
+    assert room.holds(hosts(a=2), {"cpu": 2})
+    assert not room.holds(hosts(a=3), {"cpu": 2})
+    assert room.holds(hosts(b=1), {"cpu": 2})
+    assert not room.holds(hosts(b=2), {"cpu": 2})

@@ -50,6 +50,18 @@ def test_the_rest_of_a_slice_may_lie_beside_whole_ones() -> None:
     assert replaced(flavor_with(LEVELS, RACKS), asked) == {"main": {"a": 2, "b": 2, "c": 8}}
 
 
+def test_a_slice_gets_its_pods_back_in_its_own_rack_though_another_one_is_tighter() -> None:
+    asked = request(slices=[["rack", 4]], count=8, previous=hosts(a=1, c=4, x=3))
+    assert replaced(flavor_with(LEVELS, {"r1/a": 8, "r2/c": 3}), asked) == {"main": {"a": 4, "c": 4}}
+
+
+def test_several_whole_slices_of_several_layers_are_placed_as_such() -> None:
+    places = {"b/r1/a": 2, "b/r2/c": 2, "b/r3/d": 4, "b/r4/f": 6, "b/r5/p": 4}
+    asked = request(required="block", slices=[["rack", 4], ["host", 2]], count=12, previous=hosts(p=4, x=8))
+    full = flavor_with(["block", *LEVELS], places, {"p": {"cpu": 4}})
+    assert replaced(full, asked) == {"main": {"d": 4, "f": 4, "p": 4}}
+
+
 def test_whole_slices_of_several_layers_are_placed_as_such() -> None:
     places = {"b/r1/a": 2, "b/r2/c": 2, "b/r3/d": 2, "b/r3/e": 2, "b/r4/p": 4}
     asked = request(required="block", slices=[["rack", 4], ["host", 2]], count=8, previous=hosts(p=4, x=4))
