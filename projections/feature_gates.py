@@ -13,6 +13,8 @@ DEFAULTS: dict[str, bool] = {
     "FinishOrphanedWorkloads": True,
     "FlavorFungibility": True,
     "FlavorFungibilityPreserveScanProgress": True,
+    "KueueDRAIntegration": True,
+    "KueueDRARejectWorkloadsWhenDRADisabled": True,
     "MultiKueue": True,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,

@@ -107,8 +107,8 @@ REASONS = (
     KnownReason(
         _Q,
         "Misconfigured",
-        "its LocalQueue or ClusterQueue does not exist",
-        "create it, or name another in the label `kueue.x-k8s.io/queue-name`",
+        "its LocalQueue or ClusterQueue does not exist, or it claims devices while the gate KueueDRAIntegration is off",
+        "create it, or name another in the label `kueue.x-k8s.io/queue-name`; or ask for devices as resources of a container",
     ),
     KnownReason(_Q, "Deactivated", "`spec.active` of the Workload is false", "set it to true"),
     KnownReason(

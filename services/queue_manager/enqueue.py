@@ -13,7 +13,7 @@ from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
-from projections.unsupported import NOT_DONE, Unsupported
+from projections.unsupported import CLAIMS, NOT_DONE
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.workloads.state import WorkloadState
@@ -21,6 +21,11 @@ from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
 DEACTIVATED = ("Deactivated", "The workload is deactivated")
+CLAIMS_SWITCHED_OFF = (
+    "Misconfigured",
+    "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled",
+)
+"""Reason and message for who claims devices while the gate KueueDRAIntegration is off; the words are Kueue's."""
 
 
 def decide_waiting(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
@@ -143,9 +148,9 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
         return "OnHold", hold_message(workload)
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
-    refusal = not_done(workload)
+    refusal = _refused_feature(world, workload)
     if refusal is not None:
-        return refusal.code, refusal.message
+        return refusal
     local_queue = world.local_queues.get(workload.local_queue)
     if local_queue is None:
         return "Misconfigured", _missing(world, "LocalQueue", workload.namespace, workload.spec.queue)
@@ -177,11 +182,17 @@ def _missing(world: Configuration, kind: str, namespace: str, name: str) -> str:
     )
 
 
-def not_done(workload: Workload) -> Unsupported | None:
-    """A requested feature that kuelog does not support yet, if there is one."""
+def _refused_feature(world: Configuration, workload: Workload) -> tuple[str, str] | None:
+    """Reason and message of the first requested feature that is not supported yet or is switched off; None without one.
+
+    Rule: docs/rules/queues.md#claims-without-the-gate
+    """
     for code in workload.spec.not_done:
-        if code in NOT_DONE:
-            return NOT_DONE[code]
+        if code == CLAIMS.code and not enabled(world.settings, "KueueDRAIntegration"):
+            if enabled(world.settings, "KueueDRARejectWorkloadsWhenDRADisabled"):
+                return CLAIMS_SWITCHED_OFF
+        elif code in NOT_DONE:
+            return NOT_DONE[code].code, NOT_DONE[code].message
     return None
 
 
