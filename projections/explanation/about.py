@@ -24,6 +24,15 @@ from events.device import (
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    RemoteCheckSettled,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
 from events.quota import ConfigurationFact, LocalQueueObserved
@@ -153,8 +162,13 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
         case PodObserved():
             owner = (f"workload/{event.workload}",) if event.workload else ()
             return (f"pod/{event.namespace}/{event.name}", *owner)
-        case CheckReported() | CheckSettled():
+        case CheckReported() | CheckSettled() | RemoteCheckSettled():
             return (f"workload/{event.workload}", f"admissioncheck/{event.check.name}")
+        case ClustersNominated():
+            clusters = (f"multikueuecluster/{name}" for name in event.clusters)
+            return (f"workload/{event.workload}", f"admissioncheck/{event.check}", *clusters)
+        case ClusterChosen() | RemoteWorkloadObserved() | RemoteWorkloadGone() | RemoteJobSynced() | RemoteJobRefused():
+            return (f"workload/{event.workload}", f"multikueuecluster/{event.cluster}")
         case ObjectRemoved() | ObjectRefused():
             kind = KINDS.get(event.kind.lower(), event.kind.lower())
             return (f"{kind}/{event.namespace}/{event.name}" if event.namespace else f"{kind}/{event.name}",)

@@ -10,6 +10,7 @@ from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.json_object import is_array, is_object
+from events.multikueue import RemoteCheckSettled
 from events.preemption import PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
     ProvisioningDropped,
@@ -21,6 +22,7 @@ from events.upkeep import CheckSettled
 from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued
 from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
+from projections.explanation.elsewhere import about_clusters
 from projections.log_position import LogPosition
 from projections.workloads.timeline import describe
 
@@ -111,7 +113,7 @@ class Life:
         if isinstance(event, PodCardsAssigned):
             place = f"place {event.index} of {event.pod_set}"
             return "cards told", place if self._told is None else self._told.detail
-        described = describe(event) or _about_checks(event) or _other(event)
+        described = describe(event) or _about_checks(event) or about_clusters(event) or _other(event)
         if described is not None:
             return described
         before, self._before[about + type(event).__name__] = self._before.get(about + type(event).__name__), event
@@ -168,7 +170,7 @@ def _about_checks(event: AnyEvent) -> tuple[str, str] | None:
     match event:
         case CheckReported():
             return "check reported", f"{event.check.name} is {event.check.state}"
-        case CheckSettled():
+        case CheckSettled() | RemoteCheckSettled():
             words = f": {event.check.message}" if event.check.message else ""
             return "check settled", f"{event.check.name} is {event.check.state}{words}"
         case ProvisioningOrdered():

@@ -10,7 +10,7 @@ from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.registration.node_lock import waited_for
-from projections.devices.state import DeviceState
+from projections.explanation.elsewhere import answers, chosen
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.flavors.refusal import PLACEMENT_FAILED
@@ -68,11 +68,15 @@ def outline(world: QueueState, workload: Workload) -> Explanation:
     )
 
 
-def holding(world: DeviceState, workload: Workload, explanation: Explanation, at: Millis) -> None:
-    """Why a workload that holds quota does not run yet, if it does not."""
+def holding(world: QueueState, workload: Workload, explanation: Explanation, at: Millis) -> None:
+    """Why a workload that holds quota does not run yet, if it does not, and in which cluster it does if not in this one."""
     if explanation.state == "stopping":
         explanation.tier, explanation.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
         explanation.waits_for = ("its own pods to be gone",)
+        return
+    if explanation.state in ("admitted", "running") and (elsewhere := chosen(world, workload)):
+        explanation.message = elsewhere
+        explanation.clusters = answers(world, workload)
         return
     if explanation.state == "admitted":
         explanation.message = "it may run; its pods are not all ready yet"
@@ -90,7 +94,8 @@ def holding(world: DeviceState, workload: Workload, explanation: Explanation, at
         explanation.waits_for = tuple(
             f"admission check {name} ({_check(world.checks, workload, name)})" for name in late
         )
-        explanation.message = "quota is reserved; these checks are not ready"
+        explanation.message = chosen(world, workload) or "quota is reserved; these checks are not ready"
+        explanation.clusters = answers(world, workload)
         return
     explanation.tier, explanation.reason = Tier.DEVICE, "WaitingForReservation"
     explanation.waits_for = ("the accountant to reserve its cards",)

@@ -129,6 +129,8 @@ class Explanation(msgspec.Struct, kw_only=True):
     line: QueuePosition = QueuePosition()
     shortages: tuple[Shortage, ...] = ()
     waits_for: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    """What each other cluster answers in which it is tried or runs."""
     raises: tuple[tuple[Raise, ...], ...] = ()
     """Each of these admits it; the raises within one have to be made together."""
     ends: tuple[str, ...] = ()

@@ -112,10 +112,15 @@ def show_first(plain: JsonObject, console: Console) -> None:
     _show_shortages(plain["shortages"], say)
     if plain["domains"] is not None:
         _show_domains(plain["domains"], say)
-    if plain["waits_for"]:
-        say("  it waits for")
-        for one in plain["waits_for"]:
-            say(f"    {one}")
+    _show_lines("it waits for", plain["waits_for"], say)
+    _show_lines("other clusters answer", plain["clusters"], say)
+
+
+def _show_lines(title: str, lines: list[str], say: Any) -> None:
+    if lines:
+        say(f"  {title}")
+    for one in lines:
+        say(f"    {one}")
 
 
 def _show_shortages(shortages: list[JsonObject], say: Any) -> None:

@@ -51,6 +51,7 @@ function parts(data, now) {
       it.line.position ? `, position ${it.line.position} of ${it.line.waiting}` : ""),
     ...it.left_alone.map((/** @type {any} */ one) => h("p", { class: "problem" }, `Set aside since ${moment(one.since)}: ${one.message}`)),
     it.waits_for.length ? h("section", {}, h("h2", {}, "It waits for"), h("ul", {}, it.waits_for.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
+    it.clusters.length ? h("section", {}, h("h2", {}, "Other clusters answer"), h("ul", {}, it.clusters.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
     it.shortages.length ? h("section", {}, h("h2", {}, "In numbers"), shortages(it.shortages)) : null,
     near ? h("section", {}, h("h2", {}, "Domains that come nearest"), nearest(near)) : null,
     remedies(it),

@@ -1,0 +1,89 @@
+"""Where a workload was sent, what each cluster answers about its copy, and which one it runs in and why, in words.
+
+Rule: docs/rules/multikueue.md#told
+"""
+
+from events.catalogue import AnyEvent
+from events.multikueue import (
+    ClusterChosen,
+    ClustersNominated,
+    RemoteJobRefused,
+    RemoteJobSynced,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
+from events.timestamp import format_timestamp
+from projections.checks.dispatch import check_of, in_sync, lost_at
+from projections.checks.multikueue import connected
+from projections.checks.state import DispatchState
+from projections.workloads.lifecycle import Workload
+
+_STAGES = (("Finished", "finished"), ("Evicted", "evicted"), ("Admitted", "admitted"), ("QuotaReserved", "holds quota"))
+"""Conditions of a copy and how each is said, what counts most first."""
+_WHY = ("Finished", "Evicted")
+"""Conditions whose reason says more than their type."""
+
+
+def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
+    """An event about other clusters as a moment of a life, what and detail; None for all others."""
+    match event:
+        case ClustersNominated():
+            return "sent to clusters", ", ".join(event.clusters)
+        case RemoteWorkloadObserved():
+            return "cluster answers", f"{event.cluster}: {answer(event)}"
+        case RemoteWorkloadGone():
+            return "cluster answers", f"{event.cluster}: has no copy any more"
+        case ClusterChosen():
+            return "cluster chosen", f"{event.cluster}: admitted its copy first"
+        case RemoteJobSynced():
+            return "job is there", f"{event.cluster}: chosen at {event.decision}"
+        case RemoteJobRefused():
+            return "job not made there", f"{event.cluster}: {event.message}"
+        case _:
+            return None
+
+
+def answer(copy: RemoteWorkloadObserved) -> str:
+    """How the copy in a cluster stands, by that cluster's own clock."""
+    for kind, words in _STAGES:
+        found = copy.conditions.get(kind)
+        if found is not None:
+            why = ": ".join(part for part in (found.reason, found.message) if part) if kind in _WHY else ""
+            return f"{words} since {format_timestamp(found.since)}{f' ({why})' if why else ''}"
+    return "waits for quota" if copy.active else "stopped from here"
+
+
+def chosen(world: DispatchState, workload: Workload) -> str:
+    """Where a workload runs, or is to run, and by which decision; empty where no cluster is chosen."""
+    dispatch = world.dispatches.get(workload.key)
+    if dispatch is None or not dispatch.cluster:
+        return ""
+    job = "its job is there" if dispatch.synced else f"its job is not there: {dispatch.refused or 'not made yet'}"
+    return f"cluster {dispatch.cluster} was chosen at {dispatch.decision}, as it admitted its copy first; {job}"
+
+
+def answers(world: DispatchState, workload: Workload) -> tuple[str, ...]:
+    """By name, what each cluster answers in which a workload is tried or runs; empty where it is sent nowhere."""
+    dispatch = world.dispatches.get(workload.key)
+    if dispatch is None or not check_of(world.checks, workload):
+        return ()
+    names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
+    return tuple(f"cluster {name}: {_standing(world, workload, name)}" for name in sorted(names))
+
+
+def _standing(world: DispatchState, workload: Workload, cluster: str) -> str:
+    if not connected(world, cluster):
+        return _away(world, workload, cluster)
+    copy = world.remotes.get(workload.key, {}).get(cluster)
+    if copy is None:
+        return "no copy seen there yet"
+    return answer(copy) if in_sync(workload, copy) else f"its copy asks for something else; {answer(copy)}"
+
+
+def _away(world: DispatchState, workload: Workload, cluster: str) -> str:
+    found = world.multikueue_clusters.get(cluster)
+    if found is None:
+        return "there is no such MultiKueueCluster"
+    until, runs = lost_at(world, cluster), world.dispatches[workload.key].cluster == cluster
+    given_up = f", given up at {format_timestamp(until)}" if runs and until else ""
+    return f"out of reach since {format_timestamp(found.since)}{given_up}"

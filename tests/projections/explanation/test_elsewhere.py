@@ -1,0 +1,103 @@
+"""What is said about workloads that are tried, or run, in other clusters."""
+
+from events.catalogue import AnyEvent
+from events.event import Millis
+from events.multikueue import RemoteCondition, RemoteJobRefused, RemoteWorkloadGone, RemoteWorkloadObserved
+from ops.queries.explaining import explain
+from projections.explanation.elsewhere import answer
+from projections.explanation.life import Life
+from projections.explanation.words import Explanation, Tier
+from projections.log_position import LogPosition
+from projections.state_hash import state_hash
+from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated, kinds, running
+
+_START = "1970-01-01T00:00:"
+
+
+def told(manager: Manager) -> Explanation:
+    before = state_hash(manager.world)
+    found = explain(manager.world, manager.world.workloads[KEY], manager.at)
+    assert state_hash(manager.world) == before, "nothing is changed by asking"
+    return found
+
+
+def copy(**since: Millis) -> RemoteWorkloadObserved:
+    conditions = {kind: RemoteCondition(since=at, reason="Why", message="so") for kind, at in since.items()}
+    return RemoteWorkloadObserved(cluster="w1", workload=KEY, uid="copy", conditions=conditions)
+
+
+def test_who_is_tried_in_clusters_is_told_what_each_of_them_answers() -> None:
+    manager = Manager()
+    manager.after(delegated())
+    assert told(manager).clusters == ("cluster w1: no copy seen there yet", "cluster w2: no copy seen there yet")
+    manager.copy("w1", QuotaReserved=1_000)
+    manager.copy("w2", counts=2)
+    found = told(manager)
+    assert (found.tier, found.reason) == (Tier.CHECK, "WaitingForChecks")
+    assert found.clusters == (
+        f"cluster w1: holds quota since {_START}01Z",
+        "cluster w2: its copy asks for something else; waits for quota",
+    )
+
+
+def test_who_is_sent_nowhere_is_told_of_no_cluster() -> None:
+    manager = Manager()
+    manager.after(delegated(kind="Nobody's"))
+    assert told(manager).clusters == ()
+
+
+def test_where_a_workload_runs_is_told_with_the_decision_that_chose_it() -> None:
+    manager = Manager()
+    manager.after(delegated())
+    assert kinds(manager.copy("w2", QuotaReserved=1_000, Admitted=5_000)) == ["ClusterChosen"]
+    decision = manager.world.dispatches[KEY].decision
+    why = f"cluster w2 was chosen at {decision}, as it admitted its copy first"
+    assert told(manager).message == f"{why}; its job is not there: not made yet"
+    refusal = RemoteJobRefused(workload=KEY, cluster="w2", decision=decision, message="it is somebody's")
+    manager.after(refusal)
+    assert told(manager).message == f"{why}; its job is not there: it is somebody's"
+    manager.synced()
+    found = told(manager)
+    assert (found.state, found.message) == ("admitted", f"{why}; its job is there")
+    assert found.clusters == (f"cluster w2: admitted since {_START}05Z",)
+
+
+def test_a_cluster_out_of_reach_is_told_with_the_moment_at_which_it_is_given_up() -> None:
+    manager = running()
+    manager.after(cluster("w1", active=False, since=2_000))
+    assert manager.world.settings.multikueue is not None
+    assert manager.world.settings.multikueue.worker_lost_timeout == LOST_AFTER
+    assert told(manager).clusters == (f"cluster w1: out of reach since {_START}02Z, given up at 1970-01-01T00:15:02Z",)
+
+
+def test_of_several_conditions_of_a_copy_the_last_in_its_life_is_told_and_why_it_had_to_stop() -> None:
+    assert answer(copy(QuotaReserved=1_000, Admitted=2_000)) == f"admitted since {_START}02Z"
+    assert answer(copy(Admitted=2_000, Evicted=3_000)) == f"evicted since {_START}03Z (Why: so)"
+    assert answer(copy(Evicted=3_000, Finished=4_000)) == f"finished since {_START}04Z (Why: so)"
+    stopped = RemoteWorkloadObserved(cluster="w1", workload=KEY, uid="copy", active=False)
+    assert answer(stopped) == "stopped from here"
+
+
+def test_the_life_of_a_job_and_of_a_cluster_has_what_each_cluster_answered() -> None:
+    manager = Manager()
+    said: list[AnyEvent] = [
+        *manager.after(delegated()),
+        copy(Admitted=2_000),
+        *manager.copy("w1", Admitted=2_000),
+        *manager.synced(),
+        RemoteWorkloadGone(cluster="w2", workload=KEY),
+    ]
+    chosen, gone = ("cluster chosen", "w1: admitted its copy first"), ("cluster answers", "w2: has no copy any more")
+    answers = ("cluster answers", f"w1: admitted since {_START}02Z")
+    life = [one for one in _life(f"workload/{KEY}", said) if "cluster" in one[0] or one[0] == "check settled"]
+    ready = ("check settled", 'mk is Ready: The workload was admitted on "w1"')
+    assert life == [("sent to clusters", "w1, w2"), answers, chosen, ready, gone]
+    assert _life("multikueuecluster/w2", said) == [("sent to clusters", "w1, w2"), gone]
+    assert _life("multikueuecluster/w1", said) == [("sent to clusters", "w1, w2"), answers, chosen]
+
+
+def _life(wanted: str, events: list[AnyEvent]) -> list[tuple[str, str]]:
+    life = Life(wanted)
+    for sequence, event in enumerate(events, 1):
+        life.fold(event, LogPosition(partition="0", sequence=sequence, at=sequence))
+    return [(one.what, one.detail) for one in life.lines]
