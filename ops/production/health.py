@@ -1,7 +1,7 @@
 """Whether a process lives and is ready, over HTTP: what probes ask.
 
 Live: the event loop turns, so it answers at all. Ready: everything that was on the log when it began is folded, every kind
-has been listed where it watches any, and nothing has halted it.
+has been listed where it watches any, nothing has halted it, and what comes to the log is folded within half a minute.
 """
 
 import asyncio
@@ -11,7 +11,9 @@ from pathlib import Path
 
 from aiohttp import web
 
+from events.event import Millis
 from events.subjects import CONTROL, FACTS
+from ops.production.fold_positions import fold_positions
 from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
@@ -19,6 +21,9 @@ from ops.production.log.jetstream.capacity import WARN_PERCENT
 from ops.production.wiring import MULTIKUEUE, Running
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.partition.host import PartitionHost
+
+LAGGING: Millis = 30_000
+"""Whoever lags by more is not ready; `KuelogFoldLagging` tells of it as well."""
 
 
 class Health:
@@ -55,7 +60,7 @@ class Health:
             )
             if not away:
                 found.extend(await self._behind(partition, host))
-        return found
+        return found or await self._lagging()
 
     async def worth_knowing(self) -> list[str]:
         """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do, who was not handed checkpoints, which worker clusters are away."""
@@ -99,6 +104,14 @@ class Health:
             else:
                 self._ends[key] = 0
         return found
+
+    async def _lagging(self) -> list[str]:
+        """The streams of which something is not folded that was stored long ago: decisions would rest on an old view."""
+        return [
+            f"{one.partition}: {one.stream} is folded to {one.folded} of {one.last}, and what comes next was stored {one.age // 1000} s ago"
+            for one in (await fold_positions(self._running)).positions
+            if one.age is not None and one.age > LAGGING
+        ]
 
 
 async def _nothing() -> list[str]:

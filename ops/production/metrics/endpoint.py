@@ -12,6 +12,7 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from ops.production.fold_positions import fold_positions
 from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
@@ -22,7 +23,6 @@ from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics
-from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.metrics.verifications import VerificationMetrics

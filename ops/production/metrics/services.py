@@ -11,8 +11,8 @@ from prometheus_client.samples import Exemplar
 
 from events.event import Millis
 from events.subjects import family_of
+from ops.production.fold_positions import FOLDING, FoldPositions
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
-from ops.production.metrics.fold_positions import FOLDING, FoldPositions
 from ops.production.metrics.names import ATTEMPTS
 from ops.production.wiring import Running
 from services.applier.shell import APPLIED, REJECTED, Applier

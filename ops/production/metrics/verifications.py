@@ -6,8 +6,8 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from events.event import Millis
+from ops.production.fold_positions import FoldPositions
 from ops.production.metrics.families import counter, gauge, in_seconds
-from ops.production.metrics.fold_positions import FoldPositions
 from ops.production.wiring import Running
 
 DECISION, STATE = "decision", "state"

@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from events.catalogue import Decision
 from events.rules import RULES
+from ops.production.fold_positions import fold_positions
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.metrics.endpoint import exposition
-from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.verifications import VerificationMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.verification import RunningVerification

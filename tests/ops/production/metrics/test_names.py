@@ -32,6 +32,7 @@ from events.quota import (
 )
 from events.settings import AdmissionFairSharing, PodsReadyRule, SettingsObserved
 from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadDeleted, WorkloadFinished
+from ops.production.fold_positions import FoldPosition, FoldPositions
 from ops.production.log.jetstream.capacity import CapacityMetrics, StreamFill
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.__main__ import PAGE
@@ -42,7 +43,6 @@ from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.endpoint import OF_PROCESS, ApartInOpenMetrics, registry_of
-from ops.production.metrics.fold_positions import FoldPosition, FoldPositions
 from ops.production.metrics.names import EXPORTED
 from ops.production.metrics.page import page
 from ops.production.metrics.queues import QueueMetrics

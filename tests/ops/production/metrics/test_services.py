@@ -6,11 +6,11 @@ from typing import Any, cast
 import aiohttp
 
 from events.subjects import FACTS
+from ops.production.fold_positions import fold_positions
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.metrics.endpoint import exposition, served
-from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
