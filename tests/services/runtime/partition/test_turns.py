@@ -249,6 +249,16 @@ async def test_while_the_bus_takes_nothing_that_is_told_and_what_was_decided_is_
     await no_differences(bus, one)
 
 
+async def test_what_the_bus_did_not_take_is_decided_again_though_the_next_decider_has_nothing_to_say() -> None:
+    bus = MemoryBus()
+    bus.memory(PARTITION).faults.append(AppendFault.UNAVAILABLE)
+    one = await host(bus, Speaker("admitter", up_to(1, "admitter")), Speaker("preemptor", nothing))
+    async with serving(one):
+        await quiet(one)
+        assert authors(bus) == ["admitter"]
+    await no_differences(bus, one)
+
+
 class Crowded:
     """A partition on which somebody else's message comes to stand just before the first that is appended here."""
 
