@@ -19,13 +19,14 @@ from ops.sandbox.scenario.needs import Needs
 from ops.sandbox.scenario.node_pools import add_nodes
 from ops.sandbox.scenario.platform import ScenarioPlatform
 from ops.sandbox.scenario.script import Need, ScenarioBroken, ScenarioStep, Script
+from projections.unsupported import NOT_DONE
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 PrintLine = Callable[[str], None]
 
 _LOOK_S = 0.1
 _GLANCE_MS: Millis = 1000
-_OVER = frozenset({"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured"})
+_OVER = frozenset({"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", *NOT_DONE})
 """Refusals that no passing of time will change."""
 
 

@@ -83,6 +83,17 @@ async def test_what_never_comes_is_named_with_the_step_that_waits_for_it(tmp_pat
     assert told == "the step at 2 s (then) waits in vain until lab/nobody waits and Unmanaged of pod:lab/x is reported"
 
 
+async def test_a_job_that_asks_for_what_is_not_done_yet_has_come_to_its_end(tmp_path: Path) -> None:
+    folder = scenario(tmp_path, "- {at: 0, apply: [queues.yaml, claims.yaml]}\n", at_most=60)
+    claims = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one}], containers"
+    (folder / "claims.yaml").write_text(job("claims").replace("containers", claims))
+    script = load(folder)
+    async with platform(tmp_path / "data", scale=script.clock_scale) as on:
+        begin = on.clock.now()
+        await play(script, folder, on, loose=False, print_line=lambda _line: None)
+        assert on.clock.now() - begin < script.at_most * 1000, "nothing is waited for any more"
+
+
 def test_a_state_that_there_is_not_is_one_clear_message(tmp_path: Path) -> None:
     with pytest.raises(ScenarioBroken, match="after"):
         load(scenario(tmp_path, "- {at: 0, after: [{job: a/b, state: sleeps}]}\n"))
