@@ -64,6 +64,8 @@ class ConfigurationBroken(Exception):
 
     def __init__(self, source: Path | str, problem: str) -> None:
         super().__init__(f"{source}: {problem}")
+        self.problem = problem
+        """What is wrong, without the file."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

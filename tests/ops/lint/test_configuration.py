@@ -1,0 +1,43 @@
+"""Mistakes in a configuration file are found before a service starts with it."""
+
+from pathlib import Path
+
+import pytest
+
+from ops.lint.check import lint
+
+HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+
+
+def found_in(folder: Path, text: str) -> list[tuple[str, str]]:
+    file = folder / "configuration.yaml"
+    file.write_text(HEAD + text)
+    return [(one.field, one.what) for one in lint([file])]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "what"),
+    [
+        ("multiKueue: {workerLostTimeout: soon}", "multiKueue.workerLostTimeout", "'soon' is not a duration"),
+        ("multiKueue: {nix: 1}", "multiKueue", "unknown field `nix`"),
+        ("nix: 1", "", "unknown field nix"),
+        ("waitForPodsReady: {timeout: -5m}", "waitForPodsReady.timeout", "-5m"),
+    ],
+)
+def test_a_configuration_that_services_would_refuse_is_an_error(
+    tmp_path: Path, text: str, field: str, what: str
+) -> None:
+    ((at, said),) = found_in(tmp_path, text)
+    assert at == field and what in said
+
+
+def test_a_good_configuration_and_one_of_others_have_nothing_wrong(tmp_path: Path) -> None:
+    assert found_in(tmp_path, "manageJobsWithoutQueueName: true") == []
+    file = tmp_path / "other.yaml"
+    file.write_text("apiVersion: example.com/v1\nkind: Configuration\nmetadata: {name: x}\nnix: 1\n")
+    assert lint([file]) == []
+
+
+def test_what_is_not_done_yet_is_told_once(tmp_path: Path) -> None:
+    ((field, _),) = found_in(tmp_path, "resources: {deviceClassMappings: [{name: x, deviceClassNames: [a]}]}")
+    assert field == "resources.deviceClassMappings"
