@@ -2,20 +2,38 @@
 
 import re
 
-from events.json_object import JsonObject
-from ops.production.configuration.configuration_file import ConfigurationBroken, configuration_of
+from msgspec.structs import replace
+
+from events.json_object import JsonObject, is_object
+from ops.files.reading import Unreadable, yaml_of
+from ops.production.configuration.configuration_file import KEY, ConfigurationBroken, configuration_of, in_config_map
 from services.validation.problem import Problem, invalid
 from services.validation.unsupported import problems_in
 
 GROUP = "config.kueue.x-k8s.io"
+_IN_MAP = f"data[{KEY}]"
 _AT = re.compile(r"(?P<field>[a-z][\w.\[\]]*): (?P<what>.+)", re.DOTALL)
 
 
 def configuration_problems(value: JsonObject) -> list[Problem]:
-    """The first mistake of a Configuration; none of other kinds, or where what is wrong is told as not done yet."""
+    """The first mistake of a Configuration, or of one in a ConfigMap; none of other objects."""
+    text = in_config_map(value)
+    if text is None:
+        return _problems(value)
+    try:
+        inner: object = yaml_of(text)
+    except Unreadable as broken:
+        return [invalid(_IN_MAP, "", broken.what)]
+    found = _problems(inner) if is_object(inner) else [invalid(_IN_MAP, "", "expected the fields of a Configuration")]
+    return [replace(one, field=f"{_IN_MAP}{one.field and '.'}{one.field}") for one in found]
+
+
+def _problems(value: JsonObject) -> list[Problem]:
     group = str(value.get("apiVersion", "")).partition("/")[0]
-    if value.get("kind") != "Configuration" or group != GROUP or problems_in(value):
+    if value.get("kind") != "Configuration" or group != GROUP:
         return []
+    if not_done := problems_in(value):
+        return not_done
     try:
         configuration_of(value, "")
     except ConfigurationBroken as broken:

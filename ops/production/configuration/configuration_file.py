@@ -41,6 +41,8 @@ from services.watcher.fields.problems import Refused
 
 T = TypeVar("T")
 V = TypeVar("V")
+KEY = "controller_manager_config.yaml"
+"""The key of a ConfigMap under which the file lies."""
 IGNORED = frozenset(
     {
         "clientConnection",
@@ -232,16 +234,21 @@ def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration
 def document(path: Path) -> JsonObject:
     """The fields of a file, or of the ConfigMap that it is. Raises `ConfigurationBroken`."""
     try:
-        return _document(path)
+        return _document(yaml_file(path) or {}, path)
     except Unreadable as problem:
         raise ConfigurationBroken(path, problem.what) from problem
 
 
-def _document(path: Path) -> JsonObject:
-    found: Any = yaml_file(path) or {}
+def in_config_map(value: JsonObject) -> str | None:
+    """The text of a configuration file that a ConfigMap holds; None where it holds none, or is no ConfigMap."""
+    inner = object_at(value, "data").get(KEY) if value.get("kind") == "ConfigMap" else None
+    return inner if isinstance(inner, str) else None
+
+
+def _document(found: Any, path: Path) -> JsonObject:
     if is_object(found) and found.get("kind") == "ConfigMap":
-        inner = object_at(found, "data").get("controller_manager_config.yaml")
-        found = yaml_of(inner) if isinstance(inner, str) else None
+        inner = in_config_map(found)
+        found = None if inner is None else yaml_of(inner)
     if not is_object(found) or found.get("kind", "Configuration") != "Configuration":
         raise ConfigurationBroken(path, "expected a Configuration of config.kueue.x-k8s.io, or a ConfigMap with one")
     return found

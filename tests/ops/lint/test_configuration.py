@@ -41,3 +41,15 @@ def test_a_good_configuration_and_one_of_others_have_nothing_wrong(tmp_path: Pat
 def test_what_is_not_done_yet_is_told_once(tmp_path: Path) -> None:
     ((field, _),) = found_in(tmp_path, "resources: {deviceClassMappings: [{name: x, deviceClassNames: [a]}]}")
     assert field == "resources.deviceClassMappings"
+
+
+def test_a_mistake_in_a_config_map_is_found_where_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "map.yaml"
+    inner = (HEAD + "multiKueue: {workerLostTimeout: soon}").replace("\n", "\n    ")
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kueue-manager-config, namespace: kueue-system}\ndata:\n"
+    file.write_text(f"{head}  controller_manager_config.yaml: |\n    {inner}\n")
+    (found,) = lint([file])
+    assert found.field == "data[controller_manager_config.yaml].multiKueue.workerLostTimeout"
+    file.write_text(f"{head}  controller_manager_config.yaml: '['\n")
+    (found,) = lint([file])
+    assert found.field == "data[controller_manager_config.yaml]"
