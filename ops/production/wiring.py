@@ -304,7 +304,7 @@ class Running:
 
     async def quiet(self) -> None:
         """Return when everything that was seen so far has been decided."""
-        for host in self.hosts.values():
+        for host in list(self.hosts.values()):  # More may begin meanwhile.
             await host.quiet.wait()
 
     async def stream(self, name: str) -> Stream:

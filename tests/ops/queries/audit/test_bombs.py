@@ -107,11 +107,11 @@ def unpacked_in_half_a_gibibyte(file: Path) -> str:
     script = (
         "import resource, sys, pathlib\n"
         "from ops.production.archive.segments.segment import SegmentUnreadable, from_parquet\n"
-        "from ops.production.archive.segments.parquet_reading import Bounds\n"
+        "from ops.production.archive.segments.parquet_reading import FileBounds\n"
         "data = pathlib.Path(sys.argv[1]).read_bytes()\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         f"resource.setrlimit(resource.RLIMIT_AS, (used + {GIB // 2},) * 2)\n"
-        "try:\n    from_parquet(data, Bounds(rows=1000, bytes=1 << 20))\n"
+        "try:\n    from_parquet(data, FileBounds(rows=1000, bytes=1 << 20))\n"
         "except SegmentUnreadable as problem:\n    print(problem)\n"
     )
     return subprocess.run([sys.executable, "-c", script, str(file)], capture_output=True, text=True, check=True).stdout
