@@ -103,6 +103,7 @@ from events.workload import (
     WorkloadDeactivated,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadParked,
     WorkloadQueued,
     WorkloadRequeued,
@@ -126,6 +127,7 @@ Fact: TypeAlias = (
     | DeviceConfigObserved
     | NodeConfigsObserved
     | WorkloadSubmitted
+    | WorkloadOwned
     | DecidedElsewhere
     | WorkloadChanged
     | PodsReady

@@ -213,6 +213,16 @@ class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted
     """Decisions of another log that are noted on its job and its object: they count as older than any of this log."""
 
 
+class WorkloadOwned(Event, frozen=True, kw_only=True, tag="WorkloadOwned.v1"):
+    """A job runs in a Workload that was made before it, which it names (label prebuilt-workload-name), and owns it from now on.
+
+    Rule: docs/rules/objects.md#prebuilt
+    """
+
+    workload: str
+    owner: Owner
+
+
 class DecidedElsewhere(Event, frozen=True, kw_only=True, tag="DecidedElsewhere.v1"):
     """Somebody has written the object of a workload since kuelog did, and what it shows may be another manager's decision.
 

@@ -13,12 +13,14 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSubmitted,
     WorkloadSwitched,
 )
 
 WorkloadFact: TypeAlias = (
     WorkloadSubmitted
+    | WorkloadOwned
     | DecidedElsewhere
     | WorkloadChanged
     | PodsReady

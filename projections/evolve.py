@@ -106,6 +106,7 @@ from events.workload import (
     WorkloadDeactivated,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadParked,
     WorkloadQueued,
     WorkloadRequeued,
@@ -144,6 +145,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
     match event:
         case (
             WorkloadSubmitted()
+            | WorkloadOwned()
             | DecidedElsewhere()
             | WorkloadChanged()
             | PodsReady()

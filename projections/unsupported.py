@@ -42,13 +42,7 @@ DEVICE_CLASSES = Unsupported(
     consequence="claims of these classes would be charged to nobody",
     instead="leave resources.deviceClassMappings out",
 )
-PREBUILT = Unsupported(
-    code="PrebuiltWorkloadNotSupported",
-    what="it names a Workload that was made for it beforehand",
-    consequence="it would run in a Workload of its own, and hold quota beside the one that it names",
-    instead="leave the label out and delete that Workload: the job gets one of its own",
-)
-NOT_DONE: Mapping[str, Unsupported] = {one.code: one for one in (ELASTIC, CLAIMS, PREBUILT, DEVICE_CLASSES)}
+NOT_DONE: Mapping[str, Unsupported] = {one.code: one for one in (ELASTIC, CLAIMS, DEVICE_CLASSES)}
 """All unsupported features, by code."""
 
 

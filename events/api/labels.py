@@ -219,9 +219,9 @@ KNOWN = (
     Known(
         PREBUILT_WORKLOAD_NAME,
         _L,
-        "pods of a LeaderWorkerSet",
-        _OURS,
-        "the Workload of its group, by which Kueue finds it at a take-over",
+        "jobs, pods of a LeaderWorkerSet",
+        _BOTH,
+        "on a job: the Workload, made before it, in which it is to run; on pods: that of their group, by which Kueue finds it at a take-over",
     ),
     Known(ROLE_HASH, _A, "pods", _OURS, "a digest of the pod's shape: pods of one role are one pod set"),
     Known(MULTIKUEUE_ORIGIN, _L, "Workloads and jobs in other clusters", _OURS, "which manager has made them there"),

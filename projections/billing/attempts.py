@@ -6,7 +6,7 @@ from events.billing import LineKind
 from events.device import PodPlacement
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
-from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted, job_behind
+from events.workload import AdoptedStatus, PodSetAssignment, WorkloadOwned, WorkloadSubmitted, job_behind
 from projections.billing.entry import CardEntry, Holder, QuotaEntry, Waste
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
@@ -39,6 +39,11 @@ class About(msgspec.Struct, frozen=True, gc=False):
             queue=event.spec.queue,
             labels=tuple(sorted(event.spec.labels.items())),
         )
+
+    def owned_by(self, event: WorkloadOwned) -> "About":
+        """The workload once its job is known: attempts that begin after that are billed to the job."""
+        job = job_behind(event.workload, event.owner)
+        return msgspec.structs.replace(self, job=job, owner_kind=event.owner.kind)
 
 
 class Attempt(msgspec.Struct, kw_only=True):

@@ -28,6 +28,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSubmitted,
 )
 from projections.billing.attempts import About, Attempt, SliceKey, attempt_of, flavor_of, goes_on, uses_by_pod, wasted
@@ -138,6 +139,10 @@ class Ledger:
         match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
+            case WorkloadOwned():
+                known = self._about.get(event.workload)
+                if known is not None:
+                    self._about[event.workload] = known.owned_by(event)
             case DecidedElsewhere() if not self._variants.has(event.workload):
                 self._take_over(event, position)
             case WorkloadChanged():

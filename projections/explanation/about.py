@@ -40,7 +40,7 @@ from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.upkeep import CheckSettled
 from events.variants import MigrationOrdered, VariantSubmitted
-from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
+from events.workload import CheckReported, WorkloadOwned, WorkloadParked, WorkloadQueued, WorkloadSubmitted
 
 KINDS = {
     "job": "job",
@@ -97,6 +97,9 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             space = event.workload.partition("/")[0]
             job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()
             return (f"workload/{event.workload}", *job, f"localqueue/{space}/{event.spec.queue}")
+        case WorkloadOwned():
+            space = event.workload.partition("/")[0]
+            return (f"workload/{event.workload}", f"job/{space}/{event.owner.name}")
         case WorkloadSliceSubmitted():
             space = event.workload.partition("/")[0]
             job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()

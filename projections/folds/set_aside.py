@@ -18,6 +18,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSubmitted,
     WorkloadSwitched,
 )
@@ -81,6 +82,7 @@ def _concerns(world: QuotaState, event: AnyEvent, aside: Aside) -> bool:  # noqa
     match event:
         case (
             WorkloadSubmitted()
+            | WorkloadOwned()
             | DecidedElsewhere()
             | WorkloadChanged()
             | WorkloadDeleted()

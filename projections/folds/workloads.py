@@ -20,6 +20,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
     WorkloadSwitched,
@@ -62,6 +63,9 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
     if workload is None:
         return
     match event:
+        case WorkloadOwned():
+            # Its object is to name the job, which runs if the workload was let in before the job came.
+            world.put_workload(_turned(replace(workload, owner=event.owner, prebuilt=True), position))
         case DecidedElsewhere():
             _take_over(world, workload, event.status, position)
         case WorkloadChanged():

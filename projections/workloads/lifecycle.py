@@ -173,6 +173,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The decision after which its pods were seen to be gone, as `partition/sequence`."""
     wanted: tuple[PodSet, ...] = ()
     """The pods that its elastic job asks for by now, where the queue manager has not decided about that yet."""
+    prebuilt: bool = False
+    """Its object was made before the job that owns it."""
     continues: bool = False
     """It has taken the place of a slice whose pods run: they run on, though it may not be admitted yet."""
 

@@ -37,6 +37,7 @@ from events.workload import (
     WorkloadDeactivated,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadParked,
     WorkloadQueued,
     WorkloadSubmitted,
@@ -66,7 +67,7 @@ class Timeline:
 
     def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Take note of an event if it is about a workload."""
-        if isinstance(event, WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted):
+        if isinstance(event, WorkloadSubmitted | WorkloadOwned | WorkloadSliceSubmitted | VariantSubmitted):
             self.jobs[event.workload] = job_behind(event.workload, event.owner)
         described = describe(event)
         key = getattr(event, "workload", "")
@@ -118,6 +119,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
     match event:
         case WorkloadSubmitted():
             return "submitted", f"queue {event.spec.queue}, priority {event.spec.priority}"
+        case WorkloadOwned():
+            return "owned by its job", f"{event.owner.kind} {event.owner.name}"
         case WorkloadSliceSubmitted():
             return "slice submitted", f"{sizes(event.spec.pod_sets)}, in place of {event.replaces}"
         case WorkloadSliceResized():

@@ -1,8 +1,10 @@
 """The patches that bring a job and a Workload object to where a decision wants them; pure."""
 
+from collections.abc import Sequence
+
 import msgspec
 
-from events.api.labels import DECISION, POD_SETS
+from events.api.labels import DECISION, JOB_UID, POD_SETS
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, put
@@ -181,16 +183,31 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
 
 
 def owners_patch(found: JsonObject, application: Application) -> JsonObject | None:
-    """The patch by which the pods that replaced others own the object as well: it goes with the last that owns it."""
-    wanted: list[JsonObject] = workload_object(application.of)["metadata"].get("ownerReferences") or []
+    """The patch by which those own the object that do not yet: pods that replaced others, the job of a prebuilt Workload.
+
+    With the job come our finalizer and the job's UID, as objects that kuelog makes have them from the start.
+    """
+    made: JsonObject = workload_object(application.of)["metadata"]
+    wanted: list[JsonObject] = made.get("ownerReferences") or []
     there: list[JsonObject] = found["metadata"].get("ownerReferences") or []
     uids = {one.get("uid") for one in there}
     fresh = [one for one in wanted if one["uid"] not in uids]
-    if not application.group or not fresh:
+    if not (application.group or application.of.prebuilt) or not fresh:
         return None
-    kept = [one for one in there if any(one.get("uid") == other["uid"] for other in wanted)]
-    version = found["metadata"]["resourceVersion"]
-    return {"metadata": {"resourceVersion": version, "ownerReferences": [*kept, *fresh]}}
+    kept = there if application.of.prebuilt else [one for one in there if _is_in(one, wanted)]
+    meta: JsonObject = {
+        "resourceVersion": found["metadata"]["resourceVersion"],
+        "ownerReferences": [*kept, *fresh],
+    }
+    if application.of.prebuilt:
+        held: list[str] = found["metadata"].get("finalizers") or []
+        finalizers = [*held, *(one for one in made["finalizers"] if one not in held)]
+        meta |= {"labels": {JOB_UID: made["labels"][JOB_UID]}, "finalizers": finalizers}
+    return {"metadata": meta}
+
+
+def _is_in(one: JsonObject, others: Sequence[JsonObject]) -> bool:
+    return any(one.get("uid") == other["uid"] for other in others)
 
 
 def _shown(found: JsonObject, application: Application) -> int:

@@ -77,7 +77,7 @@ class ApplicationWriter:
 
     async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
-        ours = application.of.owner is not None
+        ours = application.of.owner is not None and not application.of.prebuilt
         fresh = ours and application.fresh and self._known.of(application.workload) is None
         made = await self._create(application) if fresh else None
         try:
@@ -99,7 +99,7 @@ class ApplicationWriter:
         self._record_news(application, found)
         if application.release:
             await self._release(application, found["metadata"])
-        elif application.finished and ours:
+        elif application.finished and application.of.owner is not None:
             self._keeper.free(application.workload, found["metadata"])
         return ()
 
@@ -117,7 +117,7 @@ class ApplicationWriter:
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
                 found = await self._apply(application, part)
-        if found is None and application.group:
+        if found is None and (application.group or application.of.prebuilt):
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
         return found
 

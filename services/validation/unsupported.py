@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from events.api.labels import ELASTIC_JOB, PREBUILT_WORKLOAD_NAME
+from events.api.labels import ELASTIC_JOB
 from events.json_object import JsonObject, is_array, is_object, object_at
 from events.json_path import Location, dotted
-from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, PREBUILT, Unsupported
+from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, Unsupported
 from services.validation.problem import Problem
 
 _ELASTIC_KINDS = ("Job", "RayCluster", "Workload")
@@ -44,8 +44,6 @@ def _found(value: JsonObject) -> Iterator[RequestedFeature]:
     asked = object_at(value, "metadata", "annotations").get(ELASTIC_JOB) == "true"
     if asked and value.get("kind") not in _ELASTIC_KINDS:
         yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{ELASTIC_JOB}]"))
-    if _is_prebuilt(value):
-        yield RequestedFeature(PREBUILT, ("metadata", f"labels[{PREBUILT_WORKLOAD_NAME}]"))
     match value.get("kind"):
         case "Configuration" if object_at(value, "resources").get("deviceClassMappings"):
             yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))
@@ -55,15 +53,6 @@ def _found(value: JsonObject) -> Iterator[RequestedFeature]:
     _note_pods(value, (), pods)
     for path, holder in pods:
         yield from _in_pods(path, holder)
-
-
-def _is_prebuilt(value: JsonObject) -> bool:
-    """Whether a job names a Workload that is there already.
-
-    Pods of a group bear the label, too, as kuelog and Kueue have written it; those of a list say no kind.
-    """
-    is_job = value.get("kind") not in (None, "", "Pod", "Workload")
-    return is_job and PREBUILT_WORKLOAD_NAME in object_at(value, "metadata", "labels")
 
 
 def _note_pods(value: object, path: Location, found: list[tuple[Location, JsonObject]]) -> None:

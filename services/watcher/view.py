@@ -23,6 +23,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
     WorkloadSwitched,
@@ -30,13 +31,12 @@ from events.workload import (
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.nodes.affinity import selects
 from services.jobs.kinds.managed_kinds import kinds_of
-from services.jobs.kinds.pods import leader_worker_group
-from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.validation.conversion.convert import to_v1beta2
 from services.watcher.fields.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
-from services.watcher.jobs.jobs import JobState, job_state
+from services.watcher.jobs.jobs import JobState, job_state, submitted
+from services.watcher.jobs.workload_source import place_of_job, source_of
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
@@ -45,6 +45,13 @@ from services.watcher.seen_versions import place_in
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import hami_config
 from services.watcher.settings.provisioning import provisioning_request
+from services.watcher.workloads.prebuilt_workloads import (
+    NamingJob,
+    PrebuiltWorkloads,
+    out_of_sync,
+    taken_up,
+    with_prebuilt,
+)
 from services.watcher.workloads.reported_state import ReportedState, changes, note
 from services.watcher.workloads.workload_object_diff import (
     as_found,
@@ -84,6 +91,7 @@ class View:
         self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
+        self._prebuilt = PrebuiltWorkloads()
         self._orphans: dict[str, JsonObject] = {}
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
@@ -127,8 +135,19 @@ class View:
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
         fresh += [*beside, *self.mended(place_in(kind, value), [*found, *beside])]
+        if any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh) and self._prebuilt.names(
+            place_in(kind, value)
+        ):
+            fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
+        if kind == "Workload":
+            fresh += self._jobs_naming(place_in(kind, value).removeprefix("Workload/"))
         parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
         return fresh if parent is None else [*fresh, *self.see(parent.kind, parent.value)]
+
+    def _jobs_naming(self, workload: str) -> list[Fact]:
+        """What follows for jobs that name this Workload and do not run in it."""
+        jobs = [one for place, one in self._prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
+        return [fact for one in jobs for fact in self.see(one.kind, one.value)]
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
         """The fact that a refused object is understood again, unless `found` says so."""
@@ -154,6 +173,8 @@ class View:
         place = f"{kind}/{namespace}/{name}"
         fresh: list[Fact] = []
         workload = self.by_source.get(place)
+        if kind == "Workload" and self._is_owned_prebuilt(f"{namespace}/{name}"):
+            workload = f"{namespace}/{name}"
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
         reported = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted", "#terminating"))
@@ -165,7 +186,9 @@ class View:
         self._found.pop(f"{namespace}/{name}", None)
         if kind == "Workload":
             self.slices.pop(f"{namespace}/{name}", None)
+            fresh += self._jobs_naming(f"{namespace}/{name}")
         self._families.lose(place)
+        self._prebuilt.forget(place)
         left = self._orphans.pop(workload or "", None)
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
@@ -173,7 +196,14 @@ class View:
         """The places of all objects of a kind about which anything was reported."""
         prefix = f"{kind}/"
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
-        return sorted(found | {place for place in self.by_source if place.startswith(prefix)})
+        found |= {place for place in self.by_source if place.startswith(prefix)}
+        if kind == "Workload":
+            found |= {f"Workload/{key}" for key in self.workloads if self._is_owned_prebuilt(key)}
+        return sorted(found)
+
+    def _is_owned_prebuilt(self, workload: str) -> bool:
+        reported = self.workloads.get(workload)
+        return reported is not None and bool(reported.owner_uid)
 
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
         """Fold a fact, reported by this watcher or another."""
@@ -182,18 +212,9 @@ class View:
             case WorkloadSubmitted() if fact.workload in self.workloads:
                 pass  # Reported twice, by two replicas.
             case WorkloadSubmitted():
-                source = self._source(fact)
-                injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
-                reported = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
-                if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
-                    reported.parent, reported.part = fact.owner.kind, fact.owner.part
-                    self.facts.pop(
-                        f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None
-                    )
-                self.workloads[fact.workload] = reported
-                self._found.pop(fact.workload, None)
-                self.by_source[source] = fact.workload
-                self.facts.pop(f"{source}#refused", None)
+                self._submit(fact)
+            case WorkloadOwned():
+                self._own(fact)
             case WorkloadDeleted():
                 reported = self.workloads.pop(fact.workload, None)
                 if reported is not None:
@@ -239,6 +260,27 @@ class View:
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
 
+    def _submit(self, fact: WorkloadSubmitted) -> None:
+        source = source_of(fact, self.kinds)
+        injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
+        reported = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+        if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
+            reported.parent, reported.part = fact.owner.kind, fact.owner.part
+            self.facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)
+        self.workloads[fact.workload] = reported
+        self._found.pop(fact.workload, None)
+        self.by_source[source] = fact.workload
+        self.facts.pop(f"{source}#refused", None)
+
+    def _own(self, fact: WorkloadOwned) -> None:
+        """From now on the workload is read from the job that owns it."""
+        reported = self.workloads.get(fact.workload)
+        if reported is not None:
+            self.by_source.pop(reported.source, None)
+            reported.source = place_of_job(fact.workload, fact.owner, self.kinds)
+            reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
+            self.by_source[reported.source] = fact.workload
+
     def _translate(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
         if kind in SIMPLE:
             fact = SIMPLE[kind](value)
@@ -258,7 +300,12 @@ class View:
                 return provisioning_request(value)
             case _ if kind in self.kinds.by_place and self.manages(place):
                 found = self._families.with_child(place, value)
-                return self.workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))
+                state = job_state(found, self, self.kinds.by_place[kind])
+                if state is not None and state.prebuilt:
+                    self._prebuilt.name(state.workload, place, NamingJob(kind, value))
+                    return self._job_of_prebuilt(place, state)
+                self._prebuilt.forget(place)
+                return self.workload_facts(place, state)
             case _:
                 return []
 
@@ -287,17 +334,6 @@ class View:
         self._compares = False
         return self._pods.settle(kind)
 
-    def _source(self, fact: WorkloadSubmitted) -> str:
-        """The place of the object that a workload was read from."""
-        namespace, _, name = fact.workload.partition("/")
-        if fact.owner is None:
-            return f"Workload/{namespace}/{name}"
-        if (parent := self.kinds.parent_of(fact.owner)) is not None:
-            grouped = leader_worker_group(fact.owner.name, fact.owner.part)
-            return f"PodGroup/{namespace}/{grouped if parent is LEADER_WORKER_SET else name}"
-        kind = self.kinds.of(fact.owner.api_version, fact.owner.kind)
-        return f"{fact.owner.kind if kind is None else kind.place}/{namespace}/{fact.owner.name}"
-
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
         if key not in self.workloads and stands_for(value) in self.workloads:
@@ -314,6 +350,8 @@ class View:
             self._orphans[key] = value
         elif reported is None:
             self._found[key] = workload_state(value)
+        elif not beside_job and self._prebuilt.is_named(key):
+            return []  # The job that owns it says so.
         facts = self.workload_facts(place, None)
         if belongs_to_job(value):
             facts += terminating(value)
@@ -323,6 +361,17 @@ class View:
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported)
         return [*facts, *self._pods.owned(reported, key, value)]
+
+    def _job_of_prebuilt(self, place: str, state: JobState) -> list[Fact]:
+        """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
+        key, named = state.workload, self.by_source.get(place)
+        reported = self.workloads.get(key)
+        if named is None:
+            return taken_up(state, reported, self._found.get(key))
+        if named != key or reported is None or reported.owner_uid != state.uid:
+            return [WorkloadDeleted(workload=named)]
+        facts = self.workload_facts(place, with_prebuilt(state, reported.spec))
+        return facts if reported.finished else [*facts, *out_of_sync(state, reported.spec)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""
@@ -342,17 +391,7 @@ class View:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
-            facts.append(
-                WorkloadSubmitted(
-                    workload=state.workload,
-                    uid=state.uid,
-                    owner=state.owner,
-                    created_at=state.created_at,
-                    spec=state.spec,
-                    adopted=state.adopted,
-                    marks=marks,
-                )
-            )
+            facts.append(submitted(state, marks))
         facts += changes(reported, state)
         if state.mark and not state.running:
             reported.suspended_by = state.mark

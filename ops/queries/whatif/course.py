@@ -24,6 +24,7 @@ from events.workload import (
     PodsReclaimed,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
 )
@@ -167,7 +168,7 @@ class _Reader:
                 self._pods[f"{event.namespace}/{event.name}"] = None
             case ObjectRemoved() if event.kind == "Pod" and f"{event.namespace}/{event.name}" in self._pods:
                 pass
-            case PodsReclaimed() | JobUnsuspended() | DecisionApplied() | DecisionRejected():
+            case PodsReclaimed() | JobUnsuspended() | WorkloadOwned() | DecisionApplied() | DecisionRejected():
                 pass
             case _:
                 self._arrive(event, at, sequence)

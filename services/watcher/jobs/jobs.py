@@ -12,6 +12,7 @@ from events.api.labels import (
     ELASTIC_JOB,
     MAX_EXEC_TIME_SECONDS,
     NEVER_PREEMPT,
+    PREBUILT_WORKLOAD_NAME,
     PRIORITY_CLASS,
     QUEUE_NAME,
     USER,
@@ -25,7 +26,7 @@ from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
-from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
+from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec, WorkloadSubmitted
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_by import managed_by_path
@@ -104,8 +105,23 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckStatus, ...] = ()
     decision: str = ""
     """What its Workload object showed when its checks stood so, as `partition/sequence`."""
+    prebuilt: bool = False
+    """It is a job that names its Workload, which was made before it."""
     anew: bool = False
     """It replaces another object that was reported under its name before."""
+
+
+def submitted(state: JobState, marks: tuple[str, ...]) -> WorkloadSubmitted:
+    """The fact that a workload is there that was not before; `marks` are decisions of another log that its objects bear."""
+    return WorkloadSubmitted(
+        workload=state.workload,
+        uid=state.uid,
+        owner=state.owner,
+        created_at=state.created_at,
+        spec=state.spec,
+        adopted=state.adopted,
+        marks=marks,
+    )
 
 
 def job_state(value: JsonObject, around: Surroundings, kind: JobKind = JOB) -> JobState | None:
@@ -142,8 +158,10 @@ def _state(
     pod_sets = tuple(pod_set(one, template, around) for one, template in zip(pods, templates, strict=True))
     seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
     decision = annotations.get(DECISION, "")
+    prebuilt = labels.get(PREBUILT_WORKLOAD_NAME) or annotations.get(PREBUILT_WORKLOAD_NAME, "")
     return JobState(
-        workload=f"{meta.namespace}/{workload_name(kind.kind, kind.group, meta.name, meta.uid)}",
+        workload=f"{meta.namespace}/{prebuilt or workload_name(kind.kind, kind.group, meta.name, meta.uid)}",
+        prebuilt=bool(prebuilt),
         uid=meta.uid,
         owner=Owner(
             kind=kind.kind,

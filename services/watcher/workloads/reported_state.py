@@ -16,6 +16,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
     WorkloadSwitched,
@@ -40,6 +41,8 @@ class ReportedState(msgspec.Struct):
     """The kind of what serves with its pods, where that says how many there are to be."""
     part: str = ""
     """Which of its groups it is."""
+    owner_uid: str = ""
+    """The UID of the job that owns it, where its object was made before the job."""
     unsuspended: int = 0
     """The generation of the job in which somebody else had let it run."""
     suspended_by: str = ""
@@ -79,6 +82,8 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
     match fact:
         case WorkloadSubmitted():
             return reported is not None and reported.uid == fact.uid
+        case WorkloadOwned():
+            return reported is not None and reported.owner_uid == fact.owner.uid
         case WorkloadDeleted():
             return reported is None
         case _ if reported is None:

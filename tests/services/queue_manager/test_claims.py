@@ -45,13 +45,11 @@ def test_what_else_is_not_done_is_refused_though_claims_are_ignored() -> None:
     assert let_in.workload.line == "cq", "codes that this version does not know stand in nobody's way"
     refused = Room(
         BOTH_OFF,
-        submitted(
-            msgspec.structs.replace(SPEC, not_done=("PrebuiltWorkloadNotSupported", "ResourceClaimsNotSupported"))
-        ),
+        submitted(msgspec.structs.replace(SPEC, not_done=("ElasticJobNotSupported", "ResourceClaimsNotSupported"))),
     )
     refused.steps()
     told = refused.told("QuotaReserved")
-    assert told is not None and told[1] == "PrebuiltWorkloadNotSupported"
+    assert told is not None and told[1] == "ElasticJobNotSupported"
 
 
 def test_who_was_refused_is_parked_anew_and_queued_when_the_gates_change() -> None:

@@ -51,7 +51,6 @@ def shares(name: str) -> JsonObject:
 ASKED = [
     (job_set(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
     (job(resourceClaims=[{"name": "gpu"}]), "ResourceClaimsNotSupported"),
-    (job(labels={f"{K}prebuilt-workload-name": "w"}), "PrebuiltWorkloadNotSupported"),
 ]
 
 
@@ -76,8 +75,6 @@ def test_lint_finds_it_at_its_field(value: JsonObject, code: str, tmp_path: Path
 def test_who_asks_for_none_of_it_is_let_through() -> None:
     assert asked_in(job(of_pods={f"{K}podset-unconstrained-topology": "false"})) == ()
     assert asked_in(job(**shares("metax-tech.com/gpu"))) == (), "whole cards are counted by quota alone"
-    grouped = job(labels={f"{K}prebuilt-workload-name": "w"})
-    assert asked_in({**grouped, "kind": "Pod"}) == () == asked_in({**grouped, "kind": ""}), "pods of a group bear it"
     waiting = Room(submitted(SPEC))
     waiting.steps()
     assert waiting.workload.line == "cq" and waiting.world.lines.of("cq").waiting

@@ -1,0 +1,127 @@
+"""Jobs that run in a Workload which was made before them and which they name.
+
+Rule: docs/rules/objects.md#prebuilt
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from events.api.labels import ELASTIC_JOB, PREBUILT_WORKLOAD_NAME
+from events.catalogue import Fact
+from events.json_object import JsonObject
+from events.pod_set import PodSet
+from events.workload import WorkloadFinished, WorkloadOwned, WorkloadSpec
+from services.watcher.fields.problems import Refused, problem
+from services.watcher.jobs.jobs import JobState, submitted
+from services.watcher.workloads.reported_state import ReportedState
+from services.watcher.workloads.workload_object_diff import marks_of
+
+_OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
+_FIELD = f"metadata.labels[{PREBUILT_WORKLOAD_NAME}]"
+_ELASTIC = f"metadata.annotations[{ELASTIC_JOB}]"
+_ANOTHER = "name another one that nobody owns"
+
+
+class NamingJob(msgspec.Struct, frozen=True):
+    """A job that names a prebuilt Workload, as it was seen last."""
+
+    kind: str
+    """The word for its kind, as in its place."""
+    value: JsonObject
+
+
+class PrebuiltWorkloads:
+    """The jobs that name each prebuilt Workload: they are looked at again when the Workload comes, changes or goes."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, dict[str, NamingJob]] = {}
+        """By workload and by the job's place."""
+        self._named: dict[str, str] = {}
+        """The workload that the job of each place names."""
+
+    def name(self, workload: str, place: str, job: NamingJob) -> None:
+        """Note which workload a job names."""
+        if self._named.get(place) != workload:
+            self.forget(place)
+        self._named[place] = workload
+        self._jobs.setdefault(workload, {})[place] = job
+
+    def forget(self, place: str) -> None:
+        """A job is gone, or names no workload any more."""
+        workload = self._named.pop(place, None)
+        if workload is not None:
+            del self._jobs[workload][place]
+            if not self._jobs[workload]:
+                del self._jobs[workload]
+
+    def names(self, place: str) -> bool:
+        """Whether the job of this place names a Workload."""
+        return place in self._named
+
+    def is_named(self, workload: str) -> bool:
+        """Whether a job names this workload."""
+        return workload in self._jobs
+
+    def jobs_of(self, workload: str) -> Iterator[tuple[str, NamingJob]]:
+        """The jobs that name a workload, with their places in order."""
+        yield from sorted(self._jobs.get(workload, {}).items())
+
+
+def taken_up(state: JobState, reported: ReportedState | None, found: JobState | None) -> list[Fact]:
+    """The facts by which a job owns the Workload that it names, as `reported` or, where another owned it before us, as `found`.
+
+    Raises `Refused` where there is no such Workload, or another job owns it: the job waits; and where its size may change.
+    """
+    key = state.workload
+    facts: list[Fact] = []
+    if state.spec.elastic:
+        text = "a job that names its Workload can't change its size while it runs"
+        raise Refused([problem(_ELASTIC, text, f"leave it out, or {_FIELD}")])
+    if reported is not None:
+        if reported.source != f"Workload/{key}":
+            raise _refused(f"Workload {key} belongs to {reported.source}", _ANOTHER)
+    elif found is not None:
+        if found.owner is not None and found.owner.uid != state.uid:
+            raise _refused(f"Workload {key} belongs to {found.owner.kind}/{found.owner.name}", _ANOTHER)
+        facts.append(submitted(msgspec.structs.replace(found, owner=None), marks_of(state, found)))
+    else:
+        raise _refused(f"Workload {key} doesn't exist", "create it: the job waits until it is there")
+    return facts if state.owner is None else [*facts, WorkloadOwned(workload=key, owner=state.owner)]
+
+
+def _refused(message: str, instead: str) -> Refused:
+    return Refused([problem(_FIELD, message, instead)])
+
+
+def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
+    """A job that asks for what its prebuilt Workload says: the job itself says its queue, and a class of Kueue's if it names one."""
+    job = state.spec
+    named = job.priority_class
+    if named is not None and named.workload and named != workload.priority_class:
+        workload = msgspec.structs.replace(workload, priority=job.priority, priority_class=named)
+    spec = msgspec.structs.replace(
+        workload,
+        queue=job.queue,
+        managed_by=job.managed_by,
+        leaving=job.leaving,
+        user=job.user or workload.user,
+        job_uid="",
+        orphaned=False,
+    )
+    return msgspec.structs.replace(state, spec=spec)
+
+
+def out_of_sync(state: JobState, workload: WorkloadSpec) -> list[Fact]:
+    """The fact that the pods of a job that was not started are not those of its Workload, which ends by it; nothing otherwise."""
+    if state.started or _same(state.spec.pod_sets, workload.pod_sets):
+        return []
+    return [WorkloadFinished(workload=state.workload, reason="OutOfSync", message=_OUT_OF_SYNC)]
+
+
+def _same(job: tuple[PodSet, ...], workload: tuple[PodSet, ...]) -> bool:
+    return [_compared(one) for one in job] == [_compared(one) for one in workload]
+
+
+def _compared(one: PodSet) -> tuple[object, ...]:
+    return one.name, one.count, one.minimum, one.shape.containers, one.shape.init_containers

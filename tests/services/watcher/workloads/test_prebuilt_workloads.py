@@ -1,0 +1,180 @@
+"""What the watcher reports of jobs that name the Workload that they are to run in."""
+
+from typing import Any
+
+import pytest
+
+from events.catalogue import Fact
+from events.control import ObjectMended, ObjectRefused
+from events.quota import PriorityClassObserved
+from events.workload import (
+    Owner,
+    PriorityRef,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadOwned,
+    WorkloadSubmitted,
+)
+from services.watcher.view import View
+
+NAME = "kueue.x-k8s.io/prebuilt-workload-name"
+OWNER = Owner(kind="Job", name="j", uid="u-1", api_version="batch/v1")
+OWNED = WorkloadOwned(workload="team/made", owner=OWNER)
+
+
+def pods(cpu: str = "2", **more: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **more}}
+
+
+def job(uid: str = "u-1", *, queue: str = "lq", name: str = "made", **found: Any) -> dict[str, Any]:
+    labels = {"kueue.x-k8s.io/queue-name": queue, **({NAME: name} if name else {}), **found.get("labels", {})}
+    meta = {"name": "j", "namespace": "team", "uid": uid, "labels": labels}
+    spec = {"parallelism": 1, "suspend": True, "template": found.get("template", pods())}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+
+
+def workload(owner: str = "", **spec: Any) -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": "made", "namespace": "team", "uid": "w-1"}
+    if owner:
+        one = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": owner, "controller": True}
+        meta["ownerReferences"] = [one]
+    sets = [{"name": "main", "count": 1, "template": pods()}]
+    return {"metadata": meta, "spec": {"queueName": "lq", "podSets": sets, **spec}}
+
+
+def names(facts: list[Fact]) -> list[str]:
+    return [type(one).__name__ for one in facts]
+
+
+def problem(facts: list[Fact]) -> tuple[str, str]:
+    refused = next(one for one in facts if isinstance(one, ObjectRefused))
+    return refused.problems[0].field, refused.problems[0].message
+
+
+def test_a_workload_that_is_there_is_owned_by_the_job_that_names_it_and_nothing_is_submitted_anew() -> None:
+    view = View()
+    assert names(view.see("Workload", workload())) == ["WorkloadSubmitted"]
+    assert view.see("Job", job()) == [OWNED]
+    assert view.see("Job", job()) == []
+    assert view.see("Workload", workload("u-1")) == []
+
+
+def test_a_job_that_comes_first_waits_with_a_reason_until_its_workload_is_there() -> None:
+    view = View()
+    told = view.see("Job", job())
+    assert problem(told) == (f"metadata.labels[{NAME}]", "Workload team/made doesn't exist")
+    assert view.see("Job", job()) == []
+    found = view.see("Workload", workload())
+    assert names(found) == ["WorkloadSubmitted", "WorkloadOwned", "ObjectMended"]
+
+
+def test_a_watcher_that_read_the_log_back_reports_nothing_twice() -> None:
+    first, second = View(), View()
+    for fact in (*first.see("Workload", workload()), *first.see("Job", job())):
+        second.fold(fact)
+    assert second.see("Workload", workload("u-1")) == []
+    assert second.see("Job", job()) == []
+
+
+def test_a_watcher_that_lags_behind_another_does_not_take_the_workload_from_its_job() -> None:
+    view = View()
+    view.see("Workload", workload())
+    view.see("Job", job(queue="elsewhere", name=""))
+    assert names(view.see("Job", job())) == ["WorkloadDeleted", "WorkloadOwned"]
+    behind = View()
+    behind.see("Workload", workload())
+    behind.see("Job", job(labels={"other": "x"}))
+    assert WorkloadDeleted(workload="team/made") not in behind.see("Workload", workload("u-1"))
+
+
+def test_on_a_fresh_log_a_workload_that_its_job_owns_already_is_submitted_with_what_another_has_decided() -> None:
+    view = View()
+    admission = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}}]}
+    found = workload("u-1")
+    found["status"] = {"admission": admission}
+    assert view.see("Workload", found) == []
+    told = view.see("Job", job())
+    assert names(told) == ["WorkloadSubmitted", "WorkloadOwned"]
+    submitted = told[0]
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.adopted is not None
+    assert (submitted.owner, submitted.adopted.cluster_queue) == (None, "cq")
+
+
+@pytest.mark.parametrize("reported", [True, False], ids=["on the log", "in the cluster"])
+def test_a_workload_that_another_job_owns_is_not_taken_from_it(*, reported: bool) -> None:
+    view = View()
+    view.see("Workload", workload() if reported else workload("u-1"))
+    if reported:
+        view.see("Job", job())
+    other = job("u-2")
+    other["metadata"]["name"] = "other"
+    assert problem(view.see("Job", other))[1] == "Workload team/made belongs to Job/" + ("team/j" if reported else "j")
+
+
+def test_the_workload_says_what_is_asked_for_and_the_job_its_queue_and_its_class() -> None:
+    view = View()
+    view.fold(PriorityClassObserved(name="high", value=9, workload=True))
+    view.see("Workload", workload(priority=5, maximumExecutionTimeSeconds=60))
+    told = view.see("Job", job(queue="other", labels={"kueue.x-k8s.io/priority-class": "high"}))
+    assert names(told) == ["WorkloadOwned", "WorkloadChanged"]
+    changed = told[1]
+    assert isinstance(changed, WorkloadChanged)
+    assert (changed.spec.queue, changed.spec.priority, changed.spec.max_execution) == ("other", 9, 60_000)
+    assert changed.spec.priority_class == PriorityRef(name="high", workload=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"template": pods("3")},
+        {"template": pods(initContainers=[{"name": "i", "resources": {"requests": {"cpu": "9"}}}])},
+    ],
+    ids=["other requests", "another container"],
+)
+def test_pods_that_are_not_those_of_the_workload_end_it(other: dict[str, Any]) -> None:
+    view = View()
+    view.see("Workload", workload())
+    told = view.see("Job", job(**other))
+    message = "The prebuilt workload is out of sync with its user job"
+    assert told == [OWNED, WorkloadFinished(workload="team/made", reason="OutOfSync", message=message)]
+    assert view.see("Job", job(**other)) == []
+
+
+def test_a_job_that_is_made_anew_does_not_own_what_the_one_before_it_had() -> None:
+    view = View()
+    view.see("Workload", workload())
+    view.see("Job", job())
+    view.see("Workload", workload("u-1"))
+    again = view.see("Job", job("u-2"))
+    assert again[0] == WorkloadDeleted(workload="team/made")
+    assert view.lose("Workload", "team", "made") == []
+    assert names(view.see("Workload", workload())) == ["WorkloadSubmitted", "WorkloadOwned", "ObjectMended"]
+
+
+def test_a_job_whose_workload_goes_waits_for_another_of_that_name_also_after_a_restart() -> None:
+    view, restarted = View(), View()
+    for fact in (*view.see("Workload", workload()), *view.see("Job", job())):
+        restarted.fold(fact)
+    assert names(view.lose("Workload", "team", "made")) == ["WorkloadDeleted", "ObjectRefused"]
+    assert "Workload/team/made" in restarted.places("Workload")
+    assert view.lose("Job", "team", "j") != []
+    assert names(view.see("Workload", workload())) == ["WorkloadSubmitted"]
+
+
+def test_an_elastic_job_is_told_that_it_cannot_name_its_workload() -> None:
+    view = View()
+    view.see("Workload", workload())
+    elastic = job()
+    elastic["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
+    field, message = problem(view.see("Job", elastic))
+    assert field == "metadata.annotations[kueue.x-k8s.io/elastic-job]"
+    assert message == "a job that names its Workload can't change its size while it runs"
+
+
+def test_a_job_that_names_no_workload_any_more_gets_one_of_its_own() -> None:
+    view = View()
+    assert names(view.see("Job", job())) == ["ObjectRefused"]
+    told = view.see("Job", job(name=""))
+    assert names(told) == ["WorkloadSubmitted"]
+    assert not any(isinstance(one, ObjectMended) for one in told)
