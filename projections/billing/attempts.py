@@ -6,7 +6,14 @@ from events.billing import LineKind
 from events.device import PodPlacement
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
-from events.workload import AdoptedStatus, PodSetAssignment, WorkloadOwned, WorkloadSubmitted, job_behind
+from events.workload import (
+    AdoptedStatus,
+    PodSetAssignment,
+    WorkloadChanged,
+    WorkloadOwned,
+    WorkloadSubmitted,
+    job_behind,
+)
 from projections.billing.entry import CardEntry, Holder, QuotaEntry, Waste
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
@@ -40,8 +47,10 @@ class About(msgspec.Struct, frozen=True, gc=False):
             labels=tuple(sorted(event.spec.labels.items())),
         )
 
-    def owned_by(self, event: WorkloadOwned) -> "About":
-        """The workload once its job is known: attempts that begin after that are billed to the job."""
+    def after(self, event: WorkloadChanged | WorkloadOwned) -> "About":
+        """The workload in another queue, or with its job, which it had been made before: what begins or goes on then is billed so."""
+        if isinstance(event, WorkloadChanged):
+            return msgspec.structs.replace(self, queue=event.spec.queue)
         job = job_behind(event.workload, event.owner)
         return msgspec.structs.replace(self, job=job, owner_kind=event.owner.kind)
 

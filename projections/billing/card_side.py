@@ -9,7 +9,7 @@ from events.card import Card
 from events.device import DevicesRegistered, NodeObserved
 from events.event import Millis
 from events.quota import FlavorObserved
-from projections.billing.attempts import Attempt, SliceKey
+from projections.billing.attempts import About, Attempt, SliceKey
 from projections.billing.card_book import CHARGED, Account, CardBook, CardCondition
 from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, Window
 from projections.billing.flavor_labels import FlavorLabels
@@ -73,6 +73,13 @@ class CardSide:
         self._enter(account, slice_, key, cause)
         slice_.kind = kind
         slice_.began = cause if slice_.began is not None else None
+
+    def bill_to(self, attempt: Attempt, about: About) -> None:
+        """All that an attempt holds, and has held of what is still open, is billed to the job that is known by now."""
+        attempt.holder = msgspec.structs.replace(attempt.holder, job=about.job, owner_kind=about.owner_kind)
+        for key in attempt.keys:
+            if (slice_ := self.held(key[-1], key)) is not None:
+                slice_.holder = attempt.holder
 
     def held(self, card: str, key: SliceKey) -> OpenSlice | None:
         """The slice of a card that is held under a key; None if none is."""

@@ -10,6 +10,7 @@ import msgspec
 from events.billing import LineKind
 from events.card import Card
 from events.event import Millis
+from projections.log_position import LogPosition
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -77,6 +78,11 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         """As bills print it: why, then partition and sequence of the event."""
         return f"{self.why} {self.partition}/{self.sequence}"
+
+
+def caused(why: str, position: LogPosition) -> Cause:
+    """What the event at a position of the log is the cause of."""
+    return Cause(why, position.at, position.partition, position.sequence)
 
 
 class CardEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):

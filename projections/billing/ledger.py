@@ -33,7 +33,7 @@ from events.workload import (
 )
 from projections.billing.attempts import About, Attempt, SliceKey, attempt_of, flavor_of, goes_on, uses_by_pod, wasted
 from projections.billing.card_side import CardSide, OpenSlice
-from projections.billing.entry import AnyEntry, CardEntry, Cause, QuotaEntry, Waste, Window
+from projections.billing.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
 from projections.billing.prices import Correction, PriceBook
 from projections.billing.quota_book import QuotaBook
 from projections.billing.quota_side import QuotaSide
@@ -139,16 +139,10 @@ class Ledger:
         match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
-            case WorkloadOwned():
-                known = self._about.get(event.workload)
-                if known is not None:
-                    self._about[event.workload] = known.owned_by(event)
             case DecidedElsewhere() if not self._variants.has(event.workload):
                 self._take_over(event, position)
-            case WorkloadChanged():
-                known = self._about.get(event.workload)
-                if known is not None:
-                    self._about[event.workload] = msgspec.structs.replace(known, queue=event.spec.queue)
+            case WorkloadChanged() | WorkloadOwned():
+                self._change(event)
             case QuotaReserved():
                 self._reserve(event, position)
             case WorkloadAdmitted():
@@ -179,7 +173,7 @@ class Ledger:
                     current.finished = True
                 self._let_quota_go(last, position)
             case PodsReclaimed() if enabled(self._settings, "ReclaimablePods"):
-                self.holds.reclaim(self._slices.last(event.workload), event.counts, _cause("pods done", position))
+                self.holds.reclaim(self._slices.last(event.workload), event.counts, caused("pods done", position))
             case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slice(event, position)
             case DevicesReserved():
@@ -198,16 +192,16 @@ class Ledger:
     def _see(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
         match event:
             case NodeObserved():
-                self.cards.see_node(event, _cause("node " + ("ready" if event.ready else "not ready"), position))
+                self.cards.see_node(event, caused("node " + ("ready" if event.ready else "not ready"), position))
             case DevicesRegistered():
-                self.cards.register(event, _cause("cards registered", position))
+                self.cards.register(event, caused("cards registered", position))
             case PodObserved():
                 owner = self._owners.last(event.workload) if event.elastic else event.workload
                 seen = event if owner == event.workload else msgspec.structs.replace(event, workload=owner)
-                self.strays.see_pod(seen, _cause("pod seen", position))
+                self.strays.see_pod(seen, caused("pod seen", position))
                 self.tenants.add(event.namespace)
             case FlavorObserved():
-                self.cards.see_flavor(event, _cause("flavor changed", position))
+                self.cards.see_flavor(event, caused("flavor changed", position))
             case ClusterQueueObserved():
                 self.quota.set_queue(event, position.at)
             case CohortObserved():
@@ -230,11 +224,11 @@ class Ledger:
     def _remove(self, event: ObjectRemoved, position: LogPosition) -> None:
         match event.kind:
             case "Node":
-                self.cards.remove_node(event.name, _cause("node gone", position))
+                self.cards.remove_node(event.name, caused("node gone", position))
             case "Pod":
-                self.strays.remove_pod(f"{event.namespace}/{event.name}", _cause("pod gone", position))
+                self.strays.remove_pod(f"{event.namespace}/{event.name}", caused("pod gone", position))
             case "ResourceFlavor":
-                self.cards.remove_flavor(event.name, _cause("flavor changed", position))
+                self.cards.remove_flavor(event.name, caused("flavor changed", position))
             case "ClusterQueue" | "Cohort":
                 self.quota.remove(event.kind, event.name, position.at)
             case _:
@@ -247,6 +241,12 @@ class Ledger:
         self._about[event.workload] = About.of(event)
         if event.adopted is not None:
             self._adopt(event.workload, event.adopted, position)
+
+    def _change(self, event: WorkloadChanged | WorkloadOwned) -> None:
+        if (known := self._about.get(event.workload)) is not None:
+            self._about[event.workload] = about = known.after(event)
+            if isinstance(event, WorkloadOwned) and (current := self._current.get(event.workload)) is not None:
+                self.cards.bill_to(current, about)
 
     def _take_over(self, event: DecidedElsewhere, position: LogPosition) -> None:
         """What another manager has let in while kuelog was away is billed from when that is on the log."""
@@ -276,7 +276,7 @@ class Ledger:
     def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], position: LogPosition) -> None:
         holder = attempt.holder
         self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
-        self.holds.hold(attempt, assignments, _cause("quota reserved", position))
+        self.holds.hold(attempt, assignments, caused("quota reserved", position))
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
@@ -284,8 +284,8 @@ class Ledger:
             return
         attempt.admitted = True
         for key in attempt.keys:
-            self.cards.rename(key[-1], key, LineKind.USAGE, _cause("admitted", position))
-        self.holds.rename(workload, _cause("admitted", position))
+            self.cards.rename(key[-1], key, LineKind.USAGE, caused("admitted", position))
+        self.holds.rename(workload, caused("admitted", position))
 
     def _stop(self, workload: str, reason: str, preemptor: str = "") -> None:
         attempt = self._current.get(workload)
@@ -307,7 +307,7 @@ class Ledger:
                 self._about[event.workload] = About.of(event)
             case WorkloadSliceResized():
                 counts = {one.name: one.count for one in event.pod_sets}
-                self.holds.resize(event.workload, counts, _cause("fewer pods", position))
+                self.holds.resize(event.workload, counts, caused("fewer pods", position))
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 held = self.holds.holds(event.workload)
                 if (current := self._current.get(event.workload)) is not None:
@@ -320,7 +320,7 @@ class Ledger:
     def _close_handed(self, by: str, position: LogPosition) -> None:
         """The cards of the slice before are no longer its own: they are another's, or are free again."""
         old = self._handed.pop(by, None)
-        cause = _cause("replaced", position)
+        cause = caused("replaced", position)
         for number, attempt in self._attempts.pop(old, {}).items() if old is not None else ():
             for key in attempt.keys:
                 self.cards.close(key[-1], key, cause)
@@ -335,7 +335,7 @@ class Ledger:
         if attempt is None:
             attempt = attempt_of(event.workload, self._about.get(event.workload), event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
-        cause, keys = _cause("reserved", position), list[SliceKey]()
+        cause, keys = caused("reserved", position), list[SliceKey]()
         for placement, uuid, use in uses_by_pod(event.placements):
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
             keys.append(key)
@@ -361,7 +361,7 @@ class Ledger:
         attempt = self._attempts.get(event.workload, {}).pop(event.reservation, None)
         if attempt is None:
             return
-        cause = _cause("released", position)
+        cause = caused("released", position)
         for key in attempt.keys:
             self.cards.close(key[-1], key, cause)
         self.strays.released(event.workload, event.reservation, cause)
@@ -398,7 +398,3 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """In which month the difference stands."""
     place: str
     """Where on the log the last of them was closed."""
-
-
-def _cause(why: str, position: LogPosition) -> Cause:
-    return Cause(why, position.at, position.partition, position.sequence)

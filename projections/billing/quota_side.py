@@ -13,7 +13,7 @@ from events.billing import LineKind
 from events.event import Millis
 from events.workload import PodSetAssignment
 from projections.billing.attempts import Attempt, wasted
-from projections.billing.entry import Cause, Holder, QuotaEntry, Waste, Window
+from projections.billing.entry import Cause, Holder, QuotaEntry, Waste, Window, caused
 from projections.billing.quota_book import QuotaBook
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI
@@ -108,7 +108,7 @@ class QuotaSide:
     def release(self, workload: str, position: LogPosition, asking: Mapping[str, str]) -> None:
         """It holds nothing any more. `asking` has the cluster queue of each workload that has requested preemption."""
         self._assignments.pop(workload, None)
-        cause = Cause("quota released", position.at, position.partition, position.sequence)
+        cause = caused("quota released", position)
         open_ = self._open.pop(workload, None)
         if open_ is not None:
             cause = _not_before(open_.began, cause)

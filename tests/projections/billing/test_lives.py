@@ -8,9 +8,11 @@ from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, N
 from events.event import Millis
 from events.workload import (
     EvictionOrdered,
+    Owner,
     PodSetAssignment,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
 )
@@ -115,3 +117,15 @@ def test_who_is_told_of_again_under_the_same_uid_is_the_same() -> None:
     told.released(4, 1)
     assert told.lines() == [("first", 1, 4)]
     assert [(one.reason, one.holder.uid) for one in told.ledger.wastes] == [("Preempted", "first")]
+
+
+def test_what_was_let_in_before_its_job_came_is_billed_to_the_job_from_the_beginning() -> None:
+    told = Told()
+    told.begins(1, "made")
+    told.at(3, WorkloadOwned(workload=KEY, owner=Owner(kind="Job", name="train", uid="u", api_version="batch/v1")))
+    told.at(5, WorkloadFinished(workload=KEY, reason="Succeeded"))
+    told.released(5, 1)
+    assert told.lines() == [("made", 1, 5)]
+    tenant = KEY.partition("/")[0]
+    found = [*told.ledger.entries, *told.ledger.quota_entries]
+    assert {(one.holder.job, one.holder.owner_kind) for one in found} == {(f"{tenant}/train", "Job")}
