@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from ops.production.wiring import MULTIKUEUE, SERVICES, Running, stopped
 from ops.queries.replay import fold_partition
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
+from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 from tests.stories.test_checks import conditions, workload
@@ -69,8 +70,17 @@ async def said(running: Running, *away: str) -> None:
 async def clusters(
     stage: Stage, folder: Path, *, settings: SettingsObserved = SETTINGS
 ) -> AsyncGenerator[list[Worker]]:
-    """Two workers and a manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
+    """Two workers whose Kueue is played, and a manager."""
     workers = [Worker(name, folder, stage.clock) for name in ("w1", "w2")]
+    async with managing(stage, workers, settings):
+        yield workers
+
+
+@asynccontextmanager
+async def managing(
+    stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS
+) -> AsyncGenerator[None]:
+    """A manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     opened = AsyncExitStack()
     try:
         for one in workers:
@@ -98,7 +108,7 @@ async def clusters(
         stage.tasks.append(asyncio.create_task(running.run()))
         await stage.until(lambda: all(active(stage, one.name)[:2] == ("True", "Active") for one in workers))
         await said(running)
-        yield workers
+        yield
         names = sorted(one["metadata"]["name"] for one in stage.of("multikueueclusters.kueue.x-k8s.io"))
         away = [name for name in names if active(stage, name)[0] != "True"]
         await said(running, *away)

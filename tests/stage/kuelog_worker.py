@@ -1,0 +1,44 @@
+"""A worker cluster under kuelog: its services, its bus and its log are its own."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from events.settings import SettingsObserved
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import Running, stopped
+from tests.stage.cluster import Cluster
+from tests.stage.stage import Stage
+
+WORKLOADS, JOBS = "workloads.kueue.x-k8s.io", "jobs.batch"
+
+
+class KuelogWorker:
+    """A cluster with one node and the same queue as any stage, whose workloads kuelog decides about."""
+
+    def __init__(self, name: str, folder: Path, clock: ScaledClock) -> None:
+        self.name = name
+        self.stage = Stage(folder / name, clock=clock)
+        self.running: Running
+        self._opened = AsyncExitStack()
+
+    async def start(self) -> None:
+        await self._opened.enter_async_context(self.stage)
+        self.running = self.stage.serve(settings=SettingsObserved(devices=False))
+
+    async def stop(self) -> None:
+        for task in self.stage.tasks:
+            await stopped(task)
+        await self._opened.aclose()
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.stage.cluster
+
+    @property
+    def copies(self) -> list[dict[str, Any]]:
+        return self.stage.of(WORKLOADS)
+
+    @property
+    def jobs(self) -> list[dict[str, Any]]:
+        return self.stage.of(JOBS)
