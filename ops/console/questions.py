@@ -17,6 +17,7 @@ from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
 from ops.queries.billing.closed_months import month_ledger
 from ops.queries.billing.problems import NothingToBill
 from ops.queries.billing.reading import LogRead
+from ops.queries.clusters_view import worker_clusters
 from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
 from ops.queries.time_travel import WorldAt
@@ -83,6 +84,15 @@ def _cards(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
 def _topology(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
     del query, rights
     return {"flavors": msgspec.to_builtins(flavor_domains(of.world()))}
+
+
+def _clusters(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
+    del query
+    found: JsonObject = msgspec.to_builtins(worker_clusters(of.world()))
+    for one in found["clusters"]:
+        for name in ("runs", "tried"):
+            one[name] = [sent for sent in one[name] if rights.reads(sent["workload"])]
+    return found
 
 
 def _preemptions(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
@@ -173,6 +183,7 @@ OF_A_WORLD: Mapping[str, Question] = {
     "workloads": Question(_workloads, timeless=True),
     "cards": Question(_cards, of_cluster=True),
     "topology": Question(_topology, of_cluster=True),
+    "clusters": Question(_clusters, of_cluster=True),
 }
 """Questions that a folded world answers: live, and as of any moment."""
 

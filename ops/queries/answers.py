@@ -8,6 +8,7 @@ import msgspec
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
+from ops.queries.clusters_view import worker_clusters
 from ops.queries.explaining import explain, find_workload, stops
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, Point
@@ -30,6 +31,7 @@ ROWS: dict[str, Callable[[World, str], Any]] = {
     "workloads": workload_rows,
     "usage": usage_rows,
     "topology": lambda world, _tree: flavor_domains(world),
+    "clusters": lambda world, _tree: worker_clusters(world).clusters,
     "state": lambda world, _tree: dict(tables(world)),
 }
 """By name, what `kuelog replay --show` prints of a world, or of one tree of quota where it is named."""

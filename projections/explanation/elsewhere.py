@@ -68,10 +68,11 @@ def answers(world: DispatchState, workload: Workload) -> tuple[str, ...]:
     if dispatch is None or not check_of(world.checks, workload):
         return ()
     names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
-    return tuple(f"cluster {name}: {_standing(world, workload, name)}" for name in sorted(names))
+    return tuple(f"cluster {name}: {standing_in(world, workload, name)}" for name in sorted(names))
 
 
-def _standing(world: DispatchState, workload: Workload, cluster: str) -> str:
+def standing_in(world: DispatchState, workload: Workload, cluster: str) -> str:
+    """What a cluster answers about the copy of a workload, or why it answers nothing."""
     if not connected(world, cluster):
         return _away(world, workload, cluster)
     copy = world.remotes.get(workload.key, {}).get(cluster)

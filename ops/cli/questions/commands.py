@@ -37,7 +37,9 @@ def replay(
     archive: Archive = "",
     until: Until = "",
     tree: Annotated[str, typer.Option(help="Only this tree of quota: a root cohort, or a queue without one.")] = "",
-    show: Annotated[str, typer.Option(help="What to print: queues, workloads, usage, topology or state.")] = "",
+    show: Annotated[
+        str, typer.Option(help="What to print: queues, workloads, usage, topology, clusters or state.")
+    ] = "",
     verify: Annotated[bool, typer.Option(help="Decide every decision again and compare bytes.")] = False,
     rules: Annotated[
         list[str] | None,

@@ -1,6 +1,6 @@
 """What a replay prints: rows of a read model, and decisions that come out otherwise with the facts that led there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -61,7 +61,7 @@ def show_rows(world: World, show: str, tree: str, console: Console) -> None:
     if not rows:
         console.print(f"no {show} at this point")
         return
-    rows = list(_boxes(rows)) if show == "topology" else rows
+    rows = list(_ROWS_OF[show](rows)) if show in _ROWS_OF else rows
     table = FittingTable([TableColumn(name, _RANKS.get(name, 0)) for name in rows[0]])
     for row in rows:
         table.add(*(_cell(name, value) for name, value in row.items()))
@@ -80,6 +80,25 @@ def _boxes(flavors: Sequence[JsonObject]) -> Iterator[JsonObject]:
             }
         for node in flavor["unusable"]:
             yield {"flavor": flavor["flavor"], "domain": node["node"], "free": [node["why"]], "held by": []}
+
+
+def _clusters(clusters: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """A row for each cluster, with who runs and who is tried there."""
+    for one in clusters:
+        yield {
+            "cluster": one["name"],
+            "stands": ("connected" if one["active"] else "away") if one["known"] else "no such MultiKueueCluster",
+            "since": one["since"],
+            "runs": [sent["workload"] for sent in one["runs"]],
+            "tried": [sent["workload"] for sent in one["tried"]],
+        }
+
+
+_ROWS_OF: Mapping[str, Callable[[Sequence[JsonObject]], Iterator[JsonObject]]] = {
+    "topology": _boxes,
+    "clusters": _clusters,
+}
+"""How read models that are no rows are printed as rows."""
 
 
 def _cell(name: str, value: Any) -> str:

@@ -12,6 +12,7 @@ import { showSignIn, showWho, whoLooks } from "./session.js";
 import { bindTime, compare, measure, played, showTime } from "./time.js";
 import * as bills from "./bills.js";
 import * as cards from "./cards.js";
+import * as clusters from "./clusters.js";
 import * as gantt from "./gantt.js";
 import * as log from "./log.js";
 import * as overview from "./overview.js";
@@ -26,8 +27,8 @@ import * as workloads from "./workloads.js";
 /** @typedef {{as_of: {at: number, sequences: Record<string, number>, live: boolean, halted?: string}, again?: () => Promise<Shown>, concerns?: (objects: Set<string>) => boolean}} Shown */
 
 /** @type {Record<string, Page>} */
-const PAGES = { overview, queues, workloads, cards, topology, gantt, preemptions, bills, whatif, log };
-const OF_CLUSTER = ["queues", "cards", "topology", "whatif", "log"];
+const PAGES = { overview, queues, workloads, cards, topology, clusters, gantt, preemptions, bills, whatif, log };
+const OF_CLUSTER = ["queues", "cards", "topology", "clusters", "whatif", "log"];
 const AT_MOST_MS = 250;
 const RESTS = 3;
 const MEASURED_MS = 10000;

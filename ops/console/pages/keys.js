@@ -7,11 +7,11 @@ import { address } from "./place.js";
 /** @type {[string, string][]} */
 const WORDS = [
   ["?", "these keys"], ["/", "search"], ["t", "type a moment"], ["l", "live"], ["p", "pause, or go on"], ["c", "compare with this moment, or no more"],
-  ["g o", "overview"], ["g q", "queues"], ["g w", "workloads"], ["g c", "cards"], ["g n", "topology"], ["g t", "Gantt"], ["g p", "preemptions"], ["g b", "bills"], ["g i", "what if"], ["g l", "log"],
+  ["g o", "overview"], ["g q", "queues"], ["g w", "workloads"], ["g c", "cards"], ["g n", "topology"], ["g k", "clusters"], ["g t", "Gantt"], ["g p", "preemptions"], ["g b", "bills"], ["g i", "what if"], ["g l", "log"],
   ["j, k", "next and previous row"], ["Enter", "open the row"], ["y", "copy the address"],
 ];
 /** @type {Record<string, string>} */
-const PAGES = { o: "overview", q: "queues", w: "workloads", c: "cards", n: "topology", t: "gantt", p: "preemptions", b: "bills", i: "whatif", l: "log" };
+const PAGES = { o: "overview", q: "queues", w: "workloads", c: "cards", n: "topology", k: "clusters", t: "gantt", p: "preemptions", b: "bills", i: "whatif", l: "log" };
 
 /** @param {{compare: () => void, live: () => void, pause: () => void}} does */
 export function bind(does) {

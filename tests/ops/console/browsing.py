@@ -33,6 +33,7 @@ PAGES = {
     "workloads/day/w1": "day/w1",
     "cards": "Cards",
     "topology": "Topology",
+    "clusters": "Clusters",
     "gantt": "Gantt",
     "preemptions": "Preemptions",
     "bills": "Bills",

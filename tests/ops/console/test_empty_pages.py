@@ -32,6 +32,7 @@ REMEDIES = {
     "workloads": ("A job with a queue name appears here when it is submitted.",),
     "cards": ("registers them on a node",),
     "topology": ("Create a Topology",),
+    "clusters": ("Create a MultiKueueCluster",),
     "gantt": ("when a workload gets cards",),
     "preemptions": ("A line appears here when",),
     "bills": ("when a workload gets cards", "registers them on a node"),

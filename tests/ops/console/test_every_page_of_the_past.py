@@ -63,6 +63,11 @@ async def topology(console: Console, at: str) -> None:
     assert (await console.answer(f"topology?at={at}"))["data"]["flavors"] == printed["topology"]
 
 
+async def clusters(console: Console, at: str) -> None:
+    printed = await console.printed("replay", "--until", at, "--show", "clusters")
+    assert (await console.answer(f"clusters?at={at}"))["data"]["clusters"] == printed["clusters"]
+
+
 async def gantt(console: Console, at: str) -> None:
     data = (await console.answer(f"gantt?at={at}"))["data"]
     printed = {one["id"]: one for one in await console.printed("bill", "entries", "--to", at)}
@@ -113,6 +118,7 @@ CHECKS: dict[str, Callable[[Console, str], Awaitable[None]]] = {
     "workloads/day/w1": workload,
     "cards": cards,
     "topology": topology,
+    "clusters": clusters,
     "gantt": gantt,
     "preemptions": preemptions,
     "bills": bills,
@@ -132,7 +138,9 @@ async def test_a_page_of_a_moment_is_what_the_command_line_prints_of_it(console:
     await CHECKS[page](console, last_message(console))
 
 
-@pytest.mark.parametrize("page", ["overview", "queues", "workloads", "workloads/day/w1", "cards", "topology", "log"])
+@pytest.mark.parametrize(
+    "page", ["overview", "queues", "workloads", "workloads/day/w1", "cards", "topology", "clusters", "log"]
+)
 async def test_a_page_of_a_sequence_is_what_the_command_line_prints_of_it(console: Console, page: str) -> None:
     await CHECKS[page](console, f"LOG_0/{len(console.log['LOG_0']) // 3}")
 

@@ -22,7 +22,7 @@ from services.runtime.cluster_port import ClusterUnavailable
 from tests.ops.console.people import MINE, NAMESPACES, OTHERS, THEIRS, People, people
 from tests.ops.console.served import PATIENCE_S, Console, middle, served
 
-OF_CLUSTER = ("queues", "cards", "topology", "log", "choices")
+OF_CLUSTER = ("queues", "cards", "topology", "clusters", "log", "choices")
 ANYBODY = {"/", "/pages/{name}", "/healthz", "/livez", "/readyz"}
 """What holds nothing of the log."""
 ASKED = {
@@ -32,6 +32,7 @@ ASKED = {
     "/api/v1/workloads": ("", "?at={at}", "?text=theirs", "?state=finished", "?at={at}&sort=-since"),
     "/api/v1/cards": ("", "?at={at}"),
     "/api/v1/topology": ("", "?at={at}"),
+    "/api/v1/clusters": ("", "?at={at}"),
     "/api/v1/preemptions": ("", "?at={at}"),
     "/api/v1/bills": (
         "",
