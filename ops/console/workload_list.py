@@ -5,6 +5,8 @@ Each order that somebody looks at is kept, and brought up to date by the rows th
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,15 +22,11 @@ MOST_KEPT = 64
 """Orders of rows that are kept, and as many counts; the one that was looked at longest ago goes first."""
 _FEW = 16
 """Changes are kept as long as they are less than one in so many rows: behind more of them an order is made anew."""
-_SORTS: dict[str, Callable[[WorkloadRow], Any]] = {
-    "key": lambda row: row.key,
-    "queue": lambda row: row.queue,
-    "cluster_queue": lambda row: row.cluster_queue,
-    "priority": lambda row: row.priority,
-    "state": lambda row: (row.state, row.reason),
-    "since": lambda row: row.since,
-    "preempted": lambda row: row.preempted,
+_SORTS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in ("key", "queue", "cluster_queue", "priority", "since", "preempted")},
+    "state": ("state", "reason"),
 }
+"""By the name of an order, the fields that make it, the first one most."""
 SORTS = tuple(_SORTS)
 
 
@@ -55,6 +53,10 @@ class WorkloadList:
         self._namespaces = Counter(_namespace(key) for key in self._rows)
         self._changes: list[tuple[WorkloadRow | None, WorkloadRow | None]] = []
         """What changed since the orders that are kept were made: each row as it was and as it is."""
+        self._by_key = _Order(_Wanted(), "", ("key", False), sorted(self._rows.values(), key=attrgetter("key")), 0)
+        """All rows by key, from which every other order is made."""
+        self._texts: dict[str, str] = {}
+        """By key what is searched in a row, of those that were searched since they changed last."""
         self._orders = OrderedDict[tuple[_Wanted, str, str, bool], _Order]()
         self._counts = OrderedDict[_Wanted, _Counts]()
 
@@ -70,12 +72,15 @@ class WorkloadList:
             self._namespaces[_namespace(key)] += (row is not None) - (before is not None)
             if before != row:
                 self._changes.append((before, row))
+                self._texts.pop(key, None)
         while len(self._changes) * _FEW > len(self._rows) and self._changes:
             self._let_go((len(self._changes) + 1) // 2)
 
     def _let_go(self, changes: int) -> None:
         """Forget the oldest changes, and whatever was not looked at since: it is made anew when somebody does."""
+        self._by_key.followed(self._changes)
         del self._changes[:changes]
+        self._by_key.upto -= changes
         self._orders = _still(self._orders, changes)
         self._counts = _still(self._counts, changes)
 
@@ -86,9 +91,10 @@ class WorkloadList:
     def answer(self, query: WorkloadQuery) -> JsonObject:
         """A part of the rows that are wanted, and how many there are in all and by state."""
         wanted = _Wanted(query.namespaces, query.text.lower(), query.cluster_queue)
-        states = self._states(wanted)
+        matching = cache(partial(self._matching, wanted))
+        states = self._states(wanted, matching)
         readable = self._states(_Wanted(query.namespaces))
-        found = self._ordered(wanted, query.state, query.sort, descending=query.descending)
+        found = self._ordered(wanted, query.state, query.sort, descending=query.descending, matching=matching)
         return {
             "total": sum(readable.values()),
             "found": len(found),
@@ -105,26 +111,56 @@ class WorkloadList:
         """Those that wait for quota since the earliest times."""
         return self._ordered(_Wanted(namespaces), "pending", "since", descending=False)[:most]
 
-    def _states(self, wanted: "_Wanted") -> Mapping[str, int]:
+    def _states(self, wanted: "_Wanted", matching: Callable[[], list[WorkloadRow]] | None = None) -> Mapping[str, int]:
         found = self._counts.pop(wanted, None)
         if found is None:
-            states = Counter(row.state for row in self._rows.values() if wanted.matches(row))
+            states = Counter(row.state for row in (matching() if matching else self._matching(wanted)))
             found = _Counts(wanted, states, len(self._changes))
         self._counts[wanted] = found
         if len(self._counts) > MOST_KEPT:
             self._counts.popitem(last=False)
         return found.followed(self._changes)
 
-    def _ordered(self, wanted: "_Wanted", state: str, sort: str, *, descending: bool) -> Sequence[WorkloadRow]:
+    def _ordered(
+        self,
+        wanted: "_Wanted",
+        state: str,
+        sort: str,
+        *,
+        descending: bool,
+        matching: Callable[[], list[WorkloadRow]] | None = None,
+    ) -> Sequence[WorkloadRow]:
         key = wanted, state, sort, descending
         found = self._orders.pop(key, None)
         if found is None:
-            rows = [row for row in self._rows.values() if state in ("", row.state) and wanted.matches(row)]
+            rows = matching() if matching else self._matching(wanted)
+            if state:
+                rows = [row for row in rows if row.state == state]
             found = _Order(wanted, state, (sort, descending), rows, len(self._changes))
         self._orders[key] = found
         if len(self._orders) > MOST_KEPT:
             self._orders.popitem(last=False)
         return found.followed(self._changes)
+
+    def _matching(self, wanted: "_Wanted") -> list[WorkloadRow]:
+        """The rows that are wanted, by key."""
+        rows = list(self._by_key.followed(self._changes))
+        if wanted.cluster_queue:
+            rows = [row for row in rows if row.cluster_queue == wanted.cluster_queue]
+        if (namespaces := wanted.namespaces) is not None:
+            rows = [row for row in rows if _namespace(row.key) in namespaces]
+        if wanted.text:
+            text, texts = wanted.text, self._texts
+            rows = [row for row in rows if text in (texts.get(row.key) or self._text_of(row))]
+        return rows
+
+    def _text_of(self, row: WorkloadRow) -> str:
+        found = self._texts[row.key] = _searched(row)
+        return found
+
+
+def _searched(row: WorkloadRow) -> str:
+    return f"{row.key} {row.job} {row.queue} {row.reason}".lower()
 
 
 def _namespace(key: str) -> str:
@@ -144,7 +180,7 @@ class _Wanted(msgspec.Struct, frozen=True):
             return False
         if self.cluster_queue not in ("", row.cluster_queue):
             return False
-        return not self.text or self.text in f"{row.key} {row.job} {row.queue} {row.reason}".lower()
+        return not self.text or self.text in _searched(row)
 
 
 _Changes = Sequence[tuple[WorkloadRow | None, WorkloadRow | None]]
@@ -169,16 +205,18 @@ class _Counts:
 
 
 class _Order:
-    """Rows in one order; of equals the one with the smaller key stands first, so every order is total, and rows hold still."""
+    """Rows in one order, made of rows by key; of equals the one with the smaller key stands first, so every order is total, and rows hold still."""
 
     def __init__(
         self, wanted: _Wanted, state: str, order: tuple[str, bool], rows: list[WorkloadRow], upto: int
     ) -> None:
         sort, self._descending = order
-        self._wanted, self._state, self._value, self.upto = wanted, state, _SORTS[sort], upto
-        rows.sort(key=_SORTS["key"])
+        self._wanted, self._state, self.upto = wanted, state, upto
+        fields = _SORTS[sort]
+        self._value: Callable[[WorkloadRow], Any] = attrgetter(*fields)
         if order != ("key", False):
-            rows.sort(key=self._value, reverse=self._descending)
+            for field in reversed(fields):  # One after the other is faster than by all of them at once.
+                rows.sort(key=attrgetter(field), reverse=self._descending)
         self._rows = rows
 
     def followed(self, changes: _Changes) -> Sequence[WorkloadRow]:
