@@ -17,7 +17,7 @@ import msgspec
 
 LOCK, DEMO = "kuelog.lock", "demo.marker"
 NATS = "nats"
-MADE = (NATS, "archive", "cluster", "kubeconfig", "witness")
+MADE = (NATS, "archive", "cluster", "clusters", "kubeconfig", "witness")
 """What a run leaves in its folder."""
 _PATIENCE_S = 10.0
 _POLL_S = 0.05

@@ -5,8 +5,6 @@ Rule: docs/rules/multikueue.md#told
 
 from events.catalogue import AnyEvent
 from events.multikueue import (
-    ClusterChosen,
-    ClustersNominated,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -27,14 +25,10 @@ _WHY = ("Finished", "Evicted")
 def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
     """An event about other clusters as a moment of a life, what and detail; None for all others."""
     match event:
-        case ClustersNominated():
-            return "sent to clusters", ", ".join(event.clusters)
         case RemoteWorkloadObserved():
             return "cluster answers", f"{event.cluster}: {answer(event)}"
         case RemoteWorkloadGone():
             return "cluster answers", f"{event.cluster}: has no copy any more"
-        case ClusterChosen():
-            return "cluster chosen", f"{event.cluster}: admitted its copy first"
         case RemoteJobSynced():
             return "job is there", f"{event.cluster}: chosen at {event.decision}"
         case RemoteJobRefused():

@@ -16,6 +16,7 @@ from events.admission import (
 from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
+from events.multikueue import ClusterChosen, ClustersNominated
 from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
 from events.slices import (
@@ -163,6 +164,10 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "cards reserved", f"{len(event.placements)} pod(s) on {', '.join(nodes)}"
         case DevicesRefused():
             return "cards refused", f"{event.reason}: {event.message}"
+        case ClustersNominated():
+            return "sent to", ", ".join(event.clusters)
+        case ClusterChosen():
+            return "cluster chosen", f"{event.cluster}: admitted its copy first"
         case WorkloadAdmitted():
             return "admitted", event.cluster_queue
         case PodsReady():

@@ -2,10 +2,13 @@
 
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from events.multikueue import MultiKueueSettings
+from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of
@@ -18,7 +21,8 @@ from ops.sandbox.scenario.platform import platform
 from ops.sandbox.scenario.play import play
 from ops.sandbox.scenario.report import show
 from ops.sandbox.scenario.script import load, settings_of
-from ops.sandbox.scenario.verdict import RunVerdict, judge
+from ops.sandbox.scenario.verdict import RunVerdict, card_time_of, judge, judge_worker
+from ops.sandbox.scenario.worker_clusters import CLUSTERS, worker_clusters
 
 
 def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
@@ -34,8 +38,9 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ru
     settings = settings_of(script, folder)
     begun = time.monotonic()
     console.print(f"[bold]{script.title}[/bold]")
-    nodes = sum(pool.count for pool in script.nodes)
-    cards = sum(pool.count * pool.cards for pool in script.nodes)
+    pools = [pool for one in (script, *script.workers) for pool in one.nodes]
+    nodes = sum(pool.count for pool in pools)
+    cards = sum(pool.count * pool.cards for pool in pools)
     console.print(
         f"{counted(nodes, cards)}; scenario time runs {script.clock_scale} times as fast as the wall's; "
         f"everything stays in {data}"
@@ -48,11 +53,21 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ru
             if one.severity == "error":
                 lacking = f"  {one.object}: {one.what}, so {one.consequence}"
                 console.print(lacking, markup=False, highlight=False, soft_wrap=True)
-    async with platform(data.resolve(), scale=script.clock_scale, settings=settings) as on:
-        agreed = await play(script, folder, on, loose=loose, print_line=lambda text: console.print(f"  {text}"))
+    if script.workers and settings is None:
+        settings = SettingsObserved(multikueue=MultiKueueSettings())
+    here = data.resolve()
+    async with (
+        platform(here, scale=script.clock_scale, settings=settings) as on,
+        worker_clusters(on, script.workers, here, settings) as workers,
+    ):
+        print_line = partial(_indented, console)
+        agreed = await play(script, folder, on, loose=loose, print_line=print_line, workers=workers)
         played = time.monotonic() - begun
         entries = await read_everything(on.bus, await archive_of(LogSource(data=data), on.bus))
+        elsewhere = {name: await read_everything(one.on.bus) for name, one in workers.items()}
     verdict = judge(script, entries)
+    for name, found in elsewhere.items():
+        verdict.findings.extend(judge_worker(name, found))
     if agreed:
         verdict.findings.append(
             CardVerdict(
@@ -61,11 +76,17 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ru
                 seen=f"{sum(agreed)} of {len(agreed)} times",
             )
         )
-    show(verdict, console)
+    show(verdict, console, {name: card_time_of(found) for name, found in elsewhere.items()})
     facts, commits = len(entries["FACTS"]), sum(len(found) for name, found in entries.items() if name != "FACTS")
     console.print(
         f"\n{facts} facts, {commits} commits; played in {played:.1f} s, replayed and checked in "
         f"{time.monotonic() - begun - played:.1f} s. Look around: kuelog replay --data {data} --verify"
     )
     console.print(f"In a browser, at any moment of it: kuelog console --data {data}", highlight=False)
+    for name in elsewhere:
+        console.print(f"The log of {name}: --data {data / CLUSTERS / name}", highlight=False)
     return verdict
+
+
+def _indented(console: Console, text: str) -> None:
+    console.print(f"  {text}")

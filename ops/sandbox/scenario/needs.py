@@ -9,6 +9,7 @@ from ops.sandbox.scenario.platform import ScenarioPlatform
 from ops.sandbox.scenario.script import JobStanding, Need
 from projections.explanation.read_models import state_of
 from projections.workloads.lifecycle import Workload
+from projections.world import World
 
 
 class Needs:
@@ -32,6 +33,10 @@ class Needs:
             return (need.drift, found.key if found is not None else need.holder) in self._reported
         if found is None:
             return False
+        if need.cluster:
+            dispatch = self._world().dispatches.get(found.key)
+            if dispatch is None or dispatch.cluster != need.cluster:
+                return False
         word = state_of(found).word
         match need.state:
             case JobStanding.WAITS:
@@ -42,8 +47,11 @@ class Needs:
                 return word == "finished"
 
     def _workload(self, job: str) -> Workload | None:
-        host = self._on.running.hosts.get(self._on.running.streams.sole)
-        return find_workload(host.fold.world, f"job/{job}") if host is not None else None
+        streams = self._on.running.streams
+        return find_workload(self._world(), f"job/{job}") if streams.sole in self._on.running.hosts else None
+
+    def _world(self) -> World:
+        return self._on.running.hosts[self._on.running.streams.sole].fold.world
 
     async def _read_on(self) -> None:
         stream = await self._on.running.stream(self._on.running.streams.pool)

@@ -121,8 +121,11 @@ async def platform(
     fresh: bool = True,
     port: int = 0,
     rolled: RollLimits | None = None,
+    clock: ScaledClock | None = None,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
     """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
+
+    On the `clock` of another platform it goes on as that one does, whatever the scale.
 
     Raises `FolderHeld`, `FolderUnusable`, `NotADemosFolder`.
     """
@@ -133,16 +136,23 @@ async def platform(
             clear_for_demo(data)
         else:
             keep_from_demos(data)
-        async with _served(data, scale, settings or SettingsObserved(), services, port, rolled) as on:
+        own = clock or (PlayedClock(scale) if scale > 1 else ScaledClock(scale))
+        keeps = clock is None and isinstance(own, PlayedClock)
+        async with _served(data, own, settings or SettingsObserved(), services, port, rolled, keeps=keeps) as on:
             yield on
 
 
 @asynccontextmanager
 async def _served(
-    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int, rolled: RollLimits | None
+    data: Path,
+    clock: ScaledClock,
+    settings: SettingsObserved,
+    services: Sequence[str],
+    port: int,
+    rolled: RollLimits | None,
+    *,
+    keeps: bool,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
-    clock = PlayedClock(scale) if scale > 1 else ScaledClock(scale)
-
     def labels(namespace: str) -> Mapping[str, str]:
         found = cluster.store.get("namespaces", ("", namespace)) or {"metadata": {}}
         return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
@@ -185,7 +195,9 @@ async def _served(
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())
-        played = asyncio.create_task(clock.keep(at_rest)) if isinstance(clock, PlayedClock) else None
+        if isinstance(clock, PlayedClock):
+            clock.heed(at_rest)
+        played = asyncio.create_task(clock.keep()) if keeps and isinstance(clock, PlayedClock) else None
         try:
             async with kept(server, running.disk_full):
                 yield ScenarioPlatform(

@@ -1,7 +1,7 @@
 """Playing a scenario: nodes are added, manifests applied when their time comes, until every job has come to its end."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ops.sandbox.scenario.needs import Needs
 from ops.sandbox.scenario.node_pools import add_nodes
 from ops.sandbox.scenario.platform import ScenarioPlatform
 from ops.sandbox.scenario.script import Need, ScenarioBroken, ScenarioStep, Script
+from ops.sandbox.scenario.worker_clusters import WorkerPlatform
 from projections.unsupported import NOT_DONE
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
@@ -26,7 +27,9 @@ PrintLine = Callable[[str], None]
 
 _LOOK_S = 0.1
 _GLANCE_MS: Millis = 1000
-_OVER = frozenset({"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", *NOT_DONE})
+_OVER = frozenset(
+    {"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", "Suspended", *NOT_DONE}
+)
 """Refusals that no passing of time will change."""
 
 
@@ -45,14 +48,26 @@ class ScenarioStuck(Exception):
         super().__init__(f"the step at {step.at} s ({step.say}) waits in vain until {wanted}")
 
 
-async def play(script: Script, folder: Path, on: ScenarioPlatform, *, loose: bool, print_line: PrintLine) -> list[bool]:
+async def play(
+    script: Script,
+    folder: Path,
+    on: ScenarioPlatform,
+    *,
+    loose: bool,
+    print_line: PrintLine,
+    workers: Mapping[str, WorkerPlatform] | None = None,
+) -> list[bool]:
     """Play all steps, then wait until every workload has finished or can never run.
 
     Gives, where the script asks for it, whether log and cluster agreed before each step and at the end.
     """
     agreed: list[bool] = []
+    workers = workers or {}
     add_nodes(on.cluster, script.nodes)
     documents = _documents(script, folder, loose=loose)
+    for worker in script.workers:
+        for document in _named(documents, worker.apply):
+            await apply(workers[worker.name].on, document, script.run_seconds)
     begin, needs = on.clock.now(), Needs(on)
     for step in script.steps:
         await _time_has_come(on, begin + step.at * 1000)
@@ -61,16 +76,11 @@ async def play(script: Script, folder: Path, on: ScenarioPlatform, *, loose: boo
             agreed.append(await agreement(on))
         if step.say:
             print_line(f"{(on.clock.now() - begin) // 1000:>4} s  {step.say}")
-        for document in documents:
-            if Path(document.file).name in step.apply:
-                if loose:
-                    await _have_namespace(on, document)
-                await apply(on, document, script.run_seconds)
-        befall(on.cluster.store, step)
+        await _happen(script, on, workers, step, documents, loose=loose)
     end = begin + script.at_most * 1000
     while on.clock.now() < end:
         on.check()
-        if await _settled(on):
+        if await _settled(on) and not any(_is_held(one.on) for one in workers.values()):
             break
         await asyncio.sleep(_LOOK_S)
     if script.agree:
@@ -78,9 +88,53 @@ async def play(script: Script, folder: Path, on: ScenarioPlatform, *, loose: boo
     return agreed
 
 
+async def _happen(
+    script: Script,
+    on: ScenarioPlatform,
+    workers: Mapping[str, WorkerPlatform],
+    step: ScenarioStep,
+    documents: Sequence[Document],
+    *,
+    loose: bool,
+) -> None:
+    """What a step lets happen."""
+    where = _where(on, workers, step)
+    for document in _named(documents, step.apply):
+        if loose:
+            await _have_namespace(where, document)
+        await apply(where, document, script.run_seconds)
+    befall(where.cluster.store, step)
+    await _cut_or_restore(workers, step)
+
+
+def _where(on: ScenarioPlatform, workers: Mapping[str, WorkerPlatform], step: ScenarioStep) -> ScenarioPlatform:
+    """The cluster in which a step happens. Raises `ScenarioBroken` for one that there is not."""
+    return _worker(workers, step, step.cluster).on if step.cluster else on
+
+
+def _worker(workers: Mapping[str, WorkerPlatform], step: ScenarioStep, name: str) -> WorkerPlatform:
+    found = workers.get(name)
+    if found is None:
+        known = ", ".join(workers) or "none"
+        raise ScenarioBroken(
+            Path("scenario.yaml"), f"at {step.at} s: there is no worker cluster {name}; there are {known}"
+        )
+    return found
+
+
+async def _cut_or_restore(workers: Mapping[str, WorkerPlatform], step: ScenarioStep) -> None:
+    for one in step.lines:
+        line = _worker(workers, step, one.cluster).line
+        await (line.restore() if one.reached else line.cut())
+
+
+def _named(documents: Sequence[Document], files: Sequence[str]) -> list[Document]:
+    return [one for one in documents if Path(one.file).name in files]
+
+
 def _documents(script: Script, folder: Path, *, loose: bool) -> list[Document]:
     """All objects that the script applies. Raises `ManifestBroken`."""
-    names = dict.fromkeys(name for step in script.steps for name in step.apply)
+    names = dict.fromkeys(name for one in (*script.workers, *script.steps) for name in one.apply)
     found = read_manifests([folder / name for name in names], loose=loose)
     return placed(found) if loose else found
 
@@ -158,6 +212,15 @@ def _running(job: dict[str, Any], seconds: int) -> dict[str, Any]:
         **job,
         "spec": {**job["spec"], "template": {**template, "metadata": {**meta, "annotations": annotations}}},
     }
+
+
+def _is_held(on: ScenarioPlatform) -> bool:
+    """Whether anything still holds quota or cards in a worker cluster."""
+    worlds = [host.fold.world for host in on.running.hosts.values()]
+    return any(
+        world.cards.holdings or any(one.admission and not one.finished for one in world.workloads.values())
+        for world in worlds
+    )
 
 
 async def _settled(on: ScenarioPlatform) -> bool:

@@ -20,15 +20,20 @@ class PlayedClock(ScaledClock):
 
     def __init__(self, scale: float, walls: Callable[[], float] = time.monotonic) -> None:
         self._passed, self._walls = 0.0, walls
+        self._at_rest: list[Callable[[], bool]] = []
         super().__init__(scale, ticks=lambda: self._passed)
 
-    async def keep(self, at_rest: Callable[[], bool]) -> None:
+    def heed(self, at_rest: Callable[[], bool]) -> None:
+        """It runs fast only while these are at rest as well."""
+        self._at_rest.append(at_rest)
+
+    async def keep(self) -> None:
         """Move it on for ever."""
         before = self._walls()
         while True:
             await asyncio.sleep(_TICK_S)
             now = self._walls()
-            self.advance(now - before, at_rest=at_rest())
+            self.advance(now - before, at_rest=all(rests() for rests in self._at_rest))
             before = now
 
     def advance(self, walls: float, *, at_rest: bool) -> None:

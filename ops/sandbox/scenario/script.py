@@ -63,10 +63,37 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """Or the kind of difference about cards that has to be reported."""
     holder: str = ""
     """Whose: a job, or `pod:namespace/name`."""
+    cluster: str = ""
+    """Or, of a job, the worker cluster for which it has to be chosen."""
 
     def describe(self) -> str:
         """The need as text."""
-        return f"{self.drift} of {self.holder} is reported" if self.drift is not None else f"{self.job} {self.state}"
+        where = f" in {self.cluster}" if self.cluster else ""
+        return (
+            f"{self.drift} of {self.holder} is reported"
+            if self.drift is not None
+            else f"{self.job} {self.state}{where}"
+        )
+
+
+class ScenarioWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker cluster, in which jobs of the cluster run that the scenario is about."""
+
+    name: str
+    """Its name; a Secret of that name in the namespace kuelog-system holds its kubeconfig."""
+    nodes: tuple[NodePool, ...]
+    """The nodes of that cluster."""
+    apply: tuple[str, ...] = ()
+    """Files of the folder that are applied there before the first step."""
+
+
+class LineReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a worker cluster can be reached from then on; it goes on by itself."""
+
+    cluster: str
+    """Its name."""
+    reached: bool
+    """Whether its line is whole."""
 
 
 class ScenarioStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +109,10 @@ class ScenarioStep(msgspec.Struct, frozen=True, kw_only=True):
     """Cards that fail, or get well."""
     nodes: tuple[NodeReport, ...] = ()
     """Nodes that are lost, or found again."""
+    cluster: str = ""
+    """The worker cluster in which all this happens; without it, where jobs are submitted."""
+    lines: tuple[LineReport, ...] = ()
+    """Worker clusters that are cut off, or reached again."""
     say: str = ""
     """What is printed then."""
 
@@ -105,6 +136,8 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """It is admitted again after its preemption."""
     refused: str = ""
     """The reason for which it never gets in."""
+    clusters: tuple[str, ...] = ()
+    """The worker clusters that are chosen for it, one after the other."""
     finished: bool = False
     """It ends well."""
 
@@ -127,6 +160,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The nodes of the cluster."""
     configuration: str = ""
     """The file of its folder with the configuration that is played under; without it the defaults are."""
+    workers: tuple[ScenarioWorker, ...] = ()
+    """Worker clusters, each with services and a log of its own."""
     steps: tuple[ScenarioStep, ...]
     """What happens, in order."""
     expect: tuple[Expectation, ...] = ()

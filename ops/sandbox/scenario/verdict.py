@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
+from events.multikueue import ClusterChosen
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadFinished, WorkloadParked
 from ops.production.log.streams import streams_in
@@ -35,9 +36,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
 
 def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> RunVerdict:
     """Fold the log from zero, twice, decide everything again, and compare with what was expected."""
-    timeline, cards = Timeline(), CardTime()
+    timeline, cards = Timeline(), card_time_of(entries)
     listen(entries, timeline.fold)
-    listen(entries, cards.fold)
     findings: list[CardVerdict] = []
     for expectation in script.expect:
         findings.extend(_judge(expectation, timeline))
@@ -82,6 +82,34 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> RunVerdict:
     return RunVerdict(timeline=timeline, cards=cards, fold=fold, findings=findings)
 
 
+def card_time_of(entries: Mapping[str, Sequence[Entry]]) -> CardTime:
+    """Who held which card on a log, and when."""
+    found = CardTime()
+    listen(entries, found.fold)
+    return found
+
+
+def judge_worker(name: str, entries: Mapping[str, Sequence[Entry]]) -> list[CardVerdict]:
+    """Decide again everything on the log of a worker cluster, which has to be as empty in the end as it began."""
+    streams = streams_in(entries)
+    fold, first = fold_partition(streams.sole, entries, verify=True)
+    devices, second = fold_partition(streams.pool, entries, verify=True)
+    decided, differing = first.commits + second.commits, first.differences + second.differences
+    left = [one.key for one in fold.world.workloads.values() if one.admission is not None and not one.finished]
+    return [
+        CardVerdict(
+            what=f"every decision of {name}, decided again, gives the same bytes",
+            held=not differing,
+            seen=f"{decided - len(differing)} of {decided} commits",
+        ),
+        CardVerdict(
+            what=f"nothing is left in {name}: no workload holds quota there, and no card is held",
+            held=not left and not devices.world.cards.holdings,
+            seen=", ".join(left),
+        ),
+    ]
+
+
 def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
     moments = timeline.of_job(expectation.job)
     job = expectation.job
@@ -124,6 +152,10 @@ def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
         findings.append(
             CardVerdict(what=f"{job} is refused with {expectation.refused}", held=held, seen=last[-1] if last else "")
         )
+    if expectation.clusters:
+        chosen = tuple(m.event.cluster for m in moments if isinstance(m.event, ClusterChosen))
+        what = f"{job} runs in {', then in '.join(expectation.clusters)}"
+        findings.append(CardVerdict(what=what, held=chosen == expectation.clusters, seen=", ".join(chosen)))
     if expectation.finished:
         held = any(isinstance(m.event, WorkloadFinished) and m.event.reason == "Succeeded" for m in moments)
         findings.append(CardVerdict(what=f"{job} finishes", held=held))

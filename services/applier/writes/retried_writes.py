@@ -66,7 +66,11 @@ class RetriedWrites(Generic[T]):
             await self._write(key, one)
         except ObjectMissing:
             log.debug("gone already", **named)
-        except (ClusterUnavailable, ObjectConflict) as problem:
+        except ObjectConflict as problem:
+            # Somebody else has written it meanwhile: nothing is wrong with that.
+            log.info(f"{self._undone} yet", problem=str(problem), **named)
+            return False
+        except ClusterUnavailable as problem:
             log.warning(f"{self._undone} yet", problem=str(problem), **named)
             return False
         except ObjectInvalid as problem:
