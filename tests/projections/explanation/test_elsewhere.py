@@ -89,7 +89,9 @@ def test_the_life_of_a_job_and_of_a_cluster_has_what_each_cluster_answered() -> 
     ]
     chosen, gone = ("cluster chosen", "w1: admitted its copy first"), ("cluster answers", "w2: has no copy any more")
     answers = ("cluster answers", f"w1: admitted since {_START}02Z")
-    life = [one for one in _life(f"workload/{KEY}", said) if "cluster" in one[0] or one[0] == "check settled"]
+    life = [
+        one for one in _life(f"workload/{KEY}", said) if "cluster" in one[0] or one[0] in ("sent to", "check settled")
+    ]
     ready = ("check settled", 'mk is Ready: The workload was admitted on "w1"')
     assert life == [("sent to", "w1, w2"), answers, chosen, ready, gone]
     assert _life("multikueuecluster/w2", said) == [("sent to", "w1, w2"), gone]
