@@ -86,7 +86,7 @@ def taken_up(state: JobState, reported: ReportedState | None, found: JobState | 
             raise _refused(f"Workload {key} belongs to {found.owner.kind}/{found.owner.name}", _ANOTHER)
         facts.append(submitted(msgspec.structs.replace(found, owner=None), marks_of(state, found)))
     else:
-        raise _refused(f"Workload {key} doesn't exist", "create it: the job waits until it is there")
+        raise _refused(f"Workload {key} doesn't exist", "the name of one that is there, or create it: the job waits for it")
     return facts if state.owner is None else [*facts, WorkloadOwned(workload=key, owner=state.owner)]
 
 
