@@ -36,7 +36,7 @@ from services.watcher.fields.problems import Refused, refusal, refuse_invalid, u
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
 from services.watcher.jobs.jobs import JobState, job_state, submitted
-from services.watcher.jobs.workload_source import place_of_job, source_of
+from services.watcher.jobs.workload_source import place_of_job, source_of, workload_place
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
@@ -198,7 +198,7 @@ class View:
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         found |= {place for place in self.by_source if place.startswith(prefix)}
         if kind == "Workload":
-            found |= {f"Workload/{key}" for key in self.workloads if self._is_owned_prebuilt(key)}
+            found |= {workload_place(key) for key in self.workloads if self._is_owned_prebuilt(key)}
         return sorted(found)
 
     def _is_owned_prebuilt(self, workload: str) -> bool:

@@ -9,6 +9,9 @@ from events.json_object import JsonMapping, JsonObject
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.train_job import CHILD
 
+DEEPEST = 10
+"""So many owners are looked up, one above the other, as by Kueue."""
+
 
 class ParentJob(msgspec.Struct, frozen=True):
     """A job that is made of other jobs."""
@@ -27,14 +30,30 @@ class JobOwnership:
         self._children: dict[str, JsonObject] = {}
         self._parents: dict[str, JsonObject] = {}
         """Jobs that say only through their child what they ask for, and those children; by the parent's place."""
+        self._owners: dict[str, str] = {}
+        """By the place of a job that another one owns, that one's place; empty for one that somebody else manages."""
 
     def goes_with_owner(self, meta: ObjectMeta) -> bool:
-        """Whether a job that is managed itself owns this one, and starts and stops it."""
+        """Whether a job that is managed itself owns this one, directly or over others, and starts and stops it."""
+        place = self._owner_of(meta)
+        for _ in range(DEEPEST):
+            if place is None:
+                return False
+            if not place or place in self._managed or place in self._parents:
+                return True
+            place = self._owners.get(place)
+        return False
+
+    def _owner_of(self, meta: ObjectMeta) -> str | None:
         owner = _controller(meta)
-        if owner is None or not self._kinds.owns_jobs(owner.api_version, owner.kind):
-            return False
-        place = self._place(meta.namespace, owner)
-        return not place or place in self._managed or place in self._parents
+        return None if owner is None else self._owning(meta.namespace, owner.api_version, owner.kind, owner.name)
+
+    def _owning(self, namespace: str, api_version: str, kind: str, name: str) -> str | None:
+        """The place of an owner, empty for one that somebody else manages; None for one that is no job."""
+        if not self._kinds.owns_jobs(api_version, kind):
+            return None
+        found = self._kinds.of(api_version, kind)
+        return "" if found is None else f"{found.place}/{namespace}/{name}"
 
     def owned_by_job(self, meta: ObjectMeta) -> bool:
         """Whether a job of a managed kind owns it, managed or not."""
@@ -42,7 +61,8 @@ class JobOwnership:
         return owner is not None and self._kinds.owns_jobs(owner.api_version, owner.kind)
 
     def with_child(self, place: str, value: JsonObject) -> JsonObject:
-        """A job with its child beside it, if its kind is one that needs it."""
+        """A job with its child beside it, if its kind is one that needs it; it is noted whose it is."""
+        self._note_owner(place, value)
         kind = self._kinds.by_place[place.partition("/")[0]]
         if kind.reader != "train job":
             return value
@@ -66,10 +86,17 @@ class JobOwnership:
         """Forget a job that is gone, as a parent and as a child."""
         self._parents.pop(place, None)
         self._children.pop(place, None)
+        self._owners.pop(place, None)
 
-    def _place(self, namespace: str, owner: OwnerReference) -> str:
-        kind = self._kinds.of(owner.api_version, owner.kind)
-        return "" if kind is None else f"{kind.place}/{namespace}/{owner.name}"
+    def _note_owner(self, place: str, value: JsonMapping) -> None:
+        meta: JsonMapping = value.get("metadata") or {}
+        found = next((one for one in meta.get("ownerReferences") or () if one.get("controller")), None)
+        words = () if found is None else (str(found.get(name, "")) for name in ("apiVersion", "kind", "name"))
+        owner = None if found is None else self._owning(str(meta.get("namespace", "")), *words)
+        if owner is None:
+            self._owners.pop(place, None)
+        else:
+            self._owners[place] = owner
 
 
 def _controller(meta: ObjectMeta) -> OwnerReference | None:

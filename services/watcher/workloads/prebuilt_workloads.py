@@ -14,6 +14,7 @@ from events.pod_set import PodSet
 from events.workload import WorkloadFinished, WorkloadOwned, WorkloadSpec
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.jobs.jobs import JobState, submitted
+from services.watcher.jobs.workload_source import workload_place
 from services.watcher.workloads.reported_state import ReportedState
 from services.watcher.workloads.workload_object_diff import marks_of
 
@@ -79,14 +80,16 @@ def taken_up(state: JobState, reported: ReportedState | None, found: JobState | 
         text = "a job that names its Workload can't change its size while it runs"
         raise Refused([problem(_ELASTIC, text, f"leave it out, or {_FIELD}")])
     if reported is not None:
-        if reported.source != f"Workload/{key}":
+        if reported.source != workload_place(key):
             raise _refused(f"Workload {key} belongs to {reported.source}", _ANOTHER)
     elif found is not None:
         if found.owner is not None and found.owner.uid != state.uid:
             raise _refused(f"Workload {key} belongs to {found.owner.kind}/{found.owner.name}", _ANOTHER)
         facts.append(submitted(msgspec.structs.replace(found, owner=None), marks_of(state, found)))
     else:
-        raise _refused(f"Workload {key} doesn't exist", "the name of one that is there, or create it: the job waits for it")
+        raise _refused(
+            f"Workload {key} doesn't exist", "the name of one that is there, or create it: the job waits for it"
+        )
     return facts if state.owner is None else [*facts, WorkloadOwned(workload=key, owner=state.owner)]
 
 

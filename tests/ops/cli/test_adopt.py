@@ -155,8 +155,8 @@ async def test_what_runs_goes_on_counts_and_makes_the_next_one_wait(
 
         async with found.serving() as running:
             await until(lambda: running.watcher is not None and running.watcher.listed.is_set())
-            for host in running.hosts.values():
-                await host.quiet.wait()
+            await until(lambda: "LOG_0" in running.hosts)
+            await running.quiet()
             world = running.hosts["LOG_0"].fold.world
             keys = {f"team/{one['metadata']['name']}" for one in runs}
             assert {key for key in keys if world.workloads[key].admitted} == keys

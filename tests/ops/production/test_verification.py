@@ -52,7 +52,7 @@ def on(bus: Bus, *services: str) -> Running:
 
 async def ended_at(bus: Bus, running: Running) -> None:
     """Until the verifier has folded all that is on the log."""
-    for host in running.hosts.values():
+    for host in list(running.hosts.values()):
         await asyncio.wait_for(host.caught_up.wait(), 30)
         end = (await (await bus.stream(host.own.name)).last()).sequence
         while host.fold.base < end:  # noqa: ASYNC110 - of several hosts

@@ -45,6 +45,37 @@ def test_a_job_that_names_no_queue_is_told_of_only_where_all_are_managed() -> No
     assert View(settings=SettingsObserved(without_queue=True)).see("Job", made_by_another) == []
 
 
+def owned(value: JsonObject, name: str, kind: str, owner: str, api: str = "batch/v1") -> JsonObject:
+    reference = {"apiVersion": api, "kind": kind, "name": owner, "uid": f"uid-{owner}", "controller": True}
+    value["metadata"] = {**value["metadata"], "name": name, "uid": f"uid-{name}", "ownerReferences": [reference]}
+    return value
+
+
+def test_a_job_goes_with_a_managed_one_that_owns_it_over_others() -> None:
+    view = View()
+    top = job()
+    top["metadata"] = {**top["metadata"], "name": "top", "uid": "uid-top"}
+    assert [type(one) for one in view.see("Job", top)] == [WorkloadSubmitted]
+    assert view.see("Job", owned(unnamed(job()), "middle", "Job", "top")) == []
+    assert view.see("Job", owned(job(), "low", "Job", "middle")) == [], "its owner's owner starts and stops it"
+    elsewhere = view.see("Job", owned(job(), "apart", "Job", "unseen"))
+    assert [type(one) for one in elsewhere] == [WorkloadSubmitted], "nobody who is managed is above it"
+
+
+def test_no_more_than_ten_owners_are_looked_up() -> None:
+    def chain(length: int) -> list[str]:
+        view = View()
+        top = job()
+        top["metadata"] = {**top["metadata"], "name": "job-0", "uid": "uid-0"}
+        view.see("Job", top)
+        for number in range(1, length):
+            view.see("Job", owned(unnamed(job()), f"job-{number}", "Job", f"job-{number - 1}"))
+        return [type(one).__name__ for one in view.see("Job", owned(job(), "last", "Job", f"job-{length - 1}"))]
+
+    assert chain(10) == []
+    assert chain(11) == ["WorkloadSubmitted"]
+
+
 def test_labels_are_copied_as_they_were_at_first() -> None:
     view = View(settings=SettingsObserved(copied_labels=("cost", "team")))
     (submitted,) = view.see("Job", labelled(job(), cost="a", other="b"))
