@@ -140,17 +140,9 @@ HELD_BACK = frozenset(
 
 def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line
     """Reason and message why the workload may not even be queued; None when it may."""
-    if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
-        return DEACTIVATED
-    if workload.spec.gated_by:
-        return GATED, gate_message(workload)
-    if workload.spec.on_hold:
-        return "OnHold", hold_message(workload)
-    if workload.spec.waits_for_pods:
-        return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
-    refusal = _refused_feature(world, workload)
-    if refusal is not None:
-        return refusal
+    own = _own_obstacle(world, workload) or _refused_feature(world, workload)
+    if own is not None:
+        return own
     local_queue = world.local_queues.get(workload.local_queue)
     if local_queue is None:
         return "Misconfigured", _missing(world, "LocalQueue", workload.namespace, workload.spec.queue)
@@ -164,6 +156,21 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
         return closed
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
+
+
+def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | None:
+    """Reason and message why a workload may not be queued whatever its queue says; None when it may."""
+    if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
+        return DEACTIVATED
+    if workload.spec.gated_by:
+        return GATED, gate_message(workload)
+    if workload.spec.on_hold:
+        return "OnHold", hold_message(workload)
+    if workload.prebuilt and workload.key in world.terminating:
+        return "OnHold", "Its Workload is being deleted: the job waits for another one of that name"
+    if workload.spec.waits_for_pods:
+        return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
+    return None
 
 
 def _closed(world: QueueState, cluster_queue: str) -> tuple[str, str] | None:
