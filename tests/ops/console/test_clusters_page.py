@@ -2,11 +2,16 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from events.timestamp import format_timestamp
+from ops.console.questions import OF_A_WORLD
+from ops.console.rights import Forbidden, Rights
+from ops.production.log.streams import PARTITION
+from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import BEGINS
 from tests.ops.console.browsing import THEMES, Browser, browsing, needs_browser, violations
 from tests.ops.console.sent_elsewhere import CHOSEN, sent_elsewhere
@@ -91,3 +96,13 @@ async def test_the_page_leads_to_the_workload_whose_page_says_what_other_cluster
     await sent_browser.until(lambda: f"{answers}?.textContent.includes('cluster west: admitted since')")
     assert await violations(sent_browser, theme) == []
     assert await sent_browser.errors() == []
+
+
+def test_who_may_not_read_a_namespace_sees_its_workloads_in_no_cluster() -> None:
+    fold, _ = fold_partition(PARTITION, sent_elsewhere())
+    of: Any = SimpleNamespace(world=lambda: fold.world)
+    for namespaces, seen in ((frozenset({"team"}), 3), (frozenset({"other"}), 0), (None, 3)):
+        found = OF_A_WORLD["clusters"].ask(of, {}, Rights(namespaces=namespaces, queues=True))
+        assert sum(len(one["runs"]) + len(one["tried"]) for one in found["clusters"]) == seen
+    with pytest.raises(Forbidden):
+        OF_A_WORLD["clusters"].ask(of, {}, Rights(namespaces=frozenset({"team"}), queues=False))
