@@ -55,6 +55,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 def measure(manager: str, *, load: Path, part: int, kuelog: Path, definitions: Path, peers: Path, out: Path) -> Figures:
     """Run the load once. Raises `SystemExit` with what the runner said where it failed."""
     generated, cohorts = out / "load.yaml", yaml.safe_load(load.read_text())
+    if isinstance(cohorts, dict) and set(cohorts) == {"cohorts"}:
+        cohorts = cohorts["cohorts"]
     if not isinstance(cohorts, list):
         sys.exit(f"beside_kueue: {load} is no list of cohorts: it is of another version of the runner")
     generated.write_text(yaml.safe_dump(_part_of(cohorts, part)))
