@@ -136,6 +136,8 @@ class Applier:
 
     async def _work_in_spare_time(self) -> None:
         while True:
+            # Before it is looked: a turn ends with a rest, and what comes within that has to wake this, too.
+            self._idle_news.clear()
             async with self._spare.turn():
                 application = self.backlog.later()
                 if application is not None:
@@ -145,7 +147,6 @@ class Applier:
                         self.backlog.done(application.workload)
                         self._wake()
             if application is None:
-                self._idle_news.clear()
                 await self._idle_news.wait()
 
     async def _apply(self, application: Application, write: Callable[[Application], Awaitable[Ended]]) -> None:
