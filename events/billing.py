@@ -1,4 +1,4 @@
-"""What operators enter for billing: price lists, and corrections of what was billed."""
+"""What operators enter for billing: price lists, who pays, rates of exchange, and corrections of what was billed."""
 
 from enum import StrEnum
 
@@ -20,8 +20,27 @@ class Meter(StrEnum):
     """GPU-hours in which nobody else can have a part of the card; where it is priced, no other meter runs then."""
     SLOTS = "slots"
     """Slot-hours."""
+    NODE = "node"
+    """Node-hours in which one attempt holds every card of a node whole; where it is priced, no other meter runs then."""
     QUOTA = "quota"
     """Hours of a resource that a workload holds of quota, such as core-hours of cpu; the price names the resource."""
+    IDLE = "idle"
+    """GiB-hours of card memory that was free and could have been given."""
+    STRANDED = "stranded"
+    """GiB-hours of card memory that was free on cards which nobody could have a part of any more."""
+    LENT = "lent"
+    """Hours of a resource of quota that one queue had of another; shown in money, and charged to nobody."""
+
+
+class Spread(StrEnum):
+    """Who pays for what nobody used of cards (docs/rules/billing.md#unused)."""
+
+    USE = "use"
+    """Whoever held card memory of the same flavor and model, in proportion to how much for how long."""
+    QUOTA = "quota"
+    """The namespaces of queues with quota of a resource of the flavor, in proportion to nominal quota and time."""
+    NONE = "none"
+    """Nobody: it is shown in money."""
 
 
 class LineKind(StrEnum):
@@ -41,6 +60,18 @@ class LineKind(StrEnum):
     """Entered by a person, in reversal and replacement of another entry or as an amount."""
     ROUNDING = "rounding"
     """The difference between exact lines and a total in whole minor units of the currency."""
+    IDLE = "idle"
+    """A share of what idle card memory costs."""
+    STRANDED = "stranded"
+    """A share of what stranded card memory costs."""
+    DISCOUNT = "discount"
+    """Taken off a month."""
+    COMMITMENT = "commitment"
+    """What an account pays for each month, used or not."""
+    COVERED = "covered"
+    """What a commitment has paid for already."""
+    MINIMUM = "minimum"
+    """What a month lacks to the least that an account pays."""
 
 
 class Price(Value, frozen=True, kw_only=True):
@@ -61,6 +92,36 @@ class Price(Value, frozen=True, kw_only=True):
     """Only within this window of the price list."""
     flavor_label: str = ""
     """Only for flavors with this node label, written as key=value; as spot instances bear one."""
+    spread: Spread = Spread.USE
+    """Of `IDLE` and `STRANDED`: who pays; by `QUOTA` it is that of `resource`."""
+
+
+class Discount(Value, frozen=True, kw_only=True):
+    """So much per cent off what a month of an account exceeds an amount by, up to where the next discount begins."""
+
+    name: str
+    percent: str
+    """A plain decimal, at most 100."""
+    above: str = "0"
+    account: str = ""
+    """Empty for all that have no discount of their own."""
+
+
+class Commitment(Value, frozen=True, kw_only=True):
+    """What an account pays each month, and how much of its charges of that month it has paid for by that."""
+
+    name: str
+    account: str
+    price: str
+    covers: str
+
+
+class MinimumCharge(Value, frozen=True, kw_only=True):
+    """The least that an account pays for a month."""
+
+    amount: str
+    account: str = ""
+    """Empty for all with any charge in the month that have no minimum of their own."""
 
 
 class LocalOffset(Value, frozen=True, kw_only=True):
@@ -106,6 +167,51 @@ class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):
     windows: tuple[PriceWindow, ...] = ()
     tags: tuple[str, ...] = ()
     """Keys of labels of workloads that are told as tags of their lines."""
+    billed_in: str = ""
+    """The currency of the bill where it is another one than that of the prices: by the rates on record."""
+    discounts: tuple[Discount, ...] = ()
+    commitments: tuple[Commitment, ...] = ()
+    minimums: tuple[MinimumCharge, ...] = ()
+    author: str = ""
+    reason: str = ""
+
+
+class ExchangeRateSet(Event, frozen=True, kw_only=True, tag="ExchangeRateSet.v1"):
+    """From `starts` on so much of one currency is billed for one unit of another in which prices are."""
+
+    currency: str
+    """That of the prices, by its ISO 4217 code."""
+    billed_in: str
+    """That of the bill."""
+    rate: str
+    """A plain decimal above zero, at most 10 places behind the point."""
+    starts: Millis
+    source: str
+    """Who publishes it, such as the reference rates of a central bank."""
+    author: str = ""
+    reason: str = ""
+
+
+class AccountRule(Value, frozen=True, kw_only=True):
+    """Who pays for what fits all that it names: an account, and a cost centre of it."""
+
+    account: str = ""
+    account_label: str = ""
+    """The account is the value of this label of the workload; without one the rule does not fit."""
+    cost_center: str = ""
+    cost_center_label: str = ""
+    """The same of the cost centre."""
+    namespace: str = ""
+    cluster_queue: str = ""
+    label: str = ""
+    """Of the workload, written as key=value."""
+
+
+class AccountsSet(Event, frozen=True, kw_only=True, tag="AccountsSet.v1"):
+    """From `starts` on these rules say who pays, all of them, and no others: the first that fits; else the namespace itself."""
+
+    starts: Millis
+    rules: tuple[AccountRule, ...]
     author: str = ""
     reason: str = ""
 

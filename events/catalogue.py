@@ -12,7 +12,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
-from events.billing import CorrectionEntered, MonthClosed, PriceListSet
+from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
 from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.control import (
     ClockScaled,
@@ -218,7 +218,15 @@ DeviceDecision: TypeAlias = (
 """What the accountant decides, on the partition of a pool of nodes."""
 
 ControlEvent: TypeAlias = (
-    EpochStarted | Quarantined | ClockScaled | LogPartitioned | PriceListSet | CorrectionEntered | MonthClosed
+    EpochStarted
+    | Quarantined
+    | ClockScaled
+    | LogPartitioned
+    | PriceListSet
+    | ExchangeRateSet
+    | AccountsSet
+    | CorrectionEntered
+    | MonthClosed
 )
 
 Decision: TypeAlias = AdmissionDecision | DeviceDecision | ControlEvent

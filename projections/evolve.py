@@ -12,7 +12,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
-from events.billing import CorrectionEntered, MonthClosed, PriceListSet
+from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
 from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.catalogue import AnyEvent
 from events.commit import Sighting
@@ -259,7 +259,9 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             tell_renewal(world, event, position.at)
         case PartitionMapObserved():
             observe_map(world, event)
-        case Quarantined() | ClockScaled() | LogPartitioned() | PriceListSet() | CorrectionEntered() | MonthClosed():
+        case Quarantined() | ClockScaled() | LogPartitioned():
+            pass
+        case PriceListSet() | ExchangeRateSet() | AccountsSet() | CorrectionEntered() | MonthClosed():
             pass
         case _:
             assert_never(event)

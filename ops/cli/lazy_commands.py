@@ -129,9 +129,15 @@ COMMANDS = (
     ),
     _Place(
         "price",
-        "ops.cli.billing.commands",
+        "ops.cli.billing.price_commands",
         "price_app",
         "Price lists: entered once, in force from a time on, never changed.",
+    ),
+    _Place(
+        "account",
+        "ops.cli.billing.price_commands",
+        "account_app",
+        "Accounts and cost centers: who pays for what, from a time on.",
     ),
     _Place(
         "devices",

@@ -22,6 +22,7 @@ from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
 from ops.queries.time_travel import WorldAt
 from ops.queries.topology_view import flavor_domains
+from projections.billing.charged_lines import BilledTo
 from projections.billing.entry import CardEntry, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import bill
@@ -112,12 +113,14 @@ def _bills(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
     if tenant:
         rights.check_namespace(tenant)
     tenants = frozenset((tenant,)) if tenant else rights.namespaces
-    answer = bill_answer(ledger, bill(ledger, window, groups_of([named] if named else ()), tenants), read)
+    answer = bill_answer(
+        ledger, bill(ledger, window, groups_of([named] if named else ()), BilledTo(tenants=tenants)), read
+    )
     if workload := query.get("workload", ""):
         rights.check_namespace(workload.partition("/")[0])
         answer = {**answer, "lines": [line for line in _lines(answer) if line.get("workload") == workload]}
     if not rights.queues:
-        answer = {**answer, "cards": None, "quota": None}
+        answer = {**answer, "cards": None, "quota": None, "unused": None}
     return answer if rights.namespaces is None else _own_bill(answer, rights)
 
 

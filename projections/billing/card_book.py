@@ -12,6 +12,7 @@ import msgspec
 from events.card import Card
 from events.event import Millis
 from projections.billing.entry import Window
+from projections.billing.unused_time import UnusedTime
 
 
 class Part(IntEnum):
@@ -112,8 +113,8 @@ CardSums = dict[CardTimeKey, Sums]
 class CardBook:
     """Sums by card within a window. With a grain they are kept as stretches, and summed up card by card when asked for."""
 
-    def __init__(self, window: Window, grain: Millis | None = None) -> None:
-        self.window, self.grain = window, grain
+    def __init__(self, window: Window, grain: Millis | None = None, unused: UnusedTime | None = None) -> None:
+        self.window, self.grain, self.unused = window, grain, unused
         self.sums: CardSums = {}
         """The window as one stretch; nothing where there is a grain."""
         self.accounts: dict[str, Account] = {}
@@ -145,6 +146,8 @@ class CardBook:
     def settle(self, account: Account, at: Millis) -> None:
         """Sum up how the card stood until now; whatever changes about it is changed after that."""
         if account.condition is not CardCondition.GONE:
+            if self.unused is not None:
+                _add_free(self.unused, account, at)
             for bucket, length in buckets(self.window, None, account.since, at):
                 if self.grain is None:
                     _add(self.sums, account, bucket, length)
@@ -181,6 +184,14 @@ def _add(found: CardSums, account: Account, bucket: Millis, length: Millis) -> N
         else:
             row[Part.OVER] += (used - total) * length
     sums.cards[Part.USED if account.holders else rest] += length
+
+
+def _add_free(unused: UnusedTime, account: Account, at: Millis) -> None:
+    card, rest = account.card, _rest_of(account)
+    free = card.memory - account.memory
+    if account.condition in CHARGED and rest in {Part.IDLE, Part.STRANDED} and free > 0:
+        stranded = rest is Part.STRANDED
+        unused.add(account.flavor, card.model, free, account.since, at, stranded=stranded)
 
 
 def _rest_of(account: Account) -> Part:

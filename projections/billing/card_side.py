@@ -1,6 +1,7 @@
 """Slices of cards as they are opened and closed: each makes an entry on its tenant's side and counts on its card's."""
 
 import hashlib
+from collections.abc import Iterable
 
 import msgspec
 
@@ -11,8 +12,10 @@ from events.event import Millis
 from events.quota import FlavorObserved
 from projections.billing.attempts import About, Attempt, SliceKey
 from projections.billing.card_book import CHARGED, Account, CardBook, CardCondition
-from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, Window
+from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, is_whole
 from projections.billing.flavor_labels import FlavorLabels
+from projections.billing.ledger_scope import LedgerScope
+from projections.billing.unused_time import UnusedTime
 from projections.devices.card_use import CardUse
 
 
@@ -27,14 +30,16 @@ class OpenSlice(msgspec.Struct, kw_only=True):
     use: CardUse
     attempt: Attempt | None
     began: Cause | None = None
+    node_cards: int = 0
+    """How many cards its node had when its attempt was given all of them whole; 0 where it was not."""
 
 
 class CardSide:
     """All cards, who holds what of them, and the entries that have come of it."""
 
-    def __init__(self, window: Window, grain: Millis | None, wanted: frozenset[str]) -> None:
-        self.window, self.wanted = window, wanted
-        self.book = CardBook(window, grain)
+    def __init__(self, scope: LedgerScope, unused: UnusedTime | None = None) -> None:
+        self.window, self.wanted = scope.window, scope.wanted
+        self.book = CardBook(scope.window, scope.grain, unused)
         self.entries: list[CardEntry] = []
         self.found: dict[str, CardEntry] = {}
         """The entries that were asked for, wherever they lie."""
@@ -84,6 +89,17 @@ class CardSide:
     def held(self, card: str, key: SliceKey) -> OpenSlice | None:
         """The slice of a card that is held under a key; None if none is."""
         return self._open.get(card, {}).get(key)
+
+    def whole_nodes(self, uses: Iterable[tuple[str, CardUse]]) -> dict[str, int]:
+        """By card, how many its node has, where all of them are among these and are used whole."""
+        whole = {uuid for uuid, use in uses if is_whole(self.book.account(uuid).card, use.memory, use.cores, use.slots)}
+        found: dict[str, int] = {}
+        for node in {self.book.account(uuid).node for uuid in whole}:
+            registered = self._registered.get(node)
+            cards = [card.uuid for card in registered.cards] if registered is not None else []
+            if cards and whole.issuperset(cards):
+                found.update(dict.fromkeys(cards, len(cards)))
+        return found
 
     def see_node(self, node: NodeObserved, cause: Cause) -> None:
         """Take a node's readiness and labels; slices on it are charged or not from now on."""
@@ -210,6 +226,7 @@ class CardSide:
                 slots=slice_.use.slots,
                 pod_set=slice_.pod_set,
                 index=slice_.index,
+                node_cards=slice_.node_cards,
             ),
             since=began.at,
             until=until,

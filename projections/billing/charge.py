@@ -10,9 +10,10 @@ import msgspec
 
 from events.billing import LineKind, Meter
 from events.event import Millis
+from projections.billing.accounts import Payer
 from projections.billing.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window
 from projections.billing.ledger import Carried, Ledger
-from projections.billing.money import parse_money, times, to_minor
+from projections.billing.money import UNIT, times
 from projections.billing.price_windows import next_change, open_windows
 from projections.billing.prices import NO_TERMS, Correction, PriceList, PriceTerms, Rate, rates_of
 from projections.billing.resource_unit import GIB, unit_of
@@ -46,6 +47,9 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     place: str = ""
     """Where on the log stands what gave or took it back."""
     terms: PriceTerms = NO_TERMS
+    payer: Payer
+    learnt: bool = False
+    """Whether it says of a closed month what was not known when that was closed."""
 
     @property
     def length(self) -> Millis:
@@ -59,30 +63,19 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return ChargeStatus.UNPRICED
         if self.entry.kind not in self.prices.event.charges:
             return ChargeStatus.FREE
+        if self.terms.exchange is None:
+            return ChargeStatus.UNPRICED
         return ChargeStatus.PRICED if rates_of(self.prices, self.entry, self.terms) else ChargeStatus.UNPRICED
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a piece costs by one meter. Money is in units of 10^-10; the quantity is an exact fraction."""
+    """What a piece costs by one meter. Money is in units of 10^-10 of the bill's currency; the quantity is an exact fraction."""
 
     rate: Rate
     numerator: int
     denominator: int
     list_cost: int
     cost: int
-
-
-class Amount(msgspec.Struct, frozen=True, kw_only=True):
-    """Money without a quantity: what a person entered, or what rounding makes up for."""
-
-    kind: LineKind
-    tenant: str
-    cost: int
-    currency: str
-    booked: Millis
-    about: Millis
-    text: str = ""
-    place: str = ""
 
 
 def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
@@ -111,7 +104,7 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
 def changes(ledger: Ledger) -> list[Waste | Correction]:
     """What was given back and corrected, one after the other; of one time corrections come first, as they are read."""
     wastes = [(one.at, 1, one) for one in (*ledger.foregone, *ledger.wastes, *ledger.holds.wastes)]
-    corrections = [(one.at, 0, one) for one in ledger.corrections]
+    corrections = [(one.at, 0, one) for one in ledger.prices.corrections]
     return [one for _, _, one in sorted([*wastes, *corrections], key=lambda one: one[:2])]
 
 
@@ -142,23 +135,6 @@ def covered(ledger: Ledger, window: Window) -> list[str]:
     return found
 
 
-def amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
-    """The lines of a window that are an amount of money alone: corrections by an amount."""
-    for correction in ledger.corrections:
-        event, prices = correction.event, ledger.prices.at(correction.at)
-        if event.amount and window.since <= correction.at < window.until:
-            yield Amount(
-                kind=LineKind.CORRECTION,
-                tenant=event.tenant,
-                cost=parse_money(event.amount),
-                currency=prices.event.currency if prices is not None else "",
-                booked=correction.at,
-                about=event.about if event.about is not None else correction.at,
-                text=event.reason,
-                place=correction.place,
-            )
-
-
 def cut(
     ledger: Ledger,
     entry: AnyEntry,
@@ -175,13 +151,14 @@ def cut(
     while since < until:
         end = min([until, month_after(since), *ledger.prices.cuts(since, until)])
         prices, terms = ledger.prices.at(since), NO_TERMS
-        if prices is not None and (prices.event.windows or prices.flavor_labels):
+        if prices is not None and (prices.event.windows or prices.flavor_labels or prices.event.billed_in):
             flavor = flavor_of(entry)
             end = min(
                 [next_change(prices.event.windows, since, end), *ledger.cards.flavor_labels.cuts(flavor, since, end)]
             )
             labels = ledger.cards.flavor_labels.having(flavor, prices.flavor_labels, since)
-            terms = PriceTerms(open_windows(prices.event.windows, since), labels)
+            rate = ledger.prices.rate(prices, since)
+            terms = PriceTerms(open_windows(prices.event.windows, since), labels, rate)
         if isinstance(entry, CardEntry) or (prices is not None and prices.of_quota):
             yield Piece(
                 entry=entry,
@@ -193,14 +170,15 @@ def cut(
                 booked=since if booked is None else booked,
                 place=place,
                 terms=terms,
+                payer=ledger.prices.accounts.payer_of(entry.holder, since),
             )
         since = end
 
 
 def charges(piece: Piece) -> list[Charge]:
     """What a piece costs, meter by meter; nothing where it is free or has no price."""
-    prices = piece.prices
-    if prices is None or piece.entry.kind not in prices.event.charges:
+    prices, exchange = piece.prices, piece.terms.exchange
+    if prices is None or exchange is None or piece.entry.kind not in prices.event.charges:
         return []
     found: list[Charge] = []
     for rate in rates_of(prices, piece.entry, piece.terms):
@@ -209,8 +187,8 @@ def charges(piece: Piece) -> list[Charge]:
             rate=rate,
             numerator=numerator,
             denominator=denominator,
-            list_cost=times(rate.list_price, numerator, denominator),
-            cost=times(rate.contracted, numerator, denominator),
+            list_cost=times(rate.list_price * exchange, numerator, denominator * UNIT),
+            cost=times(rate.contracted * exchange, numerator, denominator * UNIT),
         )
         found.append(charge)
     return found
@@ -245,30 +223,10 @@ def quantity(entry: CardEntry, meter: Meter, length: Millis) -> tuple[int, int]:
             return (length if slice_.exclusive else 0), HOUR
         case Meter.SLOTS:
             return slice_.slots * length, HOUR
-        case Meter.QUOTA:
+        case Meter.NODE:
+            return (length if slice_.node_cards else 0), max(slice_.node_cards, 1) * HOUR
+        case Meter.QUOTA | Meter.IDLE | Meter.STRANDED | Meter.LENT:
             return 0, HOUR
-
-
-def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Amount]:
-    """What each tenant's total of a month lacks to whole minor units, as lines of their own.
-
-    Rule: docs/rules/billing.md#money
-    """
-    for (tenant, month), total in sorted(due.items()):
-        prices = ledger.prices.at(month_after(month) - 1) or ledger.prices.at(ledger.at)
-        if prices is None:
-            continue
-        difference = to_minor(total, prices.event.decimals) - total
-        if difference:
-            yield Amount(
-                kind=LineKind.ROUNDING,
-                tenant=tenant,
-                cost=difference,
-                currency=prices.event.currency,
-                booked=month,
-                about=month,
-                text=f"Rounded to {prices.event.decimals} places",
-            )
 
 
 def _learnt_since(carried: Carried) -> Iterator[Piece]:
@@ -285,7 +243,7 @@ def _learnt_since(carried: Carried) -> Iterator[Piece]:
                     kind = piece.kind if piece.kind is LineKind.CREDIT else LineKind.CORRECTION
                     sign_now = piece.sign * sign
                     yield msgspec.structs.replace(
-                        piece, kind=kind, sign=sign_now, booked=carried.booked, place=carried.place
+                        piece, kind=kind, sign=sign_now, booked=carried.booked, place=carried.place, learnt=True
                     )
 
 
@@ -295,7 +253,8 @@ def _numbered(found: Iterable[Piece]) -> Iterator[tuple[tuple[object, ...], Piec
     for piece in found:
         entry, prices = piece.entry, piece.prices
         said = (entry.id, entry.kind, entry.holder, piece.kind, piece.since, piece.until, piece.sign, piece.place)
-        key = (*said, *_held(entry), *piece.terms.labels, prices.place if prices is not None else "")
+        under = (*piece.terms.labels, piece.terms.exchange, piece.payer, prices.place if prices is not None else "")
+        key = (*said, *_held(entry), *under)
         seen[key] = seen.get(key, 0) + 1
         yield (*key, seen[key]), piece
 
@@ -305,7 +264,7 @@ def _held(entry: AnyEntry) -> tuple[object, ...]:
         return entry.flavor, entry.resource, entry.amount
     held, card = entry.slice, entry.slice.card
     of_card = (card.uuid, card.model, card.memory, card.cores, card.slots, held.node, held.flavor)
-    return (*of_card, held.memory, held.cores, held.slots, held.pod_set, held.index)
+    return (*of_card, held.memory, held.cores, held.slots, held.node_cards, held.pod_set, held.index)
 
 
 def _given_back(ledger: Ledger, waste: Waste, standings: EntryStandings) -> list[Piece]:

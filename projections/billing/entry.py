@@ -54,12 +54,13 @@ class BilledSlice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     slots: int
     pod_set: str = ""
     index: int = 0
+    node_cards: int = 0
+    """How many cards its node had when its attempt was given all of them whole; 0 where it was not."""
 
     @property
     def exclusive(self) -> bool:
         """Nobody else can have a part of the card."""
-        card = self.card
-        return self.memory >= card.memory > 0 or self.cores >= card.cores > 0 or self.slots >= card.slots > 0
+        return is_whole(self.card, self.memory, self.cores, self.slots)
 
     @property
     def dominant(self) -> tuple[int, int]:
@@ -130,6 +131,11 @@ class Waste(msgspec.Struct, frozen=True, kw_only=True):
     preemptor_queue: str
     entries: tuple[CardEntry, ...] = ()
     quota: tuple[QuotaEntry, ...] = ()
+
+
+def is_whole(card: Card, memory: int, cores: int, slots: int) -> bool:
+    """Whether so much of a card leaves nothing of it to anybody else."""
+    return memory >= card.memory > 0 or cores >= card.cores > 0 or slots >= card.slots > 0
 
 
 def dominant(card: Card, memory: int, cores: int, slots: int) -> tuple[int, int]:

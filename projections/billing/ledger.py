@@ -1,19 +1,23 @@
 """The ledger, folded from the log: entries of cards and of quota, sums of cards, quota lent, waste, prices, corrections."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
-from events.billing import CorrectionEntered, LineKind, MonthClosed, PriceListSet
+from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, LineKind, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
 from events.device_config import DeviceConfigObserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered
-from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, NamespaceObserved
+from events.quota import (
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+)
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
@@ -34,10 +38,12 @@ from events.workload import (
 from projections.billing.attempts import About, Attempt, SliceKey, attempt_of, flavor_of, goes_on, uses_by_pod, wasted
 from projections.billing.card_side import CardSide, OpenSlice
 from projections.billing.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
-from projections.billing.prices import Correction, PriceBook
+from projections.billing.ledger_scope import EVERYTHING, LedgerScope
+from projections.billing.prices import PriceBook
 from projections.billing.quota_book import QuotaBook
 from projections.billing.quota_side import QuotaSide
 from projections.billing.strays import Strays
+from projections.billing.unused_time import UnusedTime
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
@@ -46,27 +52,19 @@ from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.variant_families import VariantFamilies
 
-ALWAYS = Window(0, 2**62)
+_ENTERED = (PriceListSet, ExchangeRateSet, AccountsSet, CorrectionEntered, MonthClosed)
+"""What operators enter: it says nothing of how far the cluster was seen."""
 _NOTHING_DECIDED = DecidedMoments()
 
 
 class Ledger:
-    """What is entered within a window. Entries that are `wanted` by id are found wherever they lie.
+    """What is entered within a window, and what else was asked for."""
 
-    `priced` are the resources of quota that any price list of the log prices; without one quota makes no entries.
-    """
-
-    def __init__(
-        self,
-        window: Window = ALWAYS,
-        *,
-        grain: Millis | None = None,
-        wanted: Iterable[str] = (),
-        priced: Iterable[str] = (),
-    ) -> None:
-        self.window = window
-        self.cards = CardSide(window, grain, frozenset(wanted))
-        self.holds = QuotaSide(window, frozenset(wanted), frozenset(priced))
+    def __init__(self, scope: LedgerScope = EVERYTHING) -> None:
+        self.window = scope.window
+        self.unused = UnusedTime(scope.window, scope.cuts) if scope.cuts is not None else None
+        self.cards = CardSide(scope, self.unused)
+        self.holds = QuotaSide(scope)
         self.prices = PriceBook()
         self.strays = Strays(self.cards)
         self.wastes: list[Waste] = []
@@ -118,14 +116,9 @@ class Ledger:
         """An entry by its id, if it was among those to look for and has been billed by now."""
         return self.cards.found.get(entry) or self.holds.found.get(entry)
 
-    @property
-    def corrections(self) -> list[Correction]:
-        """What people have corrected, wherever it lies."""
-        return self.prices.corrections
-
     def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
         """Enter what an event means for time and money; most events mean nothing for it."""
-        if not isinstance(event, PriceListSet | CorrectionEntered | MonthClosed):
+        if not isinstance(event, _ENTERED):
             self.at = max(self.at, position.at)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
@@ -134,8 +127,8 @@ class Ledger:
         if isinstance(event, DecidedEvent):
             known = self._decided.get(event.workload, _NOTHING_DECIDED)
             self._decided[event.workload] = known.noted(event, position.at, position.sequence)
-        elif isinstance(event, DecisionApplied) and event.workload in self._decided:
-            self._decided[event.workload] = self._decided[event.workload].shown(event.sequence)
+        elif isinstance(event, DecisionApplied) and (decided := self._decided.get(event.workload)) is not None:
+            self._decided[event.workload] = decided.shown(event.sequence)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
@@ -204,6 +197,8 @@ class Ledger:
                 self.cards.see_flavor(event, caused("flavor changed", position))
             case ClusterQueueObserved():
                 self.quota.set_queue(event, position.at)
+            case LocalQueueObserved():
+                self.quota.times.set_way(event, position.at)
             case CohortObserved():
                 self.quota.set_cohort(event, position.at)
             case NamespaceObserved():
@@ -212,10 +207,8 @@ class Ledger:
                 self._settings = event
             case DeviceConfigObserved():
                 self._config = self.holds.config = card_config(event)
-            case PriceListSet():
-                self.prices.set(event, position)
-            case CorrectionEntered():
-                self.prices.correct(event, position)
+            case PriceListSet() | ExchangeRateSet() | AccountsSet() | CorrectionEntered():
+                self.prices.enter(event, position)
             case ObjectRemoved():
                 self._remove(event, position)
             case _:
@@ -231,6 +224,8 @@ class Ledger:
                 self.cards.remove_flavor(event.name, caused("flavor changed", position))
             case "ClusterQueue" | "Cohort":
                 self.quota.remove(event.kind, event.name, position.at)
+            case "LocalQueue":
+                self.quota.times.remove_way(event.namespace, event.name, position.at)
             case _:
                 pass
 
@@ -336,7 +331,9 @@ class Ledger:
             attempt = attempt_of(event.workload, self._about.get(event.workload), event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
         cause, keys = caused("reserved", position), list[SliceKey]()
-        for placement, uuid, use in uses_by_pod(event.placements):
+        uses = uses_by_pod(event.placements)
+        whole = self.cards.whole_nodes((uuid, use) for _, uuid, use in uses)
+        for placement, uuid, use in uses:
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
             keys.append(key)
             slice_ = OpenSlice(
@@ -347,6 +344,7 @@ class Ledger:
                 index=placement.index,
                 use=use,
                 attempt=attempt,
+                node_cards=whole.get(uuid, 0),
             )
             self.cards.close(uuid, key, cause)
             self.cards.open(uuid, key, slice_, cause)

@@ -1,18 +1,36 @@
-"""Which prices are in force when, and what people have corrected.
+"""Which prices are in force when, who pays, and what people have corrected."""
 
-A price list stays in force until the next one starts. The first may start in the past; a later one that would change
-prices that were already in force counts from when it was entered: what was charged is changed by corrections alone.
-"""
-
-from bisect import bisect_right
+from collections.abc import Sequence
 
 import msgspec
 
-from events.billing import CorrectionEntered, Meter, Price, PriceListSet
+from events.billing import (
+    AccountsSet,
+    CorrectionEntered,
+    ExchangeRateSet,
+    Meter,
+    Price,
+    PriceListSet,
+)
 from events.event import Millis
+from projections.billing.accounts import AccountBook
 from projections.billing.entry import AnyEntry, Holder, QuotaEntry
-from projections.billing.money import parse_money
+from projections.billing.exchange_rates import ExchangeRates
+from projections.billing.in_force import InForce
+from projections.billing.money import UNIT, parse_money
 from projections.log_position import LogPosition
+
+OF_CARDS: tuple[Meter, ...] = (
+    Meter.MEMORY,
+    Meter.CORES,
+    Meter.DOMINANT,
+    Meter.CARD,
+    Meter.EXCLUSIVE,
+    Meter.SLOTS,
+    Meter.NODE,
+)
+"""Meters of what is held of cards, in the order of their lines."""
+UNUSED: tuple[Meter, ...] = (Meter.IDLE, Meter.STRANDED)
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +58,11 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
         return any(price.meter is Meter.QUOTA for price in self.event.prices)
 
     @property
+    def currency(self) -> str:
+        """The currency of the bill."""
+        return self.event.billed_in or self.event.currency
+
+    @property
     def flavor_labels(self) -> tuple[str, ...]:
         """The labels of flavors that any of its prices names."""
         return tuple(dict.fromkeys(price.flavor_label for price in self.event.prices if price.flavor_label))
@@ -54,37 +77,49 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriceBook:
-    """All price lists and corrections, in the order in which they were entered."""
+    """All price lists, rates of exchange, accounts and corrections, as they were entered."""
 
     def __init__(self) -> None:
-        self.lists: list[PriceList] = []
-        """Price lists, ordered by the time from which they are in force."""
+        self._lists = InForce[PriceList]()
+        self.accounts = AccountBook()
+        self.exchange = ExchangeRates()
         self.corrections: list[Correction] = []
 
-    def set(self, event: PriceListSet, position: LogPosition) -> None:
-        """A list is entered; one that was to start at the same time is superseded."""
-        in_force = self.at(event.starts) is not None
-        starts = max(event.starts, position.at) if in_force else event.starts
-        self.lists = [one for one in self.lists if one.starts != starts]
-        self.lists.append(
-            PriceList(event=event, starts=starts, place=f"{position.partition}/{position.sequence}", rates={})
-        )
-        self.lists.sort(key=lambda one: one.starts)
+    @property
+    def lists(self) -> Sequence[PriceList]:
+        """Price lists, ordered by the time from which they are in force."""
+        return self._lists.all
 
-    def correct(self, event: CorrectionEntered, position: LogPosition) -> None:
-        """Keep a correction with its place on the log."""
-        self.corrections.append(
-            Correction(event=event, at=position.at, place=f"{position.partition}/{position.sequence}")
-        )
+    def enter(
+        self, event: PriceListSet | ExchangeRateSet | AccountsSet | CorrectionEntered, position: LogPosition
+    ) -> None:
+        """Take what an operator has entered, with its place on the log."""
+        place = f"{position.partition}/{position.sequence}"
+        match event:
+            case PriceListSet():
+                starts = self._lists.start_of(event.starts, position.at)
+                self._lists.put(PriceList(event=event, starts=starts, place=place, rates={}))
+            case ExchangeRateSet():
+                self.exchange.set(event, position)
+            case AccountsSet():
+                self.accounts.set(event, position)
+            case CorrectionEntered():
+                self.corrections.append(Correction(event=event, at=position.at, place=place))
 
     def at(self, at: Millis) -> PriceList | None:
         """The price list in force at a time; None before the first."""
-        found = bisect_right(self.lists, at, key=lambda one: one.starts)
-        return self.lists[found - 1] if found else None
+        return self._lists.at(at)
+
+    def rate(self, prices: PriceList, at: Millis) -> int | None:
+        """How much is billed for one unit of a list's currency, in units of 10^-10; None where no rate is on record."""
+        return self.exchange.rate(prices.event.currency, prices.event.billed_in, at)
 
     def cuts(self, since: Millis, until: Millis) -> list[Millis]:
-        """When prices change between two times."""
-        return [one.starts for one in self.lists if since < one.starts < until]
+        """When prices, rates of exchange or accounts change between two times."""
+        found = self._lists.cuts(since, until)
+        if self.exchange.rates:
+            found += self.exchange.cuts(since, until)
+        return found + self.accounts.lists.cuts(since, until)
 
 
 class PriceTerms(msgspec.Struct, frozen=True):
@@ -94,6 +129,8 @@ class PriceTerms(msgspec.Struct, frozen=True):
     """Of the price list: those that are open."""
     labels: tuple[str, ...] = ()
     """Those of its flavor that the price list names."""
+    exchange: int | None = UNIT
+    """How much is billed for one unit of the price list's currency, in units of 10^-10; None where no rate is on record."""
 
 
 NO_TERMS = PriceTerms()
@@ -104,10 +141,31 @@ def rates_of(prices: PriceList, entry: AnyEntry, terms: PriceTerms = NO_TERMS) -
     if isinstance(entry, QuotaEntry):
         return _rates(prices, entry.holder, entry.flavor, "", entry.resource, terms)
     found = _rates(prices, entry.holder, entry.slice.flavor, entry.slice.card.model, "", terms)
-    exclusive = tuple(rate for rate in found if rate.meter is Meter.EXCLUSIVE)
-    if exclusive and entry.slice.exclusive:
-        return exclusive
-    return tuple(rate for rate in found if rate.meter is not Meter.EXCLUSIVE)
+    for meter, holds in ((Meter.NODE, entry.slice.node_cards > 0), (Meter.EXCLUSIVE, entry.slice.exclusive)):
+        alone = tuple(rate for rate in found if rate.meter is meter)
+        if alone and holds:
+            return alone
+    return tuple(rate for rate in found if rate.meter not in {Meter.NODE, Meter.EXCLUSIVE})
+
+
+def unused_price(prices: PriceList, meter: Meter, flavor: str, model: str) -> Price | None:
+    """What a GiB-hour of card memory costs that nobody used; None where the list has no price for it."""
+    fitting = [
+        price
+        for price in prices.event.prices
+        if price.meter is meter and price.flavor in {"", flavor} and price.model in {"", model}
+    ]
+    return max(fitting, key=_particular, default=None)
+
+
+def lent_price(prices: PriceList, flavor: str, resource: str) -> int | None:
+    """What a unit of quota costs in which a queue has it of another; None where the list has no price for it."""
+    fitting = [
+        price
+        for price in prices.event.prices
+        if price.meter is Meter.LENT and price.resource == resource and price.flavor in {"", flavor}
+    ]
+    return parse_money(max(fitting, key=_particular).unit_price) if fitting else None
 
 
 def _rates(
@@ -119,8 +177,7 @@ def _rates(
     if found is None:
         found = prices.rates[looked_up] = tuple(
             rate
-            for meter in Meter
-            if (meter is Meter.QUOTA) is bool(resource)
+            for meter in ((Meter.QUOTA,) if resource else OF_CARDS)
             for rate in (_rate(prices.event, meter, terms, *key),)
             if rate is not None
         )

@@ -11,6 +11,8 @@ from events.amount import in_proportion
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, ResourceGroup
 from projections.billing.entry import Window
+from projections.billing.quota_times import QuotaTimes
+from projections.billing.time_cuts import TimeCuts
 from projections.quota.columns import FlavorResource
 
 NOBODY = ""
@@ -47,10 +49,13 @@ class _Member(msgspec.Struct):
 class QuotaBook:
     """Sums of units x milliseconds within a window."""
 
-    def __init__(self, window: Window) -> None:
-        self.window = window
+    def __init__(self, window: Window, cuts: TimeCuts | None = None) -> None:
+        self.window, self.cuts = window, cuts
         self.held: dict[HeldQuotaKey, int] = {}
         self.borrowed: dict[Lent, int] = {}
+        self.priced: dict[tuple[Millis, Lent], int] = {}
+        """What was borrowed, between moments at which its price may change; only where time is cut at those."""
+        self.times = QuotaTimes()
         self._queues: dict[str, ClusterQueueObserved] = {}
         self._cohorts: dict[str, CohortObserved] = {}
         self._members: dict[str, _Member] = {}
@@ -76,6 +81,7 @@ class QuotaBook:
     def set_queue(self, queue: ClusterQueueObserved, at: Millis) -> None:
         """A cluster queue stands so from now on."""
         self._queues[queue.name] = queue
+        self.times.set_queue(queue, at)
         self._regrow(at)
 
     def set_cohort(self, cohort: CohortObserved, at: Millis) -> None:
@@ -85,6 +91,8 @@ class QuotaBook:
 
     def remove(self, kind: str, name: str, at: Millis) -> None:
         """A cluster queue or a cohort is gone."""
+        if kind == "ClusterQueue":
+            self.times.remove_queue(name, at)
         if (self._queues if kind == "ClusterQueue" else self._cohorts).pop(name, None) is not None:
             self._regrow(at)
 
@@ -141,6 +149,8 @@ class QuotaBook:
             for (borrower, lender), amount in rates.items():
                 key = Lent(borrower, lender, *column)
                 self.borrowed[key] = self.borrowed.get(key, 0) + amount * length
+                for begin, part in self.cuts.stretches(self.window, since, at) if self.cuts is not None else ():
+                    self.priced[begin, key] = self.priced.get((begin, key), 0) + amount * part
         self._rates[tree, column] = (at, rates)
         self._settled[tree, column] = at
 

@@ -13,7 +13,8 @@ from events.billing import LineKind
 from events.event import Millis
 from events.workload import PodSetAssignment
 from projections.billing.attempts import Attempt, wasted
-from projections.billing.entry import Cause, Holder, QuotaEntry, Waste, Window, caused
+from projections.billing.entry import Cause, Holder, QuotaEntry, Waste, caused
+from projections.billing.ledger_scope import LedgerScope
 from projections.billing.quota_book import QuotaBook
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI
@@ -35,9 +36,9 @@ class _Open(msgspec.Struct, kw_only=True):
 class QuotaSide:
     """Who holds how much of which resource, and the entries that have come of it."""
 
-    def __init__(self, window: Window, wanted: frozenset[str], priced: frozenset[str]) -> None:
-        self.window, self.wanted = window, wanted
-        self.book = QuotaBook(window)
+    def __init__(self, scope: LedgerScope) -> None:
+        self.window, self.wanted = scope.window, scope.wanted
+        self.book = QuotaBook(scope.window, scope.cuts)
         self.config = HAMI
         """Which resources count cards."""
         self.entries: list[QuotaEntry] = []
@@ -46,7 +47,7 @@ class QuotaSide:
         """The entries that were asked for, wherever they lie."""
         self.wastes: list[Waste] = []
         """What attempts that were cut short had held, in the window or asked for."""
-        self._priced = priced
+        self._priced = scope.priced
         self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
         """By workload that holds quota: its cluster queue, and what it was given."""
         self._open: dict[str, _Open] = {}

@@ -1,32 +1,24 @@
 """Bills by group: exact sums of what was held and what it costs, over any of the words that a line bears."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 import msgspec
 
 from events.billing import LineKind
-from events.event import Millis
-from projections.billing.charge import (
-    Amount,
-    ChargeStatus,
-    Piece,
-    amounts,
-    charges,
-    covered,
-    flavor_of,
-    pieces,
-    roundings,
-)
+from projections.billing.amounts import Amount
+from projections.billing.charge import ChargeStatus, Piece, covered, flavor_of
+from projections.billing.charged_lines import EVERYBODY, BilledTo, charged_lines
 from projections.billing.entry import BilledSlice, QuotaEntry, Window
 from projections.billing.ledger import Ledger
-from projections.calendar import month_of
 
 GROUPS: Mapping[str, Callable[[Piece], str]] = {
     "tenant": lambda piece: piece.entry.holder.tenant,
     "queue": lambda piece: piece.entry.holder.cluster_queue,
     "local-queue": lambda piece: piece.entry.holder.local_queue,
     "cohort": lambda piece: piece.entry.holder.cohort,
+    "account": lambda piece: piece.payer.account,
+    "cost-center": lambda piece: piece.payer.cost_center,
     "flavor": lambda piece: flavor_of(piece.entry),
     "model": lambda piece: _of_card(piece, lambda held: held.card.model),
     "node": lambda piece: _of_card(piece, lambda held: held.node),
@@ -89,49 +81,38 @@ class Bill(msgspec.Struct, kw_only=True):
     """Places of corrections without effect: a credit had given back the whole entry before."""
 
 
-def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenants: Collection[str] | None = None) -> Bill:
-    """Sum up a window; of these tenants alone where any are named."""
+def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], of: BilledTo = EVERYBODY) -> Bill:
+    """Sum up a window, group by group; of some namespaces or of one account where `of` names them."""
     found: dict[tuple[tuple[str, ...], LineKind], Totals] = {}
-    due: dict[tuple[str, Millis], int] = {}
     total: dict[str, int] = {}
     unpriced: dict[tuple[str, str], int] = {}
     unpriced_quota: dict[tuple[str, str], int] = {}
     words = [GROUPS[name] for name in group_by]
 
-    def put(amount: Amount) -> None:
-        group = tuple(amount.tenant if name == "tenant" else "" for name in group_by)
-        sums = found.setdefault((group, amount.kind), Totals(dominant={}))
-        sums.cost = (sums.cost or 0) + amount.cost
-        sums.list_cost = (sums.list_cost or 0) + amount.cost
-        total[amount.currency] = total.get(amount.currency, 0) + amount.cost
-
-    for piece in pieces(ledger, window):
-        who = piece.entry.holder.tenant
-        if tenants is not None and who not in tenants:
-            continue
-        group = tuple(word(piece) for word in words)
-        sums = found.get((group, piece.kind))
+    def sums_of(group: tuple[str, ...], kind: LineKind) -> Totals:
+        sums = found.get((group, kind))
         if sums is None:
-            sums = found[group, piece.kind] = Totals(dominant={})
+            sums = found[group, kind] = Totals(dominant={})
+        return sums
+
+    def owe(sums: Totals, cost: int, list_cost: int, currency: str) -> None:
+        sums.cost = (sums.cost or 0) + cost
+        sums.list_cost = (sums.list_cost or 0) + list_cost
+        total[currency] = total.get(currency, 0) + cost
+
+    for line in charged_lines(ledger, window, of):
+        if isinstance(line, Amount):
+            sums = sums_of(tuple(_of_amount(line, name) for name in group_by), line.kind)
+            owe(sums, line.cost, line.cost, line.currency)
+            continue
+        piece, costs = line.piece, line.charges
+        sums = sums_of(tuple(word(piece) for word in words), piece.kind)
         _measure(sums, piece)
-        costs = charges(piece)
         if costs and piece.prices is not None:
-            cost = sum(one.cost for one in costs)
-            sums.cost = (sums.cost or 0) + cost
-            sums.list_cost = (sums.list_cost or 0) + sum(one.list_cost for one in costs)
-            month = month_of(piece.booked)
-            due[who, month] = due.get((who, month), 0) + cost
-            currency = piece.prices.event.currency
-            total[currency] = total.get(currency, 0) + cost
+            cost, list_cost = sum(one.cost for one in costs), sum(one.list_cost for one in costs)
+            owe(sums, cost, list_cost, piece.prices.currency)
         elif piece.status is ChargeStatus.UNPRICED:
             _lacks_price(piece, sums, unpriced, unpriced_quota)
-    for amount in amounts(ledger, window):
-        if tenants is None or amount.tenant in tenants:
-            put(amount)
-            month = month_of(amount.booked)
-            due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
-    for amount in roundings(due, ledger):
-        put(amount)
     rows = [BillRow(*key, sums) for key, sums in sorted(found.items(), key=lambda one: _order(*one[0]))]
     return Bill(
         window=window,
@@ -149,7 +130,7 @@ def unknown_entries(ledger: Ledger, window: Window) -> list[str]:
     """Entries that corrections within the window name and the log does not have, or that still go on."""
     return [
         one.event.entry
-        for one in ledger.corrections
+        for one in ledger.prices.corrections
         if one.event.entry and window.since <= one.at < window.until and not _over(ledger, one.event.entry)
     ]
 
@@ -190,6 +171,18 @@ def _lacks_price(
     sums.unpriced_time += piece.length
     kind = (entry.slice.flavor, entry.slice.card.model)
     of_cards[kind] = of_cards.get(kind, 0) + piece.length
+
+
+def _of_amount(amount: Amount, name: str) -> str:
+    match name:
+        case "tenant":
+            return amount.tenant
+        case "account":
+            return amount.payer.account
+        case "cost-center":
+            return amount.payer.cost_center
+        case _:
+            return ""
 
 
 def _of_card(piece: Piece, word: Callable[[BilledSlice], str]) -> str:

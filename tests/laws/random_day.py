@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from events.billing import CorrectionEntered, LineKind, Meter, Price, PriceListSet
+from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, LineKind, Meter, Price, PriceListSet
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent, Decision
 from events.codec import encode
@@ -74,7 +74,7 @@ class Day:
         self.write(FACTS, encode(sighting))
         self.fold(fact, LogPosition(partition=FACTS, sequence=sequence, at=self.at))
 
-    def operate(self, event: PriceListSet | CorrectionEntered) -> None:
+    def operate(self, event: PriceListSet | ExchangeRateSet | AccountsSet | CorrectionEntered) -> None:
         self.write(CONTROL, encode(self.commit(CONTROL, (event,), (), "operator")))
 
     def decide(self) -> None:

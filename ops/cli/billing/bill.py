@@ -33,6 +33,7 @@ from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, form_of, print_answer
 from projections.billing.charge import HOUR
+from projections.billing.charged_lines import EVERYBODY, BilledTo
 from projections.billing.entry import AnyEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal, quotient
@@ -49,8 +50,14 @@ class BillOptions(msgspec.Struct, frozen=True, kw_only=True):
     since: str = ""
     until: str = ""
     tenant: str = ""
+    account: str = ""
     witness: str = ""
     """Where the data sets of closed months are, if not in the folder or the archive."""
+
+    @property
+    def billed_to(self) -> BilledTo:
+        """Whose lines are wanted."""
+        return BilledTo(tenants=(self.tenant,) if self.tenant else None, account=self.account)
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -66,14 +73,14 @@ def run_bill(
     with known_failures() as outcome:
         groups = groups_of(group_by)
         _check_form(output, out, grouped=bool(group_by))
-        if output is BillForm.FOCUS and not asked.tenant and (packed := _as_billed(asked)) is not None:
+        if output is BillForm.FOCUS and asked.billed_to == EVERYBODY and (packed := _as_billed(asked)) is not None:
             _hand_out(packed, out)
             outcome.code = 0
             return outcome.code
         ledger, read, window = read_ledger(asked, quiet=output is not BillForm.TABLE)
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
-        found = bill(ledger, window, groups, (asked.tenant,) if asked.tenant else None)
+        found = bill(ledger, window, groups, asked.billed_to)
         check_closed(ledger, window)
         _write(ledger, found, read, asked, output=output, out=out, console=console)
         warnings = warn(ledger, found, read, window)
@@ -255,7 +262,7 @@ def _write(
         case BillForm.PARQUET if out is not None:
             flat.write_flat_parquet(out, found)
         case BillForm.FOCUS:
-            rows = focus.rows(ledger, found.window, asked.tenant)
+            rows = focus.rows(ledger, found.window, asked.billed_to)
             if out is not None and out.suffix == ".parquet":
                 flat.write_focus_parquet(out, focus.names_of(ledger), rows)
             else:

@@ -1,4 +1,4 @@
-"""The commands about time and money: `kuelog bill`, its subcommands, and `kuelog price`."""
+"""The commands about time and money: `kuelog bill` and its subcommands."""
 
 import getpass
 from pathlib import Path
@@ -22,7 +22,6 @@ Witness = Annotated[
 ]
 
 bill_app = typer.Typer(invoke_without_command=True)
-price_app = typer.Typer(help="Price lists: entered once, in force from a time on, never changed.", no_args_is_help=True)
 console = terminal()
 
 
@@ -37,10 +36,11 @@ def bill(
     group_by: Annotated[
         list[str] | None,
         typer.Option(
-            help="tenant, queue, local-queue, cohort, flavor, model, node, card, workload or job; several by comma."
+            help="tenant, account, cost-center, queue, local-queue, cohort, flavor, model, node, card, workload or job; several by comma."
         ),
     ] = None,
     tenant: Tenant = "",
+    account: Annotated[str, typer.Option(help="Only what this account pays (`kuelog account list`).")] = "",
     output: Annotated[
         BillForm, typer.Option("-o", "--output", help="table, csv, json, yaml, parquet, or focus (FOCUS 1.2).")
     ] = BillForm.TABLE,
@@ -60,7 +60,7 @@ def bill(
     from ops.cli.billing.bill import BillOptions, run_bill  # noqa: PLC0415 - a command loads what it needs
 
     source = LogSource(data=data, nats=nats, archive=archive)
-    asked = BillOptions(source=source, since=since, until=until, tenant=tenant, witness=witness)
+    asked = BillOptions(source=source, since=since, until=until, tenant=tenant, account=account, witness=witness)
     raise typer.Exit(run_bill(asked, group_by or (), output=output, out=out, console=console))
 
 
@@ -256,36 +256,3 @@ def approver(
     from ops.cli.billing.close import run_approver  # noqa: PLC0415
 
     raise typer.Exit(run_approver(AuditSource(data=data, witness=witness), name, public, console=console))
-
-
-@price_app.command(name="set")
-def set_prices(
-    file: Annotated[Path, typer.Option("-f", "--file", help="A price list in YAML (docs/billing.md).")],
-    data: Data = None,
-    nats: Bus = "",
-    archive: Archive = "",
-    author: Author = "",
-    reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "",
-) -> None:
-    """Enter a price list: from its time on these prices are in force, and no others.
-
-    Example: kuelog price set -f examples/billing/prices.yaml
-    """
-    from ops.cli.billing.bill import BillOptions  # noqa: PLC0415
-    from ops.cli.billing.price import run_set  # noqa: PLC0415
-
-    asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive))
-    raise typer.Exit(run_set(file, asked, author=author or getpass.getuser(), reason=reason, console=console))
-
-
-@price_app.command(name="list")
-def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output: Output = AnswerForm.TEXT) -> None:
-    """All price lists, with when they are in force and where they stand on the log.
-
-    Example: kuelog price list -o json
-    """
-    from ops.cli.billing.bill import BillOptions  # noqa: PLC0415
-    from ops.cli.billing.price import run_list  # noqa: PLC0415
-
-    asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive))
-    raise typer.Exit(run_list(asked, output=output, console=console))

@@ -4,7 +4,9 @@ import msgspec
 
 from projections.billing.card_book import Part, Sums, no_sums
 from projections.billing.ledger import Ledger
+from projections.billing.lent_quota import lent_costs
 from projections.billing.money import decimal
+from projections.billing.unused_capacity import unused_costs
 
 
 class CardRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +54,38 @@ def plain_cards(ledger: Ledger) -> list[dict[str, object]]:
 
 
 def plain_quota(ledger: Ledger) -> dict[str, list[dict[str, object]]]:
-    """Held and borrowed quota, in units of the quota x milliseconds."""
+    """Held and borrowed quota, in units of the quota x milliseconds, and what borrowed quota is worth where it has a price."""
     held = sorted(ledger.quota.held.items())
-    borrowed = sorted(ledger.quota.borrowed.items())
+    borrowed, costs = sorted(ledger.quota.borrowed.items()), lent_costs(ledger)
     return {
         "held": [{**msgspec.structs.asdict(key), "unit_ms": amount} for key, amount in held],
-        "borrowed": [{**msgspec.structs.asdict(key), "unit_ms": amount} for key, amount in borrowed],
+        "borrowed": [
+            {**msgspec.structs.asdict(key), "unit_ms": amount, "worth": money(costs[key]) if key in costs else None}
+            for key, amount in borrowed
+        ],
     }
+
+
+def plain_unused(ledger: Ledger) -> list[dict[str, object]]:
+    """What unused card memory costs, by kind of cards and stretch of time, and who pays how much of it."""
+    return [
+        {
+            "what": one.kind,
+            "flavor": one.key.flavor,
+            "model": one.key.model,
+            "since": one.key.begin,
+            "until": one.until,
+            "memory_mib_ms": one.free,
+            "cost": money(one.cost),
+            "currency": one.currency,
+            "spread": one.spread,
+            "shares": [
+                {"tenant": tenant, "account": payer.account, "cost_center": payer.cost_center, "cost": money(cost)}
+                for tenant, payer, cost in one.shares
+            ],
+        }
+        for one in unused_costs(ledger, ledger.window)
+    ]
 
 
 def plain_waste(ledger: Ledger) -> list[dict[str, object]]:
@@ -90,11 +117,47 @@ def plain_prices(ledger: Ledger) -> list[dict[str, object]]:
             "decimals": one.event.decimals,
             "charges": one.event.charges,
             "credits": one.event.credits,
+            "billed_in": one.currency,
             "prices": one.event.prices,
+            "discounts": one.event.discounts,
+            "commitments": one.event.commitments,
+            "minimums": one.event.minimums,
             "author": one.event.author,
             "reason": one.event.reason,
         }
         for one in ledger.prices.lists
+    ]
+
+
+def plain_rates(ledger: Ledger) -> list[dict[str, object]]:
+    """Rates of exchange in the order of their time, currency by currency."""
+    return [
+        {
+            "currency": one.event.currency,
+            "billed_in": one.event.billed_in,
+            "rate": one.event.rate,
+            "starts": one.starts,
+            "source": one.event.source,
+            "place": one.place,
+            "author": one.event.author,
+            "reason": one.event.reason,
+        }
+        for _, known in sorted(ledger.prices.exchange.rates.items())
+        for one in known.all
+    ]
+
+
+def plain_accounts(ledger: Ledger) -> list[dict[str, object]]:
+    """Rules about who pays in the order of their time."""
+    return [
+        {
+            "starts": one.starts,
+            "place": one.place,
+            "rules": one.event.rules,
+            "author": one.event.author,
+            "reason": one.event.reason,
+        }
+        for one in ledger.prices.accounts.lists.all
     ]
 
 

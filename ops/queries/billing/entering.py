@@ -1,8 +1,9 @@
 """Price lists and corrections as operators enter them: checked against the ledger first, then stored for good."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from events.billing import CorrectionEntered, MonthClosed, PriceListSet
+from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
 from events.control import Quarantined
 from events.event import Millis
 from events.hash_chain import GENESIS, bytes_hash
@@ -11,17 +12,19 @@ from events.timestamp import format_timestamp
 from ops.production.log.control import say_behind
 from ops.queries.billing.problems import BillRefused
 from projections.billing.charge import standings
-from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.charged_lines import BilledTo
+from projections.billing.ledger import Ledger
+from projections.billing.ledger_scope import ALWAYS
 from projections.billing.money import BadAmount, decimal, parse_money
 from projections.billing.standing import EntryStanding
 from projections.billing.totals import bill
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Entry
 
+Entered: TypeAlias = PriceListSet | ExchangeRateSet | AccountsSet | CorrectionEntered | MonthClosed | Quarantined
 
-async def enter(
-    bus: Bus, event: PriceListSet | CorrectionEntered | MonthClosed | Quarantined, at: Millis, entered: Sequence[Entry]
-) -> int:
+
+async def enter(bus: Bus, event: Entered, at: Millis, entered: Sequence[Entry]) -> int:
     """Store an entry on CONTROL, if nothing came there since it was checked; its sequence. Raises `BillRefused`."""
     control = await bus.stream(CONTROL)
     base, prev_hash = (entered[-1].sequence, bytes_hash(entered[-1].data)) if entered else (0, GENESIS)
@@ -39,11 +42,47 @@ def check_prices(ledger: Ledger, event: PriceListSet, now: Millis) -> None:
             f"the price list would start at {format_timestamp(event.starts)}, where {known.event.name!r} is in force: "
             "what was charged is never changed. Let it start now or later, and enter corrections for the time before"
         )
-    others = {one.event.currency for one in ledger.prices.lists} - {event.currency}
+    billed = event.billed_in or event.currency
+    others = {one.currency for one in ledger.prices.lists} - {billed}
     if others:
         raise BillRefused(
-            f"the price list is in {event.currency}, but prices so far are in {', '.join(sorted(others))}: one ledger "
-            "keeps one currency"
+            f"the price list is billed in {billed}, but what was charged so far is in {', '.join(sorted(others))}: one ledger "
+            f"bills in one currency. Prices may be in another one: say billedIn: {min(others)}"
+        )
+    if ledger.prices.exchange.rate(event.currency, event.billed_in, event.starts) is None:
+        raise BillRefused(
+            f"there is no rate from {event.currency} to {billed} at {format_timestamp(event.starts)}: enter one with "
+            f"`kuelog price rate {event.currency} RATE --billed-in {billed} --source ...` first"
+        )
+
+
+def check_rate(ledger: Ledger, event: ExchangeRateSet, now: Millis, closed: Millis) -> None:
+    """By what was charged stays. `closed` is the end of the last closed month. Raises `BillRefused`."""
+    if event.currency == event.billed_in:
+        raise BillRefused(
+            f"{event.currency} needs no rate to itself: name the currency of the prices, then that of the bill"
+        )
+    known = ledger.prices.exchange.rate(event.currency, event.billed_in, event.starts) is not None
+    _check_start("the rate", event.starts, now, closed, known=known)
+
+
+def check_accounts(ledger: Ledger, event: AccountsSet, now: Millis, closed: Millis) -> None:
+    """Who has paid stays. `closed` is the end of the last closed month. Raises `BillRefused`."""
+    known = ledger.prices.accounts.lists.at(event.starts) is not None
+    _check_start("the rules about who pays", event.starts, now, closed, known=known)
+
+
+def _check_start(what: str, starts: Millis, now: Millis, closed: Millis, *, known: bool) -> None:
+    """Only the first may begin in the past, and none in a month that is closed. Raises `BillRefused`."""
+    if starts < now and known:
+        raise BillRefused(
+            f"{what} would start at {format_timestamp(starts)}, where others are in force: what was charged is never "
+            "changed. Let it start now or later, and enter corrections for the time before"
+        )
+    if starts < closed:
+        raise BillRefused(
+            f"{what} would start at {format_timestamp(starts)}, and months are closed until {format_timestamp(closed)}: "
+            "let it start then or later"
         )
 
 
@@ -107,7 +146,9 @@ def _check_amount(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered
     if not ledger.prices.lists:
         raise BillRefused("no price list says in which currency the amount is: enter one with `kuelog price set`")
     check_tenant(ledger, event.tenant)
-    charged = bill(ledger, ALWAYS, ("tenant",), (event.tenant,)).total.get(ledger.prices.lists[-1].event.currency, 0)
+    charged = bill(ledger, ALWAYS, ("tenant",), BilledTo(tenants=(event.tenant,))).total.get(
+        ledger.prices.lists[-1].currency, 0
+    )
     if amount < 0 and charged + amount < 0 and not event.allow_negative:
         raise BillRefused(
             f"{event.tenant} was charged {decimal(charged, least=2)} in all by now: {decimal(-amount, least=2)} is more than "

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from events.timestamp import format_exactly
 from ops.queries.billing.focus import QUANTITY_PLACES
-from ops.queries.billing.focus_columns import BEYOND_CARDS, COLUMNS, FOCUS_VERSION, ColumnType
+from ops.queries.billing.focus_columns import ALL_COLUMNS, FOCUS_VERSION, ColumnType
 from ops.queries.billing.problems import BillRefused
 from projections.billing.charge import HOUR
 from projections.billing.money import PLACES, decimal, quotient
@@ -64,7 +64,7 @@ def write_focus_parquet(path: Path, names: Sequence[str], rows: Iterable[Sequenc
     }
     money = pa.decimal128(38, PLACES)
     exact = pa.decimal128(38, QUANTITY_PLACES)
-    columns = {one.name: one for one in (*COLUMNS, *BEYOND_CARDS)}
+    columns = {one.name: one for one in ALL_COLUMNS}
     fields = [
         (
             one.name,

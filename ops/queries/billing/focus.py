@@ -9,19 +9,14 @@ import msgspec
 from events.billing import LineKind, Meter
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.queries.billing.focus_columns import ALL_NAMES, NAMES
-from projections.billing.charge import (
-    Amount,
-    Charge,
-    Piece,
-    amounts,
-    charges,
-    pieces,
-    roundings,
-)
+from ops.queries.billing.focus_columns import ALL_NAMES, BillPart, names_with
+from projections.billing.accounts import Payer
+from projections.billing.amounts import Amount
+from projections.billing.charge import Charge, Piece
+from projections.billing.charged_lines import EVERYBODY, BilledTo, charged_lines
 from projections.billing.entry import CardEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
-from projections.billing.money import decimal, quotient
+from projections.billing.money import PLACES, decimal, quotient, times
 from projections.billing.resource_unit import unit_of
 from projections.calendar import month_after, month_of
 
@@ -33,6 +28,7 @@ _UNITS = {
     Meter.CARD: ("GPU-Hours", "GPU held"),
     Meter.EXCLUSIVE: ("GPU-Hours", "GPU exclusive"),
     Meter.SLOTS: ("Slot-Hours", "GPU slots"),
+    Meter.NODE: ("Node-Hours", "Whole node"),
 }
 _DETAILS = {
     Meter.MEMORY: '{"x_GpuMemoryGiB":1}',
@@ -41,6 +37,7 @@ _DETAILS = {
     Meter.CARD: '{"GpuCount":1}',
     Meter.EXCLUSIVE: '{"GpuCount":1}',
     Meter.SLOTS: '{"x_GpuSlots":1}',
+    Meter.NODE: '{"x_Nodes":1}',
 }
 """What one unit of the price stands for. CoreCount is of CPUs to FOCUS, so cores of cards have a column of ours."""
 _SECOND: Millis = 1000
@@ -57,35 +54,37 @@ class Seller(msgspec.Struct, frozen=True):
 
 
 def names_of(ledger: Ledger) -> tuple[str, ...]:
-    """The columns of a data set: those of cards alone, while no price list prices more."""
-    return ALL_NAMES if any(one.of_quota for one in ledger.prices.lists) else NAMES
+    """The columns of a data set: of those that only some bills need, those that what was entered makes this one need."""
+    lists = ledger.prices.lists
+    needed = frozenset(
+        part
+        for part, wanted in (
+            (BillPart.QUOTA, any(one.of_quota for one in lists)),
+            (BillPart.EXCHANGE, any(one.event.billed_in for one in lists)),
+            (BillPart.ACCOUNTS, bool(ledger.prices.accounts.lists.all)),
+        )
+        if wanted
+    )
+    return names_with(needed)
 
 
-def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None = None) -> Iterator[Row]:
+def rows(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY, seller: Seller | None = None) -> Iterator[Row]:
     """All rows, in the order of the log; texts by column, empty for null. What has no price has no row."""
     common, in_columns = _common(seller or Seller()), itemgetter(*names_of(ledger))
-    due: dict[tuple[str, Millis], int] = {}
-    for piece in pieces(ledger, window):
-        who = piece.entry.holder.tenant
-        if tenant and who != tenant:
-            continue
-        found = charges(piece)
-        if not found:
-            continue
-        invoice = {"InvoiceId": f"{ledger.invoice}-{who}"} if ledger.invoice else {}
-        bearing, month = {**common, **invoice, **_of_piece(piece)}, month_of(piece.booked)
-        for charge in found:
-            due[who, month] = due.get((who, month), 0) + charge.cost
-            # The columns of a charge are the same for each, so that one charge leaves nothing to the next.
-            bearing.update(_of_charge(piece, charge))
-            yield in_columns(_EMPTY | bearing)
-    for amount in amounts(ledger, window):
-        if not tenant or amount.tenant == tenant:
-            month = month_of(amount.booked)
-            due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
-            yield in_columns({**_EMPTY, **common, **_of_amount(amount, ledger.invoice)})
-    for amount in roundings(due, ledger):
-        yield in_columns({**_EMPTY, **common, **_of_amount(amount, ledger.invoice)})
+    for line in charged_lines(ledger, window, of):
+        if isinstance(line, Amount):
+            yield in_columns({**_EMPTY, **common, **_of_amount(line, ledger.invoice)})
+        elif line.charges:
+            piece = line.piece
+            bearing = {**common, **_invoice(ledger.invoice, piece.payer), **_of_piece(piece)}
+            for charge in line.charges:
+                # The columns of a charge are the same for each, so that one charge leaves nothing to the next.
+                bearing.update(_of_charge(piece, charge))
+                yield in_columns(_EMPTY | bearing)
+
+
+def _invoice(invoice: str, payer: Payer) -> dict[str, str]:
+    return {"InvoiceId": f"{invoice}-{payer.account}"} if invoice else {}
 
 
 _EMPTY = dict.fromkeys(ALL_NAMES, "")
@@ -102,21 +101,21 @@ def _common(seller: Seller) -> dict[str, str]:
     }
 
 
-def _account(tenant: str, booked: Millis) -> Mapping[str, str]:
-    return _account_of_month(tenant, month_of(booked))
+def _account(tenant: str, payer: Payer, booked: Millis) -> Mapping[str, str]:
+    return _account_of_month(tenant, payer, month_of(booked))
 
 
 @cache
-def _account_of_month(tenant: str, month: Millis) -> Mapping[str, str]:
+def _account_of_month(tenant: str, payer: Payer, month: Millis) -> Mapping[str, str]:
+    space = {"SubAccountId": tenant, "SubAccountName": tenant, "SubAccountType": "Namespace"} if tenant else {}
     return {
-        "BillingAccountId": tenant,
-        "BillingAccountName": tenant,
-        "BillingAccountType": "Tenant",
-        "SubAccountId": tenant,
-        "SubAccountName": tenant,
-        "SubAccountType": "Namespace",
+        "BillingAccountId": payer.account,
+        "BillingAccountName": payer.account,
+        "BillingAccountType": "Account" if payer.mapped else "Tenant",
+        **space,
         "BillingPeriodStart": format_timestamp(month),
         "BillingPeriodEnd": format_timestamp(month_after(month)),
+        "x_CostCenter": payer.cost_center,
     }
 
 
@@ -127,7 +126,7 @@ def _of_piece(piece: Piece) -> dict[str, str]:
     tags |= {key: value for key, value in holder.labels if key in wanted}
     corrects = piece.kind in {LineKind.CORRECTION, LineKind.CREDIT}
     return {
-        **_account(holder.tenant, piece.booked),
+        **_account(holder.tenant, piece.payer, piece.booked),
         # A period is given in whole seconds: outwards, so that none is empty; the exact one stands beside it.
         "ChargePeriodStart": format_timestamp(piece.since),
         "ChargePeriodEnd": format_timestamp(-(-piece.until // _SECOND) * _SECOND),
@@ -199,7 +198,8 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
         "EffectiveCost": cost,
         "ContractedCost": cost,
         "ListCost": list_cost,
-        "BillingCurrency": prices.event.currency if prices is not None else "",
+        "BillingCurrency": prices.currency if prices is not None else "",
+        **_in_currency_of_prices(piece, charge),
         "ChargeDescription": f"{meter} of {of_what}, {piece.entry.holder.job}, {piece.kind}",
         "ChargeFrequency": "Usage-Based",
     }
@@ -225,8 +225,8 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
         "PricingQuantity": volume,
         "PricingUnit": unit,
         "PricingCategory": "Standard",
-        "ListUnitPrice": decimal(rate.list_price),
-        "ContractedUnitPrice": decimal(rate.contracted),
+        "ListUnitPrice": _billed(rate.list_price, piece),
+        "ContractedUnitPrice": _billed(rate.contracted, piece),
         "SkuId": rate.sku,
         "SkuMeter": meter,
         "SkuPriceId": f"{place}/{rate.sku}",
@@ -234,25 +234,63 @@ def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
     }
 
 
+def _billed(price: int, piece: Piece) -> str:
+    """A unit price in the currency of the bill, exactly."""
+    return decimal(price * (piece.terms.exchange or 0), 2 * PLACES)
+
+
+def _in_currency_of_prices(piece: Piece, charge: Charge) -> dict[str, str]:
+    """What the prices themselves come to, where the bill is in another currency."""
+    prices, rate = piece.prices, charge.rate
+    if prices is None or not prices.event.billed_in:
+        return {}
+    return {
+        "PricingCurrency": prices.event.currency,
+        "PricingCurrencyListUnitPrice": decimal(rate.list_price),
+        "PricingCurrencyContractedUnitPrice": decimal(rate.contracted),
+        "PricingCurrencyEffectiveCost": decimal(times(rate.contracted, charge.numerator, charge.denominator)),
+    }
+
+
+_CATEGORIES = {LineKind.COMMITMENT: ("Purchase", "Recurring"), LineKind.COVERED: ("Credit", "One-Time")}
+"""FOCUS category and frequency of amounts that are no mere adjustments."""
+
+
 def _of_amount(amount: Amount, invoice: str) -> dict[str, str]:
     month = month_of(amount.about)
     cost = decimal(amount.cost)
+    category, frequency = _CATEGORIES.get(amount.kind, ("Adjustment", "One-Time"))
+    bought = amount.kind is LineKind.COMMITMENT
     return {
-        **_account(amount.tenant, amount.booked),
-        "InvoiceId": f"{invoice}-{amount.tenant}" if invoice else "",
+        **_account(amount.tenant, amount.payer, amount.booked),
+        **_invoice(invoice, amount.payer),
+        **(_of_commitment(amount) if bought else {}),
         "BilledCost": cost,
         "EffectiveCost": cost,
         "ContractedCost": cost,
         "ListCost": cost,
         "BillingCurrency": amount.currency,
-        "ChargeCategory": "Adjustment",
+        "ChargeCategory": category,
         "ChargeClass": "Correction" if month < month_of(amount.booked) else "",
         "ChargeDescription": amount.text,
-        "ChargeFrequency": "One-Time",
+        "ChargeFrequency": frequency,
         "ChargePeriodStart": format_timestamp(month),
         "ChargePeriodEnd": format_timestamp(month_after(month)),
         "x_LineKind": amount.kind,
         "x_LogPlace": amount.place,
+    }
+
+
+def _of_commitment(amount: Amount) -> dict[str, str]:
+    cost, sku = decimal(amount.cost), f"commitment/{amount.payer.account}"
+    return {
+        "ListUnitPrice": cost,
+        "ContractedUnitPrice": cost,
+        "PricingCategory": "Committed",
+        "PricingQuantity": "1",
+        "PricingUnit": "Months",
+        "SkuId": sku,
+        "SkuPriceId": f"{amount.place}/{sku}",
     }
 
 

@@ -4,7 +4,7 @@ A data set of cards alone has the columns that it always had, so that months whi
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
 
 import msgspec
@@ -103,14 +103,30 @@ COLUMNS: tuple[FocusColumn, ...] = (
     _column("x_Node", _S, "0"),
 )
 
-BEYOND_CARDS: tuple[FocusColumn, ...] = (
-    _column("x_Amount", _I, "0"),
-    _column("x_Resource", _S, "0"),
-)
-"""Columns that a data set has where a price list prices more than cards."""
+
+class BillPart(Enum):
+    """What a bill may have besides cards that only some columns are for."""
+
+    QUOTA = "quota"
+    EXCHANGE = "exchange"
+    ACCOUNTS = "accounts"
+
+
+OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
+    BillPart.QUOTA: (_column("x_Amount", _I, "0"), _column("x_Resource", _S, "0")),
+    BillPart.EXCHANGE: (
+        _column("PricingCurrency", _S, "0"),
+        _column("PricingCurrencyContractedUnitPrice", _D, "0"),
+        _column("PricingCurrencyEffectiveCost", _D, "0"),
+        _column("PricingCurrencyListUnitPrice", _D, "0"),
+    ),
+    BillPart.ACCOUNTS: (_column("x_CostCenter", _S, "0"),),
+}
+"""Columns that a data set has where what was entered needs them, so that months closed before keep their bytes."""
+ALL_COLUMNS: tuple[FocusColumn, ...] = (*COLUMNS, *(column for some in OF_SOME.values() for column in some))
 
 NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
-ALL_NAMES: tuple[str, ...] = tuple(sorted((*NAMES, *(column.name for column in BEYOND_CARDS))))
+ALL_NAMES: tuple[str, ...] = tuple(sorted(column.name for column in ALL_COLUMNS))
 MANDATORY: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.mandatory)
 
 _FORMS = {
@@ -119,14 +135,18 @@ _FORMS = {
     ColumnType.INTEGER: re.compile(r"^-?\d+$"),
 }
 _CURRENCY = re.compile(r"^[A-Z]{3}$")
-_UNIT = re.compile(r"^[A-Z][A-Za-z-]*-(Hours|Days|Months)$")
+_UNIT = re.compile(r"^([A-Z][A-Za-z-]*-)?(Hours|Days|Months)$")
+
+
+def names_with(parts: Collection[BillPart]) -> tuple[str, ...]:
+    """The columns of a bill with these parts: those that every bill has, and theirs."""
+    more = [column.name for part in parts for column in OF_SOME[part]]
+    return tuple(sorted((*NAMES, *more))) if more else NAMES
 
 
 def broken_rules(row: Mapping[str, str]) -> list[str]:
     """What is wrong with a row, by the rules of the specification; an empty text is null."""
-    found = [
-        problem for column in (*COLUMNS, *BEYOND_CARDS) for problem in _column_rules(column, row.get(column.name, ""))
-    ]
+    found = [problem for column in ALL_COLUMNS for problem in _column_rules(column, row.get(column.name, ""))]
     if not _CURRENCY.match(row["BillingCurrency"]):
         found.append("BillingCurrency is no ISO 4217 code")
     found.extend(_time_rules(row))
@@ -165,12 +185,13 @@ def _time_rules(row: Mapping[str, str]) -> list[str]:
 
 
 def _quantity_rules(row: Mapping[str, str]) -> list[str]:
-    """Usage that is no correction says how much, of what and at which price; nothing else has consumed anything."""
+    """Usage and purchases that are no corrections say how much, of what and at which price; only usage has consumed anything."""
     found: list[str] = []
     usage, correction = row["ChargeCategory"] == "Usage", row["ChargeClass"] == "Correction"
     needed = ("PricingQuantity", "ListUnitPrice", "ContractedUnitPrice", "PricingCategory", "SkuId", "SkuPriceId")
-    if usage and not correction:
-        found.extend(f"{name} must not be null for usage" for name in (*needed, "ConsumedQuantity") if not row[name])
+    if (usage or row["ChargeCategory"] == "Purchase") and not correction:
+        needed = (*needed, "ConsumedQuantity") if usage else needed
+        found.extend(f"{name} must not be null for usage or a purchase" for name in needed if not row[name])
         if row["ConsumedQuantity"].startswith("-"):
             found.append("ConsumedQuantity has to be positive")
     if not usage and row["ConsumedQuantity"]:

@@ -4,15 +4,22 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NoReturn
 
-from events.billing import LineKind, Meter, Price, PriceListSet
+from events.billing import LineKind, Meter, Price, PriceListSet, Spread
 from events.event import Millis
 from ops.files.reading import Unreadable, text_of, yaml_as_written
+from ops.queries.billing.monthly_rows import commitments_of, discounts_of, minimums_of
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.window_rows import windows_of
 from projections.billing.money import BadAmount, parse_money
+from projections.billing.prices import UNUSED
 
-_TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices", "windows", "tags"})
+_TOP = frozenset(
+    {
+        *("name", "currency", "billedIn", "decimals", "from", "charges", "credits", "prices", "windows", "tags"),
+        *("discounts", "commitments", "minimums"),
+    }
+)
 _NAMES = {
     "flavor": "flavor",
     "model": "model",
@@ -23,7 +30,9 @@ _NAMES = {
     "flavorLabel": "flavor_label",
 }
 """Words of a price by which it applies, as people write them and as they are stored."""
-_ROW = frozenset({"meter", "price", *_NAMES})
+_ROW = frozenset({"meter", "price", "spread", *_NAMES})
+_WORDS_OF_UNUSED = frozenset({"flavor", "model"})
+_WORDS_OF_LENT = frozenset({"flavor"})
 _CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
 
 
@@ -36,9 +45,8 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
     if not isinstance(found, dict):
         _refuse(path, "it", "has to be a mapping with name, currency and prices")
     _only(path, found, _TOP, "the price list")
-    currency = str(found.get("currency", ""))
-    if len(currency) != len("EUR") or not currency.isalpha() or not currency.isupper():
-        _refuse(path, f"currency {currency!r}", "has to be an ISO 4217 code such as EUR")
+    currency = currency_of(path, "currency", str(found.get("currency", "")))
+    billed_in = currency_of(path, "billedIn", str(found["billedIn"])) if "billedIn" in found else ""
     decimals = str(found.get("decimals", "2"))
     if decimals not in {"0", "1", "2", "3", "4"}:
         _refuse(path, f"decimals {decimals!r}", "has to be 0 to 4")
@@ -68,6 +76,10 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
         tags=tuple(_list(path, found, "tags", ())),
         prices=prices,
         decimals=int(decimals),
+        billed_in="" if billed_in == currency else billed_in,
+        discounts=discounts_of(path, found.get("discounts", [])),
+        commitments=commitments_of(path, found.get("commitments", [])),
+        minimums=minimums_of(path, found.get("minimums", [])),
         charges=charges,
         credits=tuple(str(text) for text in _list(path, found, "credits", ("Preempted",))),
         author=author,
@@ -90,7 +102,49 @@ def _price(path: Path, place: int, row: Any) -> Price:
             path, f"price {place}: {text}", "has to be zero or more; what is given back is a credit or a correction"
         )
     names = {stored: str(row.get(written, "")) for written, stored in _NAMES.items()}
-    return Price(meter=meter, unit_price=text, **names)
+    return Price(meter=meter, unit_price=text, **names, spread=_spread(path, place, row, meter))
+
+
+def _spread(path: Path, place: int, row: Mapping[str, Any], meter: Meter) -> Spread:
+    """Who pays for what nobody used; only prices of that say so. Raises `BillRefused`."""
+    unused = meter in UNUSED
+    words = (_WORDS_OF_UNUSED | {"spread", "resource"}) if unused else _WORDS_OF_LENT | {"resource"}
+    strange = sorted({*row} - words - {"meter", "price"}) if unused or meter is Meter.LENT else []
+    if strange:
+        _refuse(
+            path,
+            f"price {place} of {meter} has {', '.join(strange)}, which",
+            f"it can't go by: {_several(words)} it may",
+        )
+    if not unused:
+        if "spread" in row:
+            _refuse(path, f"price {place}: spread", "is of idle and stranded alone")
+        if meter is Meter.LENT and not row.get("resource"):
+            _refuse(path, f"price {place} of lent", "has to name the resource of quota that it is of")
+        return Spread.USE
+    found = str(row.get("spread", Spread.USE))
+    if found not in list(Spread):
+        _refuse(path, f"price {place}: spread {found!r}", f"has to be one of {', '.join(Spread)}")
+    by_quota = found == Spread.QUOTA
+    if by_quota is not bool(row.get("resource")):
+        why = (
+            "has to name the resource of quota by which it is spread"
+            if by_quota
+            else "names a resource: only spread: quota does"
+        )
+        _refuse(path, f"price {place} of {meter}", why)
+    return Spread(found)
+
+
+def _several(words: Set[str]) -> str:
+    return ", ".join(sorted(words))
+
+
+def currency_of(where: object, name: str, text: str) -> str:
+    """A currency's code. Raises `BillRefused`."""
+    if len(text) != len("EUR") or not text.isalpha() or not text.isupper():
+        raise BillRefused(f"{where}: {name} {text!r} has to be an ISO 4217 code such as EUR")
+    return text
 
 
 def _check_words(path: Path, prices: Sequence[Price], windows: Set[str]) -> None:
@@ -102,18 +156,16 @@ def _check_words(path: Path, prices: Sequence[Price], windows: Set[str]) -> None
 
 
 def _meter(path: Path, place: int, row: Mapping[str, Any]) -> Meter:
-    """The meter of cards that is named; a price that names a resource is of quota, and needs none."""
-    if "resource" in row:
+    """The meter of cards that is named; a price that names a resource alone is of quota, and needs none."""
+    named = [meter for meter in Meter if meter is not Meter.QUOTA]
+    found = str(row.get("meter", ""))
+    if "resource" in row and found not in {*UNUSED, Meter.LENT}:
         wrong = sorted({"meter", "model"} & set(row))
         if wrong or not str(row["resource"]):
             _refuse(path, f"price {place}", "of a resource has no meter and no model: both are of cards")
         return Meter.QUOTA
-    meters = [meter for meter in Meter if meter is not Meter.QUOTA]
-    found = str(row.get("meter", ""))
-    if found not in meters:
-        _refuse(
-            path, f"price {place}: meter {found!r}", f"has to be one of {', '.join(meters)}, or it names a resource"
-        )
+    if found not in named:
+        _refuse(path, f"price {place}: meter {found!r}", f"has to be one of {', '.join(named)}, or it names a resource")
     return Meter(found)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import msgspec
 
-from events.billing import PriceListSet
+from events.billing import AccountsSet, ExchangeRateSet, Meter, Price, PriceListSet
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.event import Millis
@@ -21,7 +21,9 @@ from ops.queries.stored import opened
 from ops.queries.time_order import earliest_of, released
 from ops.queries.time_travel import span
 from projections.billing.entry import Window
-from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.ledger import Ledger
+from projections.billing.ledger_scope import ALWAYS, LedgerScope
+from projections.billing.time_cuts import TimeCuts
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
@@ -137,11 +139,25 @@ def seen(entries: Entries) -> tuple[Millis, Millis]:
     return span({name: found for name, found in entries.items() if name != CONTROL})
 
 
-def priced_resources(entered: Sequence[Entry]) -> frozenset[str]:
-    """The resources of quota that any price list prices."""
-    control = Control(entered)
-    lists = [one.event for entry in entered for one in opened(entry, control) if isinstance(one.event, PriceListSet)]
-    return frozenset(price.resource for event in lists for price in event.prices if price.resource)
+def scope_of(
+    entered: Sequence[Entry], window: Window, *, grain: Millis | None = None, wanted: Sequence[str] = ()
+) -> LedgerScope:
+    """What a ledger of a window is asked for, by what operators have entered on CONTROL."""
+    control, cuts, prices = Control(entered), list[Millis](), list[Price]()
+    for entry, at in zip(entered, message_times(CONTROL, entered, control), strict=True):
+        for one in opened(entry, control):
+            if isinstance(one.event, PriceListSet | ExchangeRateSet | AccountsSet):
+                cuts += (one.event.starts, at)
+            if isinstance(one.event, PriceListSet):
+                prices += one.event.prices
+    between = {Meter.IDLE, Meter.STRANDED, Meter.LENT}.intersection(price.meter for price in prices)
+    return LedgerScope(
+        window=window,
+        grain=grain,
+        wanted=frozenset(wanted),
+        priced=frozenset(price.resource for price in prices if price.meter is Meter.QUOTA),
+        cuts=TimeCuts(cuts) if between else None,
+    )
 
 
 def ledger_of(
@@ -158,7 +174,7 @@ def ledger_of(
     `on_progress` gets every so often how many events are folded, `on_place` the place of each.
     """
     read = LogRead(upto={})
-    ledger = Ledger(window or ALWAYS, grain=grain, wanted=wanted, priced=priced_resources(entries.get(CONTROL, ())))
+    ledger = Ledger(scope_of(entries.get(CONTROL, ()), window or ALWAYS, grain=grain, wanted=wanted))
     for count, (event, place) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place)
         if on_place is not None:

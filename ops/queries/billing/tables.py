@@ -12,9 +12,12 @@ from ops.terminal.table import FittingTable, TableColumn, number
 from projections.billing.card_book import Part
 from projections.billing.charge import HOUR
 from projections.billing.ledger import Ledger
+from projections.billing.lent_quota import lent_costs
 from projections.billing.money import quotient, to_minor
+from projections.billing.prices import PriceList
 from projections.billing.resource_unit import unit_of
 from projections.billing.totals import Bill, Totals, sum_up
+from projections.billing.unused_capacity import unused_costs
 
 _GIB = 1024
 _PERCENT = 100
@@ -29,6 +32,7 @@ def show_bill(ledger: Ledger, bill: Bill, console: Console) -> None:
     )
     show_lines(bill, console)
     show_cards(ledger, console)
+    show_unused(ledger, console)
     show_borrowed(ledger, console)
     show_waste(ledger, console)
 
@@ -68,12 +72,38 @@ def show_borrowed(ledger: Ledger, console: Console) -> None:
     """How much quota each queue used of which other queue."""
     if not ledger.quota.borrowed:
         return
-    table = _table("Borrowed quota", ("queue", "of", "flavor", "resource"), ("time",))
+    costs = lent_costs(ledger)
+    worth = ("worth",) if costs else ()
+    table = _table("Borrowed quota", ("queue", "of", "flavor", "resource"), ("time", *worth))
     for key, amount in sorted(ledger.quota.borrowed.items()):
         unit = unit_of(key.resource)
         lender = key.lender or "nobody (quota was lowered)"
-        table.add(key.borrower, lender, key.flavor, key.resource, f"{_hours(amount, unit.size)} {_SHORT[unit.name]}")
+        time = f"{_hours(amount, unit.size)} {_SHORT[unit.name]}"
+        values = (_shown(costs[key]) if key in costs else "no price",) if costs else ()
+        table.add(key.borrower, lender, key.flavor, key.resource, time, *values)
     console.print(table)
+
+
+def show_unused(ledger: Ledger, console: Console) -> None:
+    """What unused card memory costs, and how much of that is paid for by whom."""
+    sums: dict[tuple[str, ...], tuple[int, int, int]] = {}
+    for one in unused_costs(ledger, ledger.window):
+        key = (one.kind, one.key.flavor or one.key.model, one.spread, one.currency)
+        free, cost, shared = sums.get(key, (0, 0, 0))
+        paid = sum(share for _, _, share in one.shares)
+        sums[key] = (free + one.free, cost + one.cost, shared + paid)
+    if not sums:
+        return
+    table = _table("What unused card memory costs", ("what", "flavor", "shared by"), ("GiB-h", "cost", "charged"))
+    for (kind, flavor, spread, currency), (free, cost, shared) in sorted(sums.items()):
+        table.add(
+            kind, flavor, spread, _hours(free, _GIB), f"{_shown(cost)} {currency}", f"{_shown(shared)} {currency}"
+        )
+    console.print(table)
+
+
+def _shown(cost: int) -> str:
+    return money(to_minor(cost, 4), 2)
 
 
 def show_waste(ledger: Ledger, console: Console) -> None:
@@ -98,7 +128,7 @@ def show_prices(ledger: Ledger, console: Console) -> None:
     for one in ledger.prices.lists:
         event = one.event
         console.print(
-            f"[bold]{event.name}[/bold] from {moment(one.starts)}, {event.currency}, entered at {one.place} by "
+            f"[bold]{event.name}[/bold] from {moment(one.starts)}, {_currencies(one)}, entered at {one.place} by "
             f"{event.author or 'nobody named'}; charges {', '.join(event.charges)}; "
             f"gives back after {', '.join(event.credits) or 'nothing'}",
             highlight=False,
@@ -110,6 +140,58 @@ def show_prices(ledger: Ledger, console: Console) -> None:
         for price in event.prices:
             words = (str(getattr(price, word)) for word in more.values())
             table.add(price.meter, price.flavor, price.model, price.tenant, *words, price.unit_price)
+        console.print(table)
+        show_terms(one, console)
+
+
+def _currencies(one: PriceList) -> str:
+    return f"{one.event.currency} billed in {one.currency}" if one.event.billed_in else one.currency
+
+
+def show_rates(ledger: Ledger, console: Console) -> None:
+    """All rates of exchange on record."""
+    table = _table("", ("of", "in", "from", "source", "place"), ("rate",))
+    for _, known in sorted(ledger.prices.exchange.rates.items()):
+        for one in known.all:
+            event = one.event
+            table.add(event.currency, event.billed_in, moment(one.starts), event.source, one.place, event.rate)
+    console.print(table)
+
+
+def show_accounts(ledger: Ledger, console: Console) -> None:
+    """All rules about who pays."""
+    for one in ledger.prices.accounts.lists.all:
+        author = one.event.author or "nobody named"
+        console.print(f"[bold]from {moment(one.starts)}[/bold], entered at {one.place} by {author}", highlight=False)
+        table = _table("", ("", "namespace", "cluster queue", "label", "account", "cost center"), ())
+        for place, rule in enumerate(one.event.rules, 1):
+            account = rule.account or (f"label {rule.account_label}" if rule.account_label else "")
+            center = rule.cost_center or (f"label {rule.cost_center_label}" if rule.cost_center_label else "")
+            table.add(str(place), rule.namespace, rule.cluster_queue, rule.label, account, center)
+        console.print(table)
+
+
+def show_terms(one: PriceList, console: Console) -> None:
+    """What a price list agrees on for whole months."""
+    event, currency = one.event, one.currency
+    rows = [
+        (
+            discount.account,
+            "discount",
+            discount.name,
+            f"{discount.percent} % of what exceeds {discount.above} {currency}",
+        )
+        for discount in event.discounts
+    ]
+    rows += [
+        (each.account, "commitment", each.name, f"{each.price} {currency} a month for {each.covers} {currency}")
+        for each in event.commitments
+    ]
+    rows += [(least.account, "minimum", "", f"{least.amount} {currency} a month") for least in event.minimums]
+    table = _table("", ("account", "what", "name", "terms"), ())
+    for account, *words in rows:
+        table.add(account or "every other", *words)
+    if rows:
         console.print(table)
 
 

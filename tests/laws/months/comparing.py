@@ -20,6 +20,7 @@ _METERS = {
     "GPU held": "card",
     "GPU exclusive": "exclusive",
     "GPU slots": "slots",
+    "Whole node": "node",
     "cpu": "quota",
     "memory": "quota",
     "": "",
@@ -36,7 +37,7 @@ def row_of(told: dict[str, str]) -> Row:
     tags = told["Tags"]
     workload = tags.split('"kuelog/workload":"')[1].split('"')[0] if "kuelog/workload" in tags else ""
     return Row(
-        tenant=told["BillingAccountId"],
+        tenant=told["SubAccountId"],
         workload=workload,
         attempt=int(told["x_Attempt"] or 0),
         queue=told["x_ClusterQueue"],
@@ -52,12 +53,16 @@ def row_of(told: dict[str, str]) -> Row:
         flavor=told["x_Flavor"],
         place=told["x_LogPlace"],
         meter=_METERS[told["SkuMeter"]],
-        quantity=Fraction(told["PricingQuantity"]) if told["PricingQuantity"] else None,
+        quantity=Fraction(told["ConsumedQuantity"]) if told["ConsumedQuantity"] else None,
         list_cost=Fraction(told["ListCost"]),
         cost=Fraction(told["BilledCost"]),
         month=told["BillingPeriodStart"][:7],
         resource=told.get("x_Resource", ""),
         amount=int(told.get("x_Amount") or 0),
+        account=told["BillingAccountId"],
+        cost_center=told.get("x_CostCenter", ""),
+        mapped=told["BillingAccountType"] == "Account",
+        pricing=Fraction(told["PricingCurrencyEffectiveCost"]) if told.get("PricingCurrencyEffectiveCost") else None,
         tags=tuple((key, value) for key, value in json.loads(tags or "{}").items() if not key.startswith("kuelog/")),
     )
 
@@ -94,6 +99,9 @@ def seen_in(life: Months) -> Counter[str]:
         reading = auditor.reading(since)
         for row in auditor.rows(since):
             seen[row.kind] += 1
+            seen["whole nodes"] += row.meter == "node"
+            seen["cost centres"] += bool(row.cost_center)
+            seen["bills in another currency"] += row.pricing is not None
             seen["late lines"] += row.category == "Usage" and row.correction
         for (_, part), amount in reading.card_sums(since, window_of(month).until).items():
             seen[part] += bool(amount)
@@ -105,6 +113,8 @@ def seen_in(life: Months) -> Counter[str]:
     for event in (event for one in log[CONTROL] for event in json.loads(one)["events"]):
         seen["lists with tags"] += bool(event.get("tags"))
         seen["windows of prices"] += bool(event.get("windows"))
+        seen["accounts"] += event["type"] == "AccountsSet.v1"
+        seen["rates of exchange"] += event["type"] == "ExchangeRateSet.v1"
         seen["price changes"] += event["type"] == "PriceListSet.v1"
         seen["corrections of amounts"] += bool(event.get("amount"))
         seen["corrections of entries"] += bool(event.get("entry"))

@@ -55,11 +55,19 @@ class Line(NamedTuple):
     resource: str = ""
     """Of quota: what is held of it; then there is no card."""
     amount: int = 0
+    node_cards: int = 0
+    """How many cards its node had when all of them were given to its attempt whole."""
 
     @property
     def exclusive(self) -> bool:
         held = (self.memory, self.cores, self.slots)
         return any(part >= whole > 0 for part, whole in zip(held, self.whole, strict=True))
+
+
+class Payer(NamedTuple):
+    account: str
+    cost_center: str
+    mapped: bool
 
 
 class Part(NamedTuple):
@@ -74,6 +82,10 @@ class Part(NamedTuple):
     """Where on the log its price list stands; empty for none."""
     booked: int
     place: str
+    payer: Payer
+    rate: Fraction | None
+    """What is billed for one unit of the prices' currency; None where nobody has said it."""
+    learnt: bool = False
 
 
 class Row(NamedTuple):
@@ -103,6 +115,12 @@ class Row(NamedTuple):
     amount: int = 0
     tags: tuple[tuple[str, str], ...] = ()
     """Labels of the workload that the price list names."""
+    account: str = ""
+    cost_center: str = ""
+    mapped: bool = False
+    """Whether a rule says that the account pays."""
+    pricing: Fraction | None = None
+    """What the prices themselves come to, where the bill is in another currency."""
 
 
 def month_of(at: int) -> int:
@@ -201,6 +219,8 @@ class Attempt:
         self.stopped = ""
         self.lines: list[Line] = []
         self.placements: tuple[dict[str, Any], ...] = ()
+        self.nodes: dict[str, int] = {}
+        """By card of a node that was given to it as a whole, how many cards that has."""
         self.quota: Counter[tuple[str, str]] = Counter()
         """What it holds of each flavor and resource, until it is released."""
         self.quota_lines: list[Line] = []
@@ -219,6 +239,7 @@ class Stand(NamedTuple):
 class Held(NamedTuple):
     kind: str
     amounts: tuple[int, int, int]
+    node_cards: int = 0
 
 
 def is_card(resource: str) -> bool:
@@ -257,6 +278,19 @@ Holding = dict[str, dict[tuple[Any, ...], tuple[Held, Account, Attempt | None, s
 """By card and key: what is held, on whose account, of which attempt, and under which flavor."""
 
 
+def put(known: list[tuple[int, Any]], starts: int, entered: int, what: Any) -> list[tuple[int, Any]]:
+    """What is entered later than something that is in force by its beginning counts from when it was entered."""
+    if any(begun <= starts for begun, _ in known):
+        starts = max(starts, entered)
+    return sorted([*(one for one in known if one[0] != starts), (starts, what)], key=lambda one: one[0])
+
+
+def changed(known: dict[Any, list[tuple[int, int]]], key: Any, amount: int, at: int) -> None:
+    before = known.setdefault(key, [])
+    if not before or before[-1][1] != amount:
+        before.append((max(at, before[-1][0]) if before else at, amount))
+
+
 class Credit(NamedTuple):
     at: int
     place: str
@@ -280,7 +314,7 @@ class Reading:
             for stored in log[CONTROL]
             for event in json.loads(stored)["events"]
             for price in event.get("prices", ())
-            if "resource" in price
+            if price["meter"] == "quota"
         }
         self.lines: list[Line] = []
         self.credits: list[Credit] = []
@@ -288,8 +322,16 @@ class Reading:
         self.prices: list[tuple[int, str]] = []
         """From when each list is in force, and where it stands."""
         self.price_lists: dict[str, dict[str, Any]] = {}
-        self.card_time: list[tuple[str, int, int, str, tuple[int, int, int], int, bool]] = []
-        """Card, since, until, condition, its totals, memory in use, whether anybody holds it and nobody else can."""
+        self.rates: dict[tuple[str, str], list[tuple[int, Fraction]]] = {}
+        self.accounts: list[tuple[int, dict[str, Any]]] = []
+        self.moments: set[int] = set()
+        """When something was entered about prices, or was to begin."""
+        self.nominal: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        """By queue, flavor and resource: from when it was how much."""
+        self.ways: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        """By cluster queue, namespace and local queue: from when that led there (1), and from when not (0)."""
+        self.card_time: list[tuple[str, int, int, str, tuple[int, int, int], int, bool, str, str]] = []
+        """Card, since, until, condition, totals, memory in use, whether it is held and nobody else can, model, flavor."""
         self.at = 0
         self._queue: dict[str, str] = {}
         self._class: dict[str, str] = {}
@@ -320,7 +362,7 @@ class Reading:
 
     def _hear(self, event: dict[str, Any], place: Place) -> None:  # noqa: C901 - one case after the other
         what = event["type"]
-        if what in {"PriceListSet.v1", "CorrectionEntered.v1", "MonthClosed.v1"}:
+        if place.stream == CONTROL:
             self._operate(event, place)
             return
         self.at = max(self.at, place.at)
@@ -363,6 +405,7 @@ class Reading:
         elif what == "DevicesReserved.v1":
             attempt = self._attempts[key, event["reservation"]]
             attempt.placements = tuple(event["placements"])
+            attempt.nodes = self._whole_nodes(attempt)
             self._strayed[key] = attempt.account._replace(attempt=0)
         elif what == "DevicesReleased.v1":
             ended = self._attempts.pop((key, event["reservation"]), None)
@@ -370,6 +413,7 @@ class Reading:
                 self._current.pop(key, None)
         else:
             self._see(what, event)
+            self._see_quota(what, event, place.at)
         self._look(place)
         self._look_at_quota(place)
         if ended is not None and ended.stopped and not ended.finished and ended.lines:
@@ -428,8 +472,63 @@ class Reading:
         elif what == "ObjectRemoved.v1" and event["kind"] == "Pod":
             self._pods.pop(f"{event['namespace']}/{event['name']}", None)
 
+    def _see_quota(self, what: str, event: dict[str, Any], at: int) -> None:
+        if what == "ClusterQueueObserved.v1":
+            has = {
+                (event["name"], quotas["flavor"], quota["resource"]): quota["nominal"]
+                for group in event["groups"]
+                for quotas in group["flavors"]
+                for quota in quotas["quotas"]
+            }
+            for key in has.keys() | {key for key in self.nominal if key[0] == event["name"]}:
+                changed(self.nominal, key, has.get(key, 0), at)
+        elif what == "LocalQueueObserved.v1":
+            changed(self.ways, (event["cluster_queue"], event["namespace"], event["name"]), 1, at)
+
+    def _whole_nodes(self, attempt: Attempt) -> dict[str, int]:
+        whole = set[str]()
+        for one in attempt.placements:
+            for card, amounts in sum_of([share for shares in one["containers"] for share in shares]).items():
+                of = self._stands.get(card, GONE).whole
+                if any(part >= all_of > 0 for part, all_of in zip(amounts, of, strict=True)):
+                    whole.add(card)
+        found: dict[str, int] = {}
+        for registered in self._registered.values():
+            cards = [card["uuid"] for card in registered["cards"]]
+            if whole >= set(cards):
+                found |= dict.fromkeys(cards, len(cards))
+        return found
+
+    def payer_of(self, tenant: str, queue: str, labels: Mapping[str, str], at: int) -> Payer:
+        rules = [event["rules"] for starts, event in self.accounts if starts <= at]
+        for rule in rules[-1] if rules else ():
+            wanted = rule.get("label", "=").split("=")
+            fits = rule.get("namespace", tenant) == tenant and rule.get("cluster_queue", queue) == queue
+            fits = fits and (not wanted[0] or labels.get(wanted[0]) == wanted[1])
+            named = [rule[word] for word in ("account_label", "cost_center_label") if word in rule]
+            if fits and all(label in labels for label in named):
+                account = rule.get("account") or labels.get(rule.get("account_label", ""), "")
+                center = rule.get("cost_center") or labels.get(rule.get("cost_center_label", ""), "")
+                return Payer(account or tenant, center, bool(account))
+        return Payer(tenant, "", False)
+
+    def rate_at(self, prices: str, at: int) -> Fraction | None:
+        event = self.price_lists[prices]
+        if event.get("billed_in", event["currency"]) == event["currency"]:
+            return Fraction(1)
+        known = self.rates.get((event["currency"], event["billed_in"]), ())
+        found = [rate for starts, rate in known if starts <= at]
+        return found[-1] if found else None
+
     def _operate(self, event: dict[str, Any], place: Place) -> None:
         where = f"{place.stream}/{place.sequence}"
+        if "starts" in event:
+            self.moments |= {event["starts"], place.at}
+        if event["type"] == "AccountsSet.v1":
+            self.accounts = put(self.accounts, event["starts"], place.at, event)
+        if event["type"] == "ExchangeRateSet.v1":
+            pair = (event["currency"], event["billed_in"])
+            self.rates[pair] = put(self.rates.get(pair, []), event["starts"], place.at, Fraction(event["rate"]))
         if event["type"] == "PriceListSet.v1":
             starts = event["starts"]
             if any(begun <= starts for begun, _ in self.prices):
@@ -506,7 +605,8 @@ class Reading:
                     key = (workload, number, one["pod_set"], one["index"])
                     kind = "usage" if attempt.admitted else "reservation"
                     flavor = attempt.flavors[one["pod_set"]]
-                    found.setdefault(card, {})[key] = (Held(kind, amounts), attempt.account, attempt, flavor)
+                    held_now = Held(kind, amounts, attempt.nodes.get(card, 0))
+                    found.setdefault(card, {})[key] = (held_now, attempt.account, attempt, flavor)
                     weigh(reserved, workload, card, amounts)
         held: dict[str, Counter[tuple[str, int]]] = {}
         for owner, uses in self._pods.values():
@@ -525,7 +625,9 @@ class Reading:
             amounts = [one.amounts for one, _, _, _ in self._held.get(card, {}).values()]
             memory, cores, slots = (sum(one[what] for one in amounts) for what in range(3))
             full = slots >= stand.whole[2] or memory >= stand.whole[0] > 0 or cores >= stand.whole[1] > 0
-            self.card_time.append((card, since, at, stand.condition, stand.whole, memory, bool(amounts) and full))
+            held = bool(amounts) and full
+            of = (stand.condition, stand.whole, memory, held, stand.model, stand.flavor)
+            self.card_time.append((card, since, at, *of))
         self._since[card] = at
 
     def _close(self, card: str, key: tuple[Any, ...], at: int, *, over: bool) -> None:
@@ -550,6 +652,7 @@ class Reading:
             until=at,
             began=began[1],
             over=over,
+            node_cards=held.node_cards,
         )
         self.lines.append(line)
         if attempt is not None and over:
@@ -558,7 +661,7 @@ class Reading:
     def card_sums(self, since: int, until: int) -> Counter[tuple[str, str]]:
         """MiB·ms by card and part within a window, with `CAPACITY` for what they must come to."""
         found: Counter[tuple[str, str]] = Counter()
-        for card, begun, ended, condition, whole, memory, full in self.card_time:
+        for card, begun, ended, condition, whole, memory, full, _, _ in self.card_time:
             length = max(min(ended, until) - max(begun, since), 0)
             total = whole[0]
             found[card, "CAPACITY"] += total * length
@@ -593,16 +696,47 @@ class Auditor:
         month, until = month_name(since), month_after(since)
         before = [one for one in self.closed if one[0]["month"] < month]
         reading = self.reading(since)
-        parts = list(self._parts(reading, since, until))
-        if before and month_after(start_of(before[-1][0]["month"])) == since:
-            parts += self._learnt_since(before, self._log_of(since), since)
-        found = [row for part in parts for row in rows_of(part, reading)]
-        for one in reading.corrections:
-            if "amount" in one.event and since <= one.at < until:
-                about = one.event.get("about", one.at)
-                amount = Fraction(one.event["amount"])
-                found.append(amount_row(one.event["tenant"], "correction", amount, one.at, about, one.place))
+        carried = bool(before) and month_after(start_of(before[-1][0]["month"])) == since
+        learnt = list(self._learnt_since(before, self._log_of(since), since)) if carried else []
+        own = [row for part in self._parts(reading, since, until) for row in rows_of(part, reading)]
+        own += self._entered(reading, since)
+        own += shares_of_unused(reading, since)
+        found = own + terms_of_month(own, reading, since)
+        found += [row for part in learnt for row in rows_of(part, reading)]
+        if carried:
+            found += self._learnt_besides(before, self._log_of(since), since)
         return [*found, *self._roundings(found, reading, since)]
+
+    def _entered(self, reading: Reading, since: int) -> list[Row]:
+        found: list[Row] = []
+        for one in reading.corrections:
+            if "amount" in one.event and since <= one.at < month_after(since):
+                about, tenant = one.event.get("about", one.at), one.event["tenant"]
+                payer = reading.payer_of(tenant, "", {}, one.at)
+                amount = Fraction(one.event["amount"])
+                found.append(amount_row(tenant, payer, "correction", amount, one.at, about, one.place))
+        return found
+
+    def _learnt_besides(self, before: Sequence[tuple[dict[str, Any], str]], log: Log, booked: int) -> list[Row]:
+        """What shares of unused cards and monthly terms of closed months come to otherwise by now."""
+        end = month_after(start_of(before[-1][0]["month"]))
+        then, now = Reading(upto(log, before[-1][0]["upto"]), end), Reading(log, end)
+        sums: dict[tuple[str, Payer, int, str], Fraction] = {}
+        for event, _ in before:
+            since = start_of(event["month"])
+            for reading, sign in ((then, -1), (now, 1)):
+                parts = self._parts(reading, since, month_after(since))
+                own = [row for part in parts for row in rows_of(part, reading)] + self._entered(reading, since)
+                unused = shares_of_unused(reading, since)
+                for row in unused + terms_of_month(own + unused, reading, since):
+                    key = (row.tenant, Payer(row.account, row.cost_center, row.mapped), row.since, row.kind)
+                    sums[key] = sums.get(key, Fraction(0)) + sign * row.cost
+        place = before[-1][1]
+        return [
+            amount_row(tenant, payer, "correction", cost, booked, about, place)
+            for (tenant, payer, about, _), cost in sums.items()
+            if cost
+        ]
 
     def _log_of(self, since: int) -> Log:
         for event, _ in self.closed:
@@ -661,15 +795,158 @@ class Auditor:
                     yield part._replace(kind=kind, sign=part.sign * sign, booked=booked, place=before[-1][1])
 
     def _roundings(self, rows: Sequence[Row], reading: Reading, since: int) -> Iterator[Row]:
-        due: dict[str, Fraction] = {}
+        due: dict[tuple[str, bool], Fraction] = {}
         for row in rows:
-            due[row.tenant] = due.get(row.tenant, Fraction(0)) + row.cost
+            due[row.account, row.mapped] = due.get((row.account, row.mapped), Fraction(0)) + row.cost
         prices = reading.price_at(month_after(since) - 1)
         prices = prices or reading.price_at(reading.at)
-        for tenant, total in sorted(due.items()) if prices else ():
+        for (account, mapped), total in sorted(due.items()) if prices else ():
             off = round(total, reading.price_lists[prices].get("decimals", 2)) - total
             if off:
-                yield amount_row(tenant, "rounding", off, since, since, "")
+                payer = Payer(account, "", mapped)
+                yield amount_row("" if mapped else account, payer, "rounding", off, since, since, "")
+
+
+def stretches(reading: Reading, since: int) -> list[tuple[int, int]]:
+    """A month, cut at every moment at which something was entered about prices or was to begin."""
+    until = month_after(since)
+    edges = sorted({since, until, *(one for one in reading.moments if since < one < until)})
+    return list(zip(edges, edges[1:], strict=False))
+
+
+def overlap(since: int, until: int, begin: int, end: int) -> int:
+    return max(min(until, end) - max(since, begin), 0)
+
+
+def shared_out(cost: Fraction, parts: Mapping[Any, Fraction | int]) -> dict[Any, Fraction]:
+    """In proportion, in whole 10^-10; what is left over goes to the largest remainders, of equals by name."""
+    whole, units = sum(parts.values()), cost * 10**10
+    if not whole:
+        return {}
+    exact = {who: units * part / whole for who, part in parts.items()}
+    given = {who: amount // 1 for who, amount in exact.items()}
+    rest = int(units - sum(given.values()))
+    for who in sorted(parts, key=lambda who: (given[who] - exact[who], name_of_payer(who)))[:rest]:
+        given[who] += 1
+    return {who: Fraction(amount, 10**10) for who, amount in given.items()}
+
+
+def name_of_payer(who: Any) -> str:
+    if isinstance(who, str):
+        return who
+    tenant, payer = who
+    return "\n".join((tenant, payer.account, payer.cost_center, str(payer.mapped)))
+
+
+def shares_of_unused(reading: Reading, since: int) -> list[Row]:
+    """What idle and stranded card memory costs each, as rows."""
+    found: list[Row] = []
+    for begin, end in stretches(reading, since):
+        prices = reading.price_at(begin)
+        rate = reading.rate_at(prices, begin) if prices else None
+        if rate is None:
+            continue
+        for what in ("idle", "stranded"):
+            free: dict[tuple[str, str], int] = {}
+            for _, begun, ended, condition, whole, memory, full, model, flavor in reading.card_time:
+                if condition == "OK" and full is (what == "stranded") and whole[0] > memory:
+                    length = overlap(begun, ended, begin, end)
+                    free[flavor, model] = free.get((flavor, model), 0) + (whole[0] - memory) * length
+            for (flavor, model), amount in free.items():
+                fits = [
+                    one
+                    for one in reading.price_lists[prices]["prices"]
+                    if one["meter"] == what and one.get("flavor", flavor) == flavor and one.get("model", model) == model
+                ]
+                if not fits or not amount:
+                    continue
+                price = max(fits, key=lambda one: ("flavor" in one, "model" in one))
+                cost = round(Fraction(price["unit_price"]) * rate * amount / 1024 / HOUR, 10)
+                for (tenant, payer), share in sorted(spread(reading, price, cost, flavor, model, begin, end).items()):
+                    if share:
+                        found.append(amount_row(tenant, payer, what, share, begin, begin, prices))
+    return found
+
+
+def spread(
+    reading: Reading, price: Mapping[str, str], cost: Fraction, flavor: str, model: str, begin: int, end: int
+) -> dict[tuple[str, Payer], Fraction]:
+    how = price.get("spread", "use")
+    parts: dict[tuple[str, Payer], int] = {}
+    if how == "use":
+        for line in reading.lines:
+            if line.card and line.model == model and (not flavor or line.flavor == flavor):
+                held = line.memory * overlap(line.since, line.until, begin, end)
+                who = (line.tenant, reading.payer_of(line.tenant, line.queue, dict(line.labels), begin))
+                parts[who] = parts.get(who, 0) + held
+        return shared_out(cost, {who: amount for who, amount in parts.items() if amount})
+    shares: dict[tuple[str, Payer], Fraction] = {}
+    if how == "quota":
+        columns = {key[0]: key for key in reading.nominal if key[1:] == (flavor, price["resource"])}
+        nominal = {queue: area(reading.nominal[key], begin, end) for queue, key in columns.items()}
+        for queue, part in shared_out(cost, {queue: one for queue, one in nominal.items() if one}).items():
+            spaces: dict[str, int] = {}
+            for (leads, space, _), times in reading.ways.items():
+                if leads == queue:
+                    spaces[space] = spaces.get(space, 0) + area(times, begin, end)
+            for space, share in shared_out(part, {one: much for one, much in spaces.items() if much}).items():
+                who = (space, reading.payer_of(space, queue, {}, begin))
+                shares[who] = shares.get(who, Fraction(0)) + share
+    return shares
+
+
+def area(steps: Sequence[tuple[int, int]], begin: int, end: int) -> int:
+    """Amount x milliseconds of what has changed in steps."""
+    ends = [*(at for at, _ in steps[1:]), 2**62]
+    return sum(amount * overlap(at, until, begin, end) for (at, amount), until in zip(steps, ends, strict=True))
+
+
+def terms_of_month(rows: Sequence[Row], reading: Reading, since: int) -> list[Row]:
+    """Discounts, commitments and minimum charges of a month whose rows are these."""
+    prices = reading.price_at(month_after(since) - 1)
+    if not prices or since > reading.at:
+        return []
+    event, found = reading.price_lists[prices], list[Row]()
+    due: dict[tuple[str, bool], Fraction] = {}
+    for row in rows:
+        due[row.account, row.mapped] = due.get((row.account, row.mapped), Fraction(0)) + row.cost
+    named = [one["account"] for one in (*event.get("commitments", ()), *event.get("minimums", ())) if "account" in one]
+    for account in named:
+        if account not in {one for one, _ in due}:
+            due[account, account not in ("team", "lab")] = Fraction(0)
+    for (account, mapped), total in sorted(due.items()):
+        payer, tenant = Payer(account, "", mapped), "" if mapped else account
+        found += [
+            amount_row(tenant, payer, kind, cost, since, since, prices)
+            for kind, cost in terms_of(event, account, total)
+            if cost
+        ]
+    return found
+
+
+def own_of(terms: Sequence[dict[str, Any]], account: str) -> list[dict[str, Any]]:
+    own = [one for one in terms if one.get("account", "") == account]
+    return own or [one for one in terms if "account" not in one]
+
+
+def terms_of(event: Mapping[str, Any], account: str, total: Fraction) -> Iterator[tuple[str, Fraction]]:
+    left = total
+    own = own_of(event.get("discounts", ()), account)
+    steps = sorted((Fraction(one.get("above", "0")), Fraction(one["percent"])) for one in own)
+    ends = [*(above for above, _ in steps[1:]), Fraction(10**20)]
+    for (above, percent), end in zip(steps, ends, strict=False):
+        taken = -round(max(min(total, end) - above, Fraction(0)) * percent / 100, 10)
+        left += taken
+        yield "discount", taken
+    paid = Fraction(0)
+    for one in event.get("commitments", ()):
+        if one["account"] == account:
+            covered = min(max(left, Fraction(0)), Fraction(one["covers"]))
+            left, paid = left - covered, paid + Fraction(one["price"])
+            yield "commitment", Fraction(one["price"])
+            yield "covered", -covered
+    for one in own_of(event.get("minimums", ()), account)[:1]:
+        yield "minimum", max(Fraction(one["amount"]) - left - paid, Fraction(0))
 
 
 def given_back(
@@ -703,7 +980,8 @@ def name_of(line: Line) -> tuple[object, ...]:
 
 def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked: int | None, place: str) -> list[Part]:
     found, since = list[Part](), piece.since
-    starts = [one[0] for one in reading.prices]
+    starts = [one[0] for one in (*reading.prices, *reading.accounts)]
+    starts += [begun for known in reading.rates.values() for begun, _ in known]
     while since < piece.until:
         until = min([piece.until, month_after(since), *(one for one in starts if one > since)])
         windows = reading.price_lists[reading.price_at(since)].get("windows", ()) if reading.price_at(since) else ()
@@ -713,7 +991,9 @@ def cut(reading: Reading, piece: Line, line: Line, kind: str, sign: int, booked:
         entered = since if booked is None else booked
         prices = reading.price_at(since)
         if not line.resource or (prices and any("resource" in one for one in reading.price_lists[prices]["prices"])):
-            found.append(Part(named, kind, since, until, sign, prices, entered, place))
+            payer = reading.payer_of(line.tenant, line.queue, dict(line.labels), since)
+            rate = reading.rate_at(prices, since) if prices else None
+            found.append(Part(named, kind, since, until, sign, prices, entered, place, payer, rate))
         since = until
     return found
 
@@ -754,6 +1034,8 @@ def status(part: Part, reading: Reading) -> str:
     event = reading.price_lists[part.prices]
     if part.line.kind not in event.get("charges", ["usage", "reservation", "unreserved"]):
         return "FREE"
+    if part.rate is None:
+        return "UNPRICED"
     return "PRICED" if rates(part, event, reading) else "UNPRICED"
 
 
@@ -763,7 +1045,7 @@ def rates(part: Part, event: Mapping[str, Any], reading: Reading) -> dict[str, t
     open_now = {one["name"] for one in event.get("windows", ()) if is_open(one, part.since)}
     labels = {f"{key}={value}" for key, value in reading.labels_of(line.flavor).items()}
     found: dict[str, tuple[Fraction, Fraction]] = {}
-    for price in event["prices"]:
+    for price in (one for one in event["prices"] if one["meter"] not in ("idle", "stranded", "lent")):
         own = [one for one in event["prices"] if one["meter"] == price["meter"] and suits(one, line, open_now, labels)]
         if own:
             public = [one for one in own if not one.get("tenant")] or own
@@ -772,9 +1054,11 @@ def rates(part: Part, event: Mapping[str, Any], reading: Reading) -> dict[str, t
                 max(one, key=lambda p: tuple(word in p for word in WORDS))["unit_price"] for one in (public, agreed)
             ]
             found[price["meter"]] = (Fraction(pick[0]), Fraction(pick[1]))
+    if line.node_cards and "node" in found:
+        return {"node": found["node"]}
     if line.exclusive and "exclusive" in found:
         return {"exclusive": found["exclusive"]}
-    return {meter: rate for meter, rate in found.items() if meter != "exclusive"}
+    return {meter: rate for meter, rate in found.items() if meter not in ("exclusive", "node")}
 
 
 WORDS = ("priority_class", "flavor", "model", "flavor_label", "window")
@@ -802,6 +1086,7 @@ def hours(line: Line, meter: str, length: int) -> Fraction:
         "card": Fraction(1),
         "exclusive": Fraction(line.exclusive),
         "slots": Fraction(line.slots),
+        "node": Fraction(1, line.node_cards or 1),
     }
     return amount[meter] * length / HOUR
 
@@ -813,7 +1098,8 @@ def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
     late = month_of(part.since) < month_of(part.booked)
     counted = part.kind != "credit" and (part.sign > 0 or late)
     category = "Usage" if counted else "Credit" if part.kind == "credit" else "Adjustment"
-    for meter, (listed, agreed) in rates(part, reading.price_lists[part.prices], reading).items():
+    event, rate = reading.price_lists[part.prices], part.rate or Fraction(0)
+    for meter, (listed, agreed) in rates(part, event, reading).items():
         quantity = hours(line, meter, length)
         yield Row(
             tenant=line.tenant,
@@ -833,18 +1119,24 @@ def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
             place=part.place or line.began,
             meter=meter if counted else "",
             quantity=round(quantity, 18) if counted else None,
-            list_cost=round(listed * quantity, 10),
-            cost=round(agreed * quantity, 10),
+            list_cost=round(listed * rate * quantity, 10),
+            cost=round(agreed * rate * quantity, 10),
             month=month_name(part.booked),
             resource=line.resource,
             amount=line.amount,
-            tags=tuple(one for one in line.labels if one[0] in reading.price_lists[part.prices].get("tags", ())),
+            tags=tuple(one for one in line.labels if one[0] in event.get("tags", ())),
+            account=part.payer.account,
+            cost_center=part.payer.cost_center,
+            mapped=part.payer.mapped,
+            pricing=round(agreed * quantity, 10) if "billed_in" in event else None,
         )
 
 
-def amount_row(tenant: str, kind: str, cost: Fraction, booked: int, about: int, place: str) -> Row:
+def amount_row(tenant: str, payer: Payer, kind: str, cost: Fraction, booked: int, about: int, place: str) -> Row:
     late = month_of(about) < month_of(booked)
-    return Row(
-        *(tenant, "", 0, "", "", kind, "Adjustment", late, "", month_of(about), month_after(about)),
+    category = {"commitment": "Purchase", "covered": "Credit"}.get(kind, "Adjustment")
+    row = Row(
+        *(tenant, "", 0, "", "", kind, category, late, "", month_of(about), month_after(about)),
         *(0, 0, "", place, "", None, cost, cost, month_name(booked)),
     )
+    return row._replace(account=payer.account, cost_center=payer.cost_center, mapped=payer.mapped)

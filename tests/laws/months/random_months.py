@@ -4,7 +4,22 @@ from random import Random
 
 from msgspec.structs import replace
 
-from events.billing import CorrectionEntered, LineKind, Meter, MonthClosed, Price, PriceListSet, PriceWindow
+from events.billing import (
+    AccountRule,
+    AccountsSet,
+    Commitment,
+    CorrectionEntered,
+    Discount,
+    ExchangeRateSet,
+    LineKind,
+    Meter,
+    MinimumCharge,
+    MonthClosed,
+    Price,
+    PriceListSet,
+    PriceWindow,
+    Spread,
+)
 from events.catalogue import AnyEvent
 from events.codec import decode_commit, decode_sighting, encode
 from events.commit import Commit, InputRun
@@ -26,7 +41,9 @@ from ops.queries.billing.closed_months import month_ledger, statement, upto, win
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.zone_clocks import offsets_of
 from projections.billing.entry import QuotaEntry
+from projections.billing.prices import OF_CARDS
 from tests.laws.random_day import DEVICES, PARTITION, TICK, Day
+from tests.stories.small_world import job
 
 MONTHS = ("2026-11", "2026-12", "2027-01", "2027-02")
 STEPS = 10
@@ -72,6 +89,8 @@ class Months(Day):
     def __init__(self, seed: int) -> None:
         super().__init__(seed, lambda *_: None)
         pick = self.chance.choice
+        self.more = Random(seed + 1_000_000)
+        """For what operators enter besides prices."""
         self.offset = {name: pick((0, 0, 0, 7, -7, 2000, -2000)) for name in (FACTS, PARTITION, DEVICES)}
         """By how many milliseconds the clocks of those who write there are wrong all the time."""
         self.jumps = pick((0, 0, 0.02, 0.1))
@@ -80,6 +99,15 @@ class Months(Day):
         """What each entry that was corrected is, as the bill had it."""
         self.closings: list[MonthClosed] = []
         self.at = parse_timestamp(f"{MONTHS[0]}-18T00:00:00Z")
+
+    def submit(self) -> None:
+        """Now and then somebody wants a whole node: both of its cards."""
+        if self.more.random() < 0.3:
+            self.jobs += 1
+            name, queue = f"j{self.jobs}", self.more.choice(("lq", "lq2"))
+            self.tell(job(name, memory=32768, cores=100, count=2, priority=10, queue=queue, at=self.at))
+        else:
+            super().submit()
 
     def clock(self, stream: str) -> int:
         """The time as whoever writes there has it."""
@@ -124,6 +152,14 @@ class Months(Day):
         )
 
     def begin(self) -> None:
+        self.foreign = self.more.random() < 0.4
+        """Whether prices may be in another currency than the bill."""
+        self.mapped = self.more.random() < 0.5
+        """Whether anybody says who pays but the namespaces."""
+        if self.foreign:
+            self.operate(self.rate(self.at - 1000))
+        if self.mapped:
+            self.operate(self.rules(self.at + TICK * self.more.randrange(-500, 500)))
         self.resources = self.chance.choice(((), ("cpu", "memory")))
         """Which resources of quota this platform has prices for."""
         self.windows = self.chance.choice(((), (), ("night", "weekend")))
@@ -137,12 +173,75 @@ class Months(Day):
 
     def price(self) -> None:
         self.operate(self.list(self.at + TICK * self.chance.randrange(-50, 50)))
+        if self.foreign and self.more.random() < 0.5:
+            self.operate(self.rate(self.at + TICK * self.more.randrange(-50, 50)))
+        if self.mapped and self.more.random() < 0.5:
+            self.operate(self.rules(self.at + TICK * self.more.randrange(-50, 50)))
+
+    def rate(self, starts: int) -> ExchangeRateSet:
+        rate = f"{self.more.randrange(3)}.{self.more.randrange(1, 10**6)}"
+        return ExchangeRateSet(currency="USD", billed_in="EUR", rate=rate, starts=starts, source="a bank")
+
+    def rules(self, starts: int) -> AccountsSet:
+        possible = (
+            AccountRule(account="research", namespace="lab", label="cost-center=1"),
+            AccountRule(account="research", cost_center="c-7", cluster_queue="other"),
+            AccountRule(account_label="team", namespace="team", cost_center_label="cost-center"),
+            AccountRule(cost_center_label="cost-center"),
+            AccountRule(account="lab", namespace="team"),
+            AccountRule(account="none", label="nobody=has"),
+        )
+        return AccountsSet(starts=starts, rules=tuple(self.more.sample(possible, self.more.randrange(1, 4))))
+
+    def unused(self) -> list[Price]:
+        """What is asked for cards that nobody uses, and for quota that is lent."""
+        more = self.more
+        some = [
+            Price(
+                meter=meter,
+                unit_price=f"{more.randrange(90)}.{more.randrange(1, 10**9)}",
+                spread=spread,
+                resource="nvidia.com/gpu" if spread is Spread.QUOTA else "",
+                **words,
+            )
+            for meter in (Meter.IDLE, Meter.STRANDED)
+            for words in ({}, {"flavor": "v100"}, {"model": "NVIDIA-A100"})
+            for spread in (more.choice(tuple(Spread)),)
+            if more.random() < 0.4
+        ]
+        return [*some, Price(meter=Meter.LENT, resource="cpu", unit_price="1")] if some else []
+
+    def terms(self, starts: int) -> PriceListSet:
+        """A list with what is agreed on for whole months."""
+        more, found = self.more, PriceListSet(name="next", currency="EUR", starts=starts, prices=())
+        if more.random() < 0.4:
+            discounts = tuple(
+                Discount(
+                    name="d", percent=str(more.randrange(1, 101)), above=f"{place}.{more.randrange(100):02d}", **who
+                )
+                for place in range(more.randrange(1, 3))
+                for who in ({}, {"account": more.choice(("lab", "research", "x"))})
+            )
+            found = replace(found, discounts=discounts)
+        if more.random() < 0.4:
+            commitments = tuple(
+                Commitment(
+                    name="c", account=account, price=f"{more.randrange(9)}.50", covers=f"0.{more.randrange(10**6):06d}"
+                )
+                for account in more.sample(("team", "lab", "research", "x"), 2)
+            )
+            found = replace(found, commitments=commitments)
+        if more.random() < 0.4:
+            least = (MinimumCharge(amount="0.05"), MinimumCharge(amount="2", account=more.choice(("lab", "research"))))
+            found = replace(found, minimums=least[: more.randrange(1, 3)])
+        foreign = self.foreign and more.random() < 0.7
+        return replace(found, currency="USD", billed_in="EUR") if foreign else found
 
     def list(self, starts: int) -> PriceListSet:
         chance = self.chance
         some = [
             Price(meter=meter, unit_price=f"{chance.randrange(4)}.{chance.randrange(1, 10**9)}", **words)
-            for meter in chance.sample([meter for meter in Meter if meter is not Meter.QUOTA], 3)
+            for meter in chance.sample(OF_CARDS, 3)
             for words in (
                 {},
                 {"model": "NVIDIA-A100"},
@@ -167,11 +266,10 @@ class Months(Day):
         if self.windows and self.resources:
             some.append(Price(meter=Meter.QUOTA, resource="cpu", unit_price="0.0001", flavor_label="tier=spot"))
         kinds = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
-        return PriceListSet(
-            name="next",
-            currency="EUR",
+        some += self.unused()
+        return replace(
+            self.terms(starts),
             decimals=chance.choice((0, 2, 2, 3)),
-            starts=starts,
             prices=tuple(some),
             windows=windows,
             tags=((), ("cost-center",), ("team", "cost-center", "none"))[len(self.entries[CONTROL]) % 3],

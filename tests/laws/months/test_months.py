@@ -42,6 +42,8 @@ def test_the_months_have_what_they_should() -> None:
             "windows of prices",
             "lists with tags",
         ),
+        *("idle", "stranded", "discount", "commitment", "covered", "minimum"),
+        *("accounts", "rates of exchange", "whole nodes", "cost centres", "bills in another currency"),
         *("OVER", "STRANDED", "IDLE", "CORDONED", "UNHEALTHY", "LOST", "USED"),
     }
     assert {what for what in wanted if not seen[what]} == set()

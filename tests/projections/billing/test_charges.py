@@ -9,19 +9,9 @@ from events.billing import CorrectionEntered, LineKind, Meter, Price, PriceListS
 from events.card import Card
 from events.event import Millis
 from events.timestamp import parse_timestamp
-from projections.billing.charge import (
-    HOUR,
-    Amount,
-    ChargeStatus,
-    Piece,
-    amounts,
-    charges,
-    covered,
-    cut,
-    pieces,
-    quantity,
-    roundings,
-)
+from projections.billing.accounts import Payer
+from projections.billing.amounts import Amount, entered_amounts, roundings
+from projections.billing.charge import HOUR, ChargeStatus, Piece, charges, covered, cut, pieces, quantity
 from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, Waste, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import UNIT
@@ -66,7 +56,8 @@ def ledger(*events: PriceListSet | CorrectionEntered, at: Millis = 0) -> Ledger:
 
 def piece(of: CardEntry = ACROSS, *, sign: int = 1, **changes: object) -> Piece:
     book = ledger(prices("list", 0, **changes)).prices.at(0)
-    return Piece(entry=of, kind=of.kind, since=of.since, until=of.until, sign=sign, prices=book, booked=of.since)
+    shared = {"entry": of, "kind": of.kind, "since": of.since, "until": of.until, "booked": of.since}
+    return Piece(**shared, sign=sign, prices=book, payer=Payer(of.holder.tenant))
 
 
 @pytest.mark.parametrize(
@@ -275,12 +266,12 @@ def test_an_entry_that_goes_on_is_not_corrected() -> None:
 def test_an_amount_that_somebody_entered_stands_in_the_bill_of_that_time(
     event: CorrectionEntered, window: Window, found: list[tuple[int, Millis]]
 ) -> None:
-    lines = list(amounts(ledger(prices("list", FEBRUARY), event, at=MARCH), window))
+    lines = list(entered_amounts(ledger(prices("list", FEBRUARY), event, at=MARCH), window))
     assert [(one.cost, one.about) for one in lines] == found
     assert {(one.kind, one.tenant, one.currency, one.booked, one.text, one.place) for one in lines} <= {
         (LineKind.CORRECTION, "team", "EUR", MARCH, "wrong", "CONTROL/2")
     }
-    assert [one.currency for one in amounts(ledger(event, at=MARCH), window)] == [""] * len(found)
+    assert [one.currency for one in entered_amounts(ledger(event, at=MARCH), window)] == [""] * len(found)
 
 
 @pytest.mark.parametrize(
@@ -309,16 +300,23 @@ def test_what_a_total_of_a_month_lacks_to_whole_units_of_the_currency_in_force_i
 ) -> None:
     told = ledger(*lists)
     told.at = MARCH
-    assert list(roundings({("team", FEBRUARY): due}, told)) == [
+    assert list(roundings({("team", FEBRUARY, False): due}, told)) == [
         Amount(
-            kind=LineKind.ROUNDING, tenant="team", cost=cost, currency="EUR", booked=FEBRUARY, about=FEBRUARY, text=text
+            kind=LineKind.ROUNDING,
+            payer=Payer("team"),
+            tenant="team",
+            cost=cost,
+            currency="EUR",
+            booked=FEBRUARY,
+            about=FEBRUARY,
+            text=text,
         )
         for cost, text in lacks
     ]
 
 
 def test_every_tenant_and_month_is_rounded_by_itself() -> None:
-    due = {("b", FEBRUARY): UNIT // 1000, ("a", MARCH): 0, ("a", FEBRUARY): UNIT // 1000}
+    due = {("b", FEBRUARY, False): UNIT // 1000, ("a", MARCH, False): 0, ("a", FEBRUARY, False): UNIT // 1000}
     found = list(roundings(due, ledger(prices("list", 0))))
     assert [(one.tenant, one.booked) for one in found] == [("a", FEBRUARY), ("b", FEBRUARY)]
     assert list(roundings(due, ledger(prices("list", MARCH)))) == [], (

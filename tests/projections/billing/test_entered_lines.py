@@ -29,7 +29,8 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.billing.entry import CardEntry, Window
-from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.ledger import Ledger
+from projections.billing.ledger_scope import ALWAYS, LedgerScope
 from projections.billing.quota_book import HeldQuotaKey
 from projections.log_position import LogPosition
 
@@ -56,7 +57,7 @@ RUNS = (SUBMITTED, RESERVED, ADMITTED, CARDS)
 
 def told(*events: AnyEvent, window: Window = ALWAYS) -> Ledger:
     """A ledger that is told of a platform, then of each event in its second, whose number is also that of its message."""
-    ledger = Ledger(window)
+    ledger = Ledger(LedgerScope(window=window))
     for event in PLATFORM:
         ledger.fold(event, LogPosition(partition="FACTS", sequence=1, at=0))
     for number, event in enumerate(events, 1):

@@ -31,7 +31,7 @@ def test_the_labels_that_a_price_list_names_are_tags_of_its_lines(tags: tuple[st
 def test_a_later_list_names_other_labels_from_its_beginning_on() -> None:
     ledger = told(replace(LIST, tags=("team",)), LABELLED, RESERVED, ADMITTED, FINISHED)
     later: PriceListSet = replace(LIST, starts=3500, tags=("cost-center",))
-    ledger.prices.set(later, LogPosition(partition=CONTROL, sequence=2, at=3500))
+    ledger.prices.enter(later, LogPosition(partition=CONTROL, sequence=2, at=3500))
     names = names_of(ledger)
     found = [
         (row[names.index("x_IntervalStartMs")], "vision" in row[names.index("Tags")])

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from events.billing import Meter, Price, PriceListSet
 from events.workload import PriorityRef
 from projections.billing.charge import charges, pieces
-from projections.billing.ledger import ALWAYS
+from projections.billing.ledger_scope import ALWAYS
 from projections.billing.money import UNIT
 from tests.projections.billing.test_entered_lines import ADMITTED, CARDS, RESERVED, RETURNED, SUBMITTED, told
 

@@ -14,7 +14,8 @@ from events.quota import FlavorObserved
 from events.timestamp import parse_timestamp
 from ops.queries.billing.zone_clocks import offsets_of
 from projections.billing.charge import HOUR, charges, pieces
-from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.ledger import Ledger
+from projections.billing.ledger_scope import ALWAYS, LedgerScope
 from projections.billing.money import UNIT
 from projections.billing.price_windows import next_change, open_windows
 from projections.log_position import LogPosition
@@ -30,7 +31,7 @@ def window(zone: str = "Europe/Berlin", begin: int = 22, end: int = 6, **words: 
 
 
 def told(*events: tuple[Millis, AnyEvent]) -> Ledger:
-    ledger = Ledger(priced=("cpu",))
+    ledger = Ledger(LedgerScope(priced=frozenset({"cpu"})))
     for number, (at, event) in enumerate(events):
         ledger.fold(event, LogPosition(partition="LOG_0", sequence=number, at=at))
     ledger.finish()

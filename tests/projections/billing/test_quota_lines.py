@@ -10,7 +10,8 @@ from events.catalogue import AnyEvent
 from events.preemption import PreemptionOrdered
 from events.workload import PodsReclaimed, PriorityRef, QuotaReleased, WorkloadFinished
 from projections.billing.charge import HOUR, charges, pieces
-from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.ledger import Ledger
+from projections.billing.ledger_scope import ALWAYS, LedgerScope
 from projections.billing.money import UNIT
 from projections.billing.quota_book import HeldQuotaKey
 from projections.billing.totals import bill
@@ -25,7 +26,7 @@ FINISHED = WorkloadFinished(workload=KEY, reason="Succeeded")
 def told(*events: AnyEvent, wanted: tuple[str, ...] = ()) -> Ledger:
     """A ledger that is told each event in its second, whose number is also that of its message."""
     priced = {price.resource for event in events if isinstance(event, PriceListSet) for price in event.prices}
-    ledger = Ledger(wanted=wanted, priced=priced - {""})
+    ledger = Ledger(LedgerScope(wanted=frozenset(wanted), priced=priced - {""}))
     for number, event in enumerate(events):
         ledger.fold(event, LogPosition(partition="LOG_0", sequence=number, at=number * 1000))
     ledger.finish()

@@ -13,7 +13,8 @@ from ops.queries.billing.closed_months import check_closed, digest, month_ledger
 from ops.queries.billing.focus import rows
 from ops.queries.billing.focus_columns import NAMES, broken_rules
 from ops.queries.billing.problems import BillRefused
-from projections.billing.charge import amounts, charges, pieces
+from projections.billing.amounts import entered_amounts
+from projections.billing.charge import charges, pieces
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
 from services.runtime.log_port import Entry
@@ -71,7 +72,7 @@ def costs(ledger: Ledger, window: Window) -> Counter[tuple[str, str]]:
         found[who, "money"] += sum(one.cost for one in charges(piece))
         if piece.kind is not LineKind.CREDIT:
             found[who, "memory"] += piece.entry.slice.memory * piece.length
-    for amount in amounts(ledger, window):
+    for amount in entered_amounts(ledger, window):
         found[amount.tenant, "money"] += amount.cost
     return found
 

@@ -6,7 +6,9 @@ from events.billing import CorrectionEntered
 from ops.queries.billing.entering import check_correction
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import ledger_of
-from projections.billing.ledger import ALWAYS, Ledger
+from projections.billing.charged_lines import BilledTo
+from projections.billing.ledger import Ledger
+from projections.billing.ledger_scope import ALWAYS
 from projections.billing.money import decimal
 from projections.billing.totals import bill
 from tests.laws.random_day import a_day
@@ -40,7 +42,7 @@ def test_an_entry_that_a_credit_covers_is_not_corrected(credited: tuple[Ledger, 
 
 def test_no_amount_gives_back_more_than_was_charged(credited: tuple[Ledger, str]) -> None:
     ledger, _ = credited
-    charged = bill(ledger, ALWAYS, ("tenant",), ("team",)).total["EUR"]
+    charged = bill(ledger, ALWAYS, ("tenant",), BilledTo(tenants=("team",))).total["EUR"]
     check_correction(ledger, correction(amount=decimal(-charged)))
     with pytest.raises(BillRefused, match=r"team was charged .* in all by now: .* is more than there is to give back"):
         check_correction(ledger, correction(amount=decimal(-charged - 1)))
