@@ -15,6 +15,7 @@ from ops.production.cards_view import card_views
 from ops.queries.answers import cards_answer
 from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
 from ops.queries.billing.closed_months import month_ledger
+from ops.queries.billing.drill_down import entries_answer, months_answer
 from ops.queries.billing.problems import NothingToBill
 from ops.queries.billing.reading import LogRead
 from ops.queries.clusters_view import worker_clusters
@@ -26,6 +27,8 @@ from projections.billing.charged_lines import BilledTo
 from projections.billing.entry import CardEntry, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.totals import bill
+from projections.budgets.scopes import whole_of
+from projections.explanation.budget_report import BudgetReport, budget_reports
 from projections.explanation.redaction import HIDDEN
 from projections.world import World
 
@@ -109,19 +112,46 @@ def _preemptions(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
 
 def _bills(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
     ledger, read, window = _ledger(of, query)
-    named, tenant = query.get("group-by", ""), query.get("tenant", "")
-    if tenant:
-        rights.check_namespace(tenant)
-    tenants = frozenset((tenant,)) if tenant else rights.namespaces
-    answer = bill_answer(
-        ledger, bill(ledger, window, groups_of([named] if named else ()), BilledTo(tenants=tenants)), read
-    )
+    named = query.get("group-by", "")
+    groups = groups_of([named] if named else ())
+    answer = bill_answer(ledger, bill(ledger, window, groups, _billed_to(query, rights)), read)
     if workload := query.get("workload", ""):
         rights.check_namespace(workload.partition("/")[0])
         answer = {**answer, "lines": [line for line in _lines(answer) if line.get("workload") == workload]}
     if not rights.queues:
         answer = {**answer, "cards": None, "quota": None, "unused": None}
     return answer if rights.namespaces is None else _own_bill(answer, rights)
+
+
+def _billed_to(query: Parameters, rights: Rights) -> BilledTo:
+    """Whose lines are asked for. Raises `Forbidden` for a namespace that may not be read."""
+    tenant = query.get("tenant", "")
+    if tenant:
+        rights.check_namespace(tenant)
+    tenants = frozenset((tenant,)) if tenant else rights.namespaces
+    names = {name: query.get(name, "") for name in ("account", "queue", "job")}
+    return BilledTo(tenants=tenants, **names)
+
+
+def _entries(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
+    ledger, _, window = _ledger(of, query)
+    return entries_answer(ledger, window, _billed_to(query, rights))
+
+
+def _budgets(of: Folded, query: Parameters, rights: Rights) -> JsonObject:
+    del query
+    found = [one for one in budget_reports(of.world(), of.cards().at) if _reads_budget(one, rights)]
+    return {"budgets": msgspec.to_builtins(found)}
+
+
+def _reads_budget(one: BudgetReport, rights: Rights) -> bool:
+    kind, _, name = whole_of(one.budget).partition("/")
+    return rights.reads(f"{name}/") if kind == "Namespace" else rights.queues
+
+
+def _months(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:
+    del rights
+    return months_answer(of.point.entries, query.get("check", ""))
 
 
 def _lines(answer: JsonObject) -> list[JsonObject]:
@@ -187,12 +217,15 @@ OF_A_WORLD: Mapping[str, Question] = {
     "cards": Question(_cards, of_cluster=True),
     "topology": Question(_topology, of_cluster=True),
     "clusters": Question(_clusters, of_cluster=True),
+    "budgets": Question(_budgets),
 }
 """Questions that a folded world answers: live, and as of any moment."""
 
 OF_THE_LOG: Mapping[str, Question] = {
     "preemptions": Question(_preemptions),
     "bills": Question(_bills),
+    "entries": Question(_entries),
+    "months": Question(_months, of_cluster=True),
     "gantt": Question(_gantt),
     "log": Question(
         lambda of, _query, _rights: log_answer(of.point.entries, of.world(), of.places(), of.times), of_cluster=True

@@ -22,27 +22,32 @@ class ChargedPiece(msgspec.Struct, frozen=True):
 
 
 class BilledTo(msgspec.Struct, frozen=True):
-    """Of whom lines are wanted: of these namespaces or of this account; of everybody where neither is named."""
+    """Of whom lines are wanted: of these namespaces, of this account, queue or job; of everybody where none is named."""
 
     tenants: Collection[str] | None = None
     account: str = ""
+    queue: str = ""
+    job: str = ""
 
     def has_piece(self, piece: Piece) -> bool:
         """Whether a piece is among them."""
-        return (self.tenants is None or piece.entry.holder.tenant in self.tenants) and (
-            not self.account or piece.payer.account == self.account
+        holder = piece.entry.holder
+        return (self.tenants is None or holder.tenant in self.tenants) and (
+            (self.account in {"", piece.payer.account})
+            and (self.queue in {"", holder.cluster_queue})
+            and (self.job in {"", holder.job})
         )
 
     def has_amount(self, amount: Amount) -> bool:
-        """Whether an amount is among them: not what is about an account of which some namespaces alone are wanted."""
+        """Whether an amount is among them: no amount is of a queue or a job, and none of an account of which only a part is wanted."""
         return (self.tenants is None or amount.tenant in self.tenants) and (
-            not self.account or amount.payer.account == self.account
+            self.account in {"", amount.payer.account} and not self.queue and not self.job
         )
 
     def has_whole(self, due: DueKey) -> bool:
         """Whether all that an account owes is among them."""
         account, _, mapped = due
-        return self.tenants is None or (not mapped and account in self.tenants)
+        return not (self.queue or self.job) and (self.tenants is None or (not mapped and account in self.tenants))
 
 
 EVERYBODY = BilledTo()

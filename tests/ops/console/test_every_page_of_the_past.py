@@ -93,6 +93,10 @@ async def bills(console: Console, at: str) -> None:
     printed = await console.printed("bill", "--to", at)
     same = data.keys() - {"as_of", "late_messages"}
     assert data["lines"] and {name: data[name] for name in same} == {name: printed[name] for name in same}
+    entries = (await console.answer(f"entries?at={at}"))["data"]["entries"]
+    assert {one["id"] for one in entries} == {one["id"] for one in await console.printed("bill", "entries", "--to", at)}
+    assert (await console.answer(f"budgets?at={at}"))["data"]["budgets"] == []
+    assert (await console.answer(f"months?at={at}"))["data"]["months"] == []
 
 
 async def whatif(console: Console, at: str) -> None:
@@ -129,8 +133,8 @@ CHECKS: dict[str, Callable[[Console, str], Awaitable[None]]] = {
 
 def test_no_page_and_no_question_is_left_out() -> None:
     assert CHECKS.keys() == PAGES.keys()
-    # The strip of time lies above every page and is of the whole log (test_questions.py).
-    assert {*OF_A_WORLD, *OF_THE_LOG} - {"time"} <= CHECKS.keys()
+    # The strip of time lies above every page and is of the whole log (test_questions.py); the rest are parts of the page of bills.
+    assert {*OF_A_WORLD, *OF_THE_LOG} - {"time", "budgets", "months", "entries"} <= CHECKS.keys()
 
 
 @pytest.mark.parametrize("page", CHECKS)

@@ -22,7 +22,7 @@ from services.runtime.cluster_port import ClusterUnavailable
 from tests.ops.console.people import MINE, NAMESPACES, OTHERS, THEIRS, People, people
 from tests.ops.console.served import PATIENCE_S, Console, middle, served
 
-OF_CLUSTER = ("queues", "cards", "topology", "clusters", "log", "choices")
+OF_CLUSTER = ("queues", "cards", "topology", "clusters", "log", "choices", "months")
 ANYBODY = {"/", "/pages/{name}", "/healthz", "/livez", "/readyz"}
 """What holds nothing of the log."""
 ASKED = {
@@ -41,6 +41,9 @@ ASKED = {
         "?group-by=uid",
         "?group-by=workload&workload=mine/w0",
     ),
+    "/api/v1/entries": ("", "?at={at}", "?queue=cq"),
+    "/api/v1/budgets": ("", "?at={at}"),
+    "/api/v1/months": ("", "?at={at}"),
     "/api/v1/gantt": ("", "?at={at}"),
     "/api/v1/log": ("", "?at={at}"),
     "/api/v1/time": ("", "?at={at}"),
