@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from events.billing import LineKind
+from events.billing import Commitment, LineKind
 from events.event import Millis
 from projections.billing.accounts import Payer
 from projections.billing.entry import Holder, Window
@@ -29,6 +29,8 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
     about: Millis
     text: str = ""
     place: str = ""
+    commitment: Commitment | None = None
+    """Which one is paid for, or has paid for something."""
 
     @property
     def due(self) -> DueKey:

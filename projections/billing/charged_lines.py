@@ -115,6 +115,7 @@ def _learnt_amounts(carried: Carried) -> Iterator[Amount]:
                     cost=0,
                     booked=carried.booked,
                     place=carried.place,
+                    commitment=None,
                     text=f"What {amount.kind} comes to otherwise",
                 )
                 sums[key] = sums.get(key, 0) + sign * amount.cost

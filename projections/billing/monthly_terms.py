@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
-from events.billing import Discount, LineKind, MinimumCharge
+from events.billing import Commitment, Discount, LineKind, MinimumCharge
 from events.event import Millis
 from projections.billing.accounts import Payer
 from projections.billing.amounts import Amount, DueKey
@@ -54,7 +54,7 @@ def has_terms(prices: PriceList) -> bool:
 
 
 def _of_account(prices: PriceList, payer: Payer, total: int, month: Millis) -> Iterator[Amount]:
-    for kind, cost, text in _terms(prices, payer.account, total):
+    for kind, cost, text, commitment in _terms(prices, payer.account, total):
         if cost:
             yield Amount(
                 kind=kind,
@@ -66,24 +66,30 @@ def _of_account(prices: PriceList, payer: Payer, total: int, month: Millis) -> I
                 about=month,
                 text=text,
                 place=prices.place,
+                commitment=commitment,
             )
 
 
-def _terms(prices: PriceList, account: str, total: int) -> Iterator[tuple[LineKind, int, str]]:
+def _terms(prices: PriceList, account: str, total: int) -> Iterator[tuple[LineKind, int, str, Commitment | None]]:
     event = prices.event
     left = total
     for discount, part in _discounted(_own(event.discounts, account), total):
         taken = -times(parse_money(discount.percent), part, _PER_CENT * UNIT)
         left += taken
-        yield LineKind.DISCOUNT, taken, f"{discount.name}: {discount.percent} % of {decimal(part, least=2)}"
+        yield LineKind.DISCOUNT, taken, f"{discount.name}: {discount.percent} % of {decimal(part, least=2)}", None
     for one in (one for one in event.commitments if one.account == account):
         covered = -min(max(left, 0), parse_money(one.covers))
-        yield LineKind.COMMITMENT, parse_money(one.price), f"{one.name}: covers {one.covers} of this month"
-        yield LineKind.COVERED, covered, f"{one.name}: covered"
+        yield LineKind.COMMITMENT, parse_money(one.price), f"{one.name}: covers {one.covers} of this month", one
+        yield LineKind.COVERED, covered, f"{one.name}: covered", one
         left += covered
     paid = left + sum(parse_money(one.price) for one in event.commitments if one.account == account)
     for least in _own(event.minimums, account)[:1]:
-        yield LineKind.MINIMUM, max(parse_money(least.amount) - paid, 0), f"The least for a month is {least.amount}"
+        yield (
+            LineKind.MINIMUM,
+            max(parse_money(least.amount) - paid, 0),
+            f"The least for a month is {least.amount}",
+            None,
+        )
 
 
 T = TypeVar("T", Discount, MinimumCharge)

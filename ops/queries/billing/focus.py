@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import msgspec
 
-from events.billing import LineKind, Meter
+from events.billing import Commitment, LineKind, Meter
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.focus_columns import ALL_NAMES, BillPart, names_with
@@ -62,6 +62,7 @@ def names_of(ledger: Ledger) -> tuple[str, ...]:
             (BillPart.QUOTA, any(one.of_quota for one in lists)),
             (BillPart.EXCHANGE, any(one.event.billed_in for one in lists)),
             (BillPart.ACCOUNTS, bool(ledger.prices.accounts.lists.all)),
+            (BillPart.COMMITMENTS, any(one.event.commitments for one in lists)),
         )
         if wanted
     )
@@ -260,11 +261,10 @@ def _of_amount(amount: Amount, invoice: str) -> dict[str, str]:
     month = month_of(amount.about)
     cost = decimal(amount.cost)
     category, frequency = _CATEGORIES.get(amount.kind, ("Adjustment", "One-Time"))
-    bought = amount.kind is LineKind.COMMITMENT
     return {
         **_account(amount.tenant, amount.payer, amount.booked),
         **_invoice(invoice, amount.payer),
-        **(_of_commitment(amount) if bought else {}),
+        **(_of_commitment(amount, amount.commitment) if amount.commitment is not None else {}),
         "BilledCost": cost,
         "EffectiveCost": cost,
         "ContractedCost": cost,
@@ -281,16 +281,28 @@ def _of_amount(amount: Amount, invoice: str) -> dict[str, str]:
     }
 
 
-def _of_commitment(amount: Amount) -> dict[str, str]:
-    cost, sku = decimal(amount.cost), f"commitment/{amount.payer.account}"
+def _of_commitment(amount: Amount, commitment: Commitment) -> dict[str, str]:
+    sku = f"commitment/{commitment.account}/{commitment.name}"
+    found = {
+        "CommitmentDiscountCategory": "Spend",
+        "CommitmentDiscountId": f"{commitment.account}/{commitment.name}",
+        "CommitmentDiscountName": commitment.name,
+        "CommitmentDiscountType": "Monthly",
+    }
+    if amount.kind is not LineKind.COMMITMENT:
+        return found
     return {
-        "ListUnitPrice": cost,
-        "ContractedUnitPrice": cost,
+        **found,
+        "CommitmentDiscountQuantity": commitment.covers,
+        "CommitmentDiscountUnit": amount.currency,
+        "ListUnitPrice": commitment.price,
+        "ContractedUnitPrice": commitment.price,
         "PricingCategory": "Committed",
         "PricingQuantity": "1",
         "PricingUnit": "Months",
         "SkuId": sku,
         "SkuPriceId": f"{amount.place}/{sku}",
+        "SkuPriceDetails": '{"x_Months":1}',
     }
 
 

@@ -110,6 +110,7 @@ class BillPart(Enum):
     QUOTA = "quota"
     EXCHANGE = "exchange"
     ACCOUNTS = "accounts"
+    COMMITMENTS = "commitments"
 
 
 OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
@@ -121,6 +122,14 @@ OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
         _column("PricingCurrencyListUnitPrice", _D, "0"),
     ),
     BillPart.ACCOUNTS: (_column("x_CostCenter", _S, "0"),),
+    BillPart.COMMITMENTS: (
+        _column("CommitmentDiscountCategory", _S, "0", "Spend", "Usage"),
+        _column("CommitmentDiscountId", _S, "0"),
+        _column("CommitmentDiscountName", _S, "0"),
+        _column("CommitmentDiscountQuantity", _D, "0"),
+        _column("CommitmentDiscountType", _S, "0"),
+        _column("CommitmentDiscountUnit", _S, "0"),
+    ),
 }
 """Columns that a data set has where what was entered needs them, so that months closed before keep their bytes."""
 ALL_COLUMNS: tuple[FocusColumn, ...] = (*COLUMNS, *(column for some in OF_SOME.values() for column in some))
@@ -151,7 +160,11 @@ def broken_rules(row: Mapping[str, str]) -> list[str]:
         found.append("BillingCurrency is no ISO 4217 code")
     found.extend(_time_rules(row))
     found.extend(_quantity_rules(row))
+    if row.get("CommitmentDiscountQuantity") and row["ChargeCategory"] not in {"Usage", "Purchase"}:
+        found.append("CommitmentDiscountQuantity must be null for what is neither usage nor a purchase")
+    named = (("CommitmentDiscountId", "CommitmentDiscountCategory"), ("CommitmentDiscountId", "CommitmentDiscountType"))
     for one, other in (
+        *(pair for pair in named if pair[0] in row),
         ("CapacityReservationId", "CapacityReservationStatus"),
         ("SubAccountId", "SubAccountType"),
         ("ConsumedQuantity", "ConsumedUnit"),

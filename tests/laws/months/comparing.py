@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ops.queries.billing.closed_months import month_ledger, window_of
 from ops.queries.billing.focus import names_of, rows
+from ops.queries.billing.focus_columns import broken_rules
 from projections.billing.card_book import Part
 from projections.billing.ledger import Ledger
 from tests.laws.months.integrator import CONTROL, FACTS, Auditor, Line, Reading, Row, cut, status, true_times
@@ -30,6 +31,13 @@ _METERS = {
 def billed(ledger: Ledger, month: str) -> list[Row]:
     """The FOCUS data set of a month, read as whoever is sent the file would."""
     return [row_of(dict(zip(names_of(ledger), row, strict=True))) for row in rows(ledger, window_of(month))]
+
+
+def focus_problems(ledger: Ledger, month: str) -> list[str]:
+    """What is wrong with any row by the rules of FOCUS."""
+    names = names_of(ledger)
+    every = (dict(zip(names, row, strict=True)) for row in rows(ledger, window_of(month)))
+    return [f"{row['ChargeDescription']}: {problem}" for row in every for problem in broken_rules(row)]
 
 
 def row_of(told: dict[str, str]) -> Row:
@@ -80,6 +88,7 @@ def differences(life: Months) -> list[str]:
         window = window_of(month)
         ledger, _ = month_ledger(life.entries, window)
         ours, theirs = Counter(billed(ledger, month)), Counter(auditor.rows(window.since))
+        found += [f"{month}: {one}" for one in focus_problems(ledger, month)]
         found += [f"{month}: billed, and not held: {row}" for row in (ours - theirs).elements()]
         found += [f"{month}: held, and not billed: {row}" for row in (theirs - ours).elements()]
         reading = auditor.reading(window.since)
