@@ -48,8 +48,10 @@ def in_proportion(amount: int, parts: Mapping[str, int]) -> dict[str, int]:
     whole = sum(parts.values())
     if not whole:
         return {}
-    given = {name: amount * part // whole for name, part in parts.items()}
+    exact = {name: divmod(amount * part, whole) for name, part in parts.items()}
+    given = {name: units for name, (units, _) in exact.items()}
     rest = amount - sum(given.values())
-    for name in sorted(parts, key=lambda name: (-(amount * parts[name] % whole), name))[:rest]:
-        given[name] += 1
+    if rest:
+        for name in sorted(parts, key=lambda name: (-exact[name][1], name))[:rest]:
+            given[name] += 1
     return given

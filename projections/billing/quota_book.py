@@ -1,22 +1,19 @@
 """How long each queue held quota, and whose: borrowed and lent time on both sides, in exact units x milliseconds.
 
-A queue borrows what it uses beyond its own nominal quota. It is lent by the queues and cohorts of its tree that leave
-nominal quota unused and may lend it, in proportion to what they leave; fractions go to the largest remainders. What the console shows of borrowing goes by another
-rule, cohort by cohort, each of which serves with its own quota first (`projections/quota/borrowing_flows.py`).
+Who borrows of whom is found in `lending_column.py`. What the console shows of borrowing goes by another rule, cohort by cohort, each of
+which serves with its own quota first (`projections/quota/borrowing_flows.py`).
 """
 
 import msgspec
 
-from events.amount import in_proportion
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, ResourceGroup
 from projections.billing.entry import Window
+from projections.billing.lending_column import LendingColumn, LendingMember, Pair
 from projections.billing.quota_times import QuotaTimes
 from projections.billing.time_cuts import TimeCuts
 from projections.quota.columns import FlavorResource
 
-NOBODY = ""
-"""The lender of what no quota covers, as after a quota was lowered."""
 COHORT = "cohort:"
 
 
@@ -52,7 +49,6 @@ class QuotaBook:
     def __init__(self, window: Window, cuts: TimeCuts | None = None) -> None:
         self.window, self.cuts = window, cuts
         self.held: dict[HeldQuotaKey, int] = {}
-        self.borrowed: dict[Lent, int] = {}
         self.priced: dict[tuple[Millis, Lent], int] = {}
         """What was borrowed, between moments at which its price may change; only where time is cut at those."""
         self.times = QuotaTimes()
@@ -61,13 +57,17 @@ class QuotaBook:
         self._members: dict[str, _Member] = {}
         self._trees: dict[str, list[_Member]] = {}
         self._used: dict[FlavorResource, dict[str, int]] = {}
-        self._over: dict[FlavorResource, set[str]] = {}
-        """Queues that use more than their own quota; while there is none, no lenders have to be found."""
-        self._rates: dict[tuple[str, FlavorResource], tuple[Millis, dict[tuple[str, str], int]]] = {}
-        """By tree: since when, and how much each borrower has of each lender."""
+        self._columns: dict[tuple[str, FlavorResource], LendingColumn] = {}
+        """By tree, flavor and resource, as trees stand now."""
         self._settled: dict[tuple[str, FlavorResource], Millis] = {}
-        """Up to when what was borrowed in a tree is summed up: another machine's clock may be behind that."""
+        """The same of trees as they stood before: up to when they are summed up."""
+        self._lent: dict[FlavorResource, dict[Pair, int]] = {}
         self._holds: dict[str, tuple[Millis, str, str, dict[FlavorResource, int]]] = {}
+
+    @property
+    def borrowed(self) -> dict[Lent, int]:
+        """Units x milliseconds that one queue had of another, or of a cohort."""
+        return {Lent(*pair, *column): amount for column, sums in self._lent.items() for pair, amount in sums.items()}
 
     def cohort_of(self, queue: str) -> str:
         """The cohort that a cluster queue is in, or was in last; empty without one."""
@@ -119,7 +119,7 @@ class QuotaBook:
         for workload, (since, tenant, queue, amounts) in list(self._holds.items()):
             self._sum_up(since, tenant, queue, amounts, at)
             self._holds[workload] = (at, tenant, queue, amounts)
-        for tree, column in list(self._rates):
+        for tree, column in self._columns:
             self._settle(tree, column, at)
 
     def _sum_up(self, since: Millis, tenant: str, queue: str, amounts: dict[FlavorResource, int], at: Millis) -> None:
@@ -131,56 +131,41 @@ class QuotaBook:
 
     def _change(self, queue: str, column: FlavorResource, amount: int, at: Millis) -> None:
         used = self._used.setdefault(column, {})
-        used[queue] = used.get(queue, 0) + amount
         member = self._members.get(queue)
-        self._mark(queue, column)
-        self._rerate(member.root if member is not None else queue, column, at)
+        tree = member.root if member is not None else queue
+        found = self._columns.get((tree, column))
+        if found is None:
+            found = self._begin(tree, column, at)
+        if self.cuts is not None:
+            self._settle(tree, column, at)
+        used[queue] = used.get(queue, 0) + amount
+        found.change(queue, amount, at)
 
-    def _mark(self, queue: str, column: FlavorResource) -> None:
-        over, member = self._over.setdefault(column, set()), self._members.get(queue)
-        nominal = member.quotas.get(column, (0, None))[0] if member is not None else 0
-        (over.add if self._used[column][queue] > nominal else over.discard)(queue)
+    def _begin(self, tree: str, column: FlavorResource, at: Millis) -> LendingColumn:
+        members = [
+            LendingMember(one.name, *one.quotas.get(column, (0, None)))
+            for one in self._trees.get(tree) or [_Member(tree, tree, {})]
+        ]
+        sums = self._lent.setdefault(column, {})
+        found = self._columns[tree, column] = LendingColumn(members, self._used.get(column, {}), sums, self.window)
+        found.begin(at, self._settled.get((tree, column), 0))
+        return found
 
     def _settle(self, tree: str, column: FlavorResource, at: Millis) -> None:
-        since, rates = self._rates[tree, column]
-        at = max(since, at)
-        length = self.window.clip(since, at)
-        if length:
-            for (borrower, lender), amount in rates.items():
-                key = Lent(borrower, lender, *column)
-                self.borrowed[key] = self.borrowed.get(key, 0) + amount * length
-                for begin, part in self.cuts.stretches(self.window, since, at) if self.cuts is not None else ():
-                    self.priced[begin, key] = self.priced.get((begin, key), 0) + amount * part
-        self._rates[tree, column] = (at, rates)
-        self._settled[tree, column] = at
-
-    def _rerate(self, tree: str, column: FlavorResource, at: Millis) -> None:
-        if (tree, column) in self._rates:
-            self._settle(tree, column, at)
-        rates = self._lending(tree, column) if self._over.get(column) else {}
-        if rates:
-            self._rates[tree, column] = (max(at, self._settled.get((tree, column), at)), rates)
-        else:
-            self._rates.pop((tree, column), None)
-
-    def _lending(self, tree: str, column: FlavorResource) -> dict[tuple[str, str], int]:
-        used = self._used.get(column, {})
-        wants: list[tuple[str, int]] = []
-        spare: list[tuple[str, int]] = []
-        for member in self._trees.get(tree) or [_Member(tree, tree, {})]:
-            nominal, limit = member.quotas.get(column, (0, None))
-            left = nominal - used.get(member.name, 0)
-            if left < 0:
-                wants.append((member.name, -left))
-            elif left:
-                spare.append((member.name, left if limit is None else min(left, limit)))
-        return pair_up(wants, share_out(sum(amount for _, amount in wants), spare)) if wants else {}
+        found = self._columns[tree, column]
+        pairs = found.pairs
+        since, until = found.settle(at)
+        for begin, length in self.cuts.stretches(self.window, since, until) if self.cuts is not None else ():
+            for pair, amount in pairs:
+                key = (begin, Lent(*pair, *column))
+                self.priced[key] = self.priced.get(key, 0) + amount * length
 
     def _regrow(self, at: Millis) -> None:
         """The quota tree has changed: sum up until now, and find every borrower and lender anew."""
-        for tree, column in list(self._rates):
-            self._settle(tree, column, at)
-        self._rates.clear()
+        for place, found in self._columns.items():
+            self._settle(*place, at)
+            self._settled[place] = found.settled
+        self._columns.clear()
         self._members = {
             name: _Member(name, self._root(queue.cohort) or name, _quotas(queue.groups))
             for name, queue in sorted(self._queues.items())
@@ -193,10 +178,8 @@ class QuotaBook:
         for member in (*self._members.values(), *cohorts):
             self._trees.setdefault(member.root, []).append(member)
         for column, used in self._used.items():
-            for queue in used:
-                self._mark(queue, column)
             for tree in sorted({self._members[name].root if name in self._members else name for name in used}):
-                self._rerate(tree, column, at)
+                self._begin(tree, column, at)
 
     def _root(self, cohort: str) -> str:
         seen: set[str] = set()
@@ -207,29 +190,6 @@ class QuotaBook:
                 break
             cohort = parent
         return COHORT + cohort if cohort else ""
-
-
-def share_out(amount: int, spare: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """An amount over lenders in proportion to what each has to spare; what nobody has is `NOBODY`'s."""
-    total = sum(left for _, left in spare)
-    if total <= amount:
-        return [*spare, *([(NOBODY, amount - total)] if amount > total else [])]
-    return [(name, part) for name, part in in_proportion(amount, dict(spare)).items() if part]
-
-
-def pair_up(wants: list[tuple[str, int]], gives: list[tuple[str, int]]) -> dict[tuple[str, str], int]:
-    """How much each borrower has of each lender, in the order given; both sides add up to the same sum."""
-    pairs: dict[tuple[str, str], int] = {}
-    left = list(reversed(gives))
-    for borrower, amount in wants:
-        while amount and left:
-            lender, has = left.pop()
-            part = min(amount, has)
-            pairs[borrower, lender] = part
-            amount -= part
-            if has > part:
-                left.append((lender, has - part))
-    return pairs
 
 
 def _quotas(groups: tuple[ResourceGroup, ...]) -> dict[FlavorResource, tuple[int, int | None]]:
