@@ -11,7 +11,10 @@ import msgspec
 from events.amount import in_proportion
 from events.event import Millis
 from projections.billing.entry import Window
+from projections.billing.time_cuts import TimeCuts
 
+MOST_KEPT = 500_000
+"""Changes that wait to be looked at: some 50 MB of them."""
 NOBODY = ""
 """The lender of what no quota covers, as after a quota was lowered."""
 Pair = tuple[str, str]
@@ -27,21 +30,26 @@ class LendingMember(msgspec.Struct, frozen=True):
 
 
 class LendingColumn:
-    """Sums of units x milliseconds by borrower and lender; time is counted once, whoever's clock is behind."""
+    """Sums of units x milliseconds by borrower and lender; time is counted once, whoever's clock is behind.
+
+    Few bills ask for them, so while anybody borrows, changes are kept as they come, and what they mean is found when somebody asks.
+    """
 
     def __init__(
-        self, members: Sequence[LendingMember], used: Mapping[str, int], sums: dict[Pair, int], window: Window
+        self, members: Sequence[LendingMember], used: Mapping[str, int], window: Window, cuts: TimeCuts | None
     ) -> None:
-        self.sums, self._window = sums, window
-        self._members = members
+        self._members, self._window, self._cuts = members, window, cuts
         self._places = {one.name: place for place, one in enumerate(members)}
         self._left = [one.nominal - used.get(one.name, 0) for one in members]
         self._over = sum(left < 0 for left in self._left)
         """How many use more than their own: while nobody does, no lenders have to be found."""
-        self._settled: Millis = 0
+        self._changes: list[tuple[Millis, int, int]] = []
+        """When which member came to use so much more or less."""
+        self._pairs: list[tuple[Pair, int]] = []
         self._since: Millis = 0
-        self.pairs: list[tuple[Pair, int]] = []
-        """How much each borrower has of each lender, since `_since`."""
+        self._settled: Millis = 0
+        self._sums: dict[Pair, int] = {}
+        self._priced: dict[tuple[Millis, Pair], int] = {}
 
     def begin(self, at: Millis, settled: Millis) -> None:
         """From now on it stands so; what came before `settled` is summed up already."""
@@ -50,45 +58,68 @@ class LendingColumn:
 
     def change(self, queue: str, amount: int, at: Millis) -> None:
         """A queue uses so much more, or less."""
-        self.settle(at)
-        place = self._places[queue]
-        before = self._left[place]
-        self._left[place] = after = before - amount
-        self._over += (after < 0) - (before < 0)
-        if self._over or self.pairs:
-            self._find(at)
+        self._changes.append((at, self._places[queue], amount))
+        if len(self._changes) > MOST_KEPT or not (self._over or self._pairs):
+            self._take_changes()
 
-    def settle(self, at: Millis) -> tuple[Millis, Millis]:
-        """Add what was lent up to a time to the sums; from when until when that was."""
-        since = self._since
-        if not self.pairs:
-            return at, at
-        self._since = self._settled = at = max(since, at)
-        length, sums = self._window.clip(since, at), self.sums
-        if length:
-            for pair, amount in self.pairs:
-                sums[pair] = sums.get(pair, 0) + amount * length
-        return since, at
+    def settle(self, at: Millis) -> None:
+        """Count what is lent until then, as if it ended there, and go on."""
+        self._changes.append((at, 0, 0))
 
     @property
     def settled(self) -> Millis:
-        """Up to when it is summed up: another machine's clock may be behind that."""
+        """Up to when it is summed up."""
+        self._take_changes()
         return self._settled
+
+    @property
+    def sums(self) -> Mapping[Pair, int]:
+        """What each borrower had of each lender."""
+        self._take_changes()
+        return self._sums
+
+    @property
+    def priced(self) -> Mapping[tuple[Millis, Pair], int]:
+        """The same between moments at which its price may change; only where time is cut at those."""
+        self._take_changes()
+        return self._priced
+
+    def _take_changes(self) -> None:
+        for at, place, amount in self._changes:
+            self._add_up(at)
+            if not amount:
+                continue
+            before = self._left[place]
+            self._left[place] = after = before - amount
+            self._over += (after < 0) - (before < 0)
+            if self._over or self._pairs:
+                self._find(at)
+        self._changes.clear()
+
+    def _add_up(self, at: Millis) -> None:
+        if not self._pairs:
+            return
+        since, sums = self._since, self._sums
+        self._since = self._settled = at = max(since, at)
+        length = self._window.clip(since, at)
+        if length:
+            for pair, amount in self._pairs:
+                sums[pair] = sums.get(pair, 0) + amount * length
+        for begin, part in self._cuts.stretches(self._window, since, at) if self._cuts is not None else ():
+            for pair, amount in self._pairs:
+                self._priced[begin, pair] = self._priced.get((begin, pair), 0) + amount * part
 
     def _find(self, at: Millis) -> None:
         self._since = max(at, self._settled)
         members, left = self._members, self._left
-        wants = [(place, -rest) for place, rest in enumerate(left) if rest < 0]
-        if not wants:
-            self.pairs = []
-            return
+        wants = [(members[place].name, -rest) for place, rest in enumerate(left) if rest < 0]
         spare = {
             members[place].name: rest if (limit := members[place].limit) is None else min(rest, limit)
             for place, rest in enumerate(left)
             if rest > 0
         }
         total = sum(amount for _, amount in wants)
-        self.pairs = _pair_up([(members[place].name, amount) for place, amount in wants], _share_out(total, spare))
+        self._pairs = _pair_up(wants, _share_out(total, spare)) if wants else []
 
 
 def _share_out(amount: int, spare: dict[str, int]) -> list[tuple[str, int]]:

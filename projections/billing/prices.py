@@ -1,6 +1,6 @@
 """Which prices are in force when, who pays, and what people have corrected."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from events.billing import (
 )
 from events.event import Millis
 from projections.billing.accounts import AccountBook
-from projections.billing.entry import AnyEntry, Holder, QuotaEntry
+from projections.billing.entry import AnyEntry, QuotaEntry
 from projections.billing.exchange_rates import ExchangeRates
 from projections.billing.in_force import InForce
 from projections.billing.money import UNIT, parse_money
@@ -50,7 +50,7 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     starts: Millis
     place: str
     rates: dict[tuple[object, ...], tuple[Rate, ...]] = {}
-    """Rates that were looked up already, by tenant, flavor, model, priority class, resource, open windows and labels."""
+    """Rates that were looked up already, by what an entry is of, whose it is, and what else says which apply."""
 
     @property
     def of_quota(self) -> bool:
@@ -138,14 +138,42 @@ NO_TERMS = PriceTerms()
 
 def rates_of(prices: PriceList, entry: AnyEntry, terms: PriceTerms = NO_TERMS) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
+    holder = entry.holder
     if isinstance(entry, QuotaEntry):
-        return _rates(prices, entry.holder, entry.flavor, "", entry.resource, terms)
-    found = _rates(prices, entry.holder, entry.slice.flavor, entry.slice.card.model, "", terms)
-    for meter, holds in ((Meter.NODE, entry.slice.node_cards > 0), (Meter.EXCLUSIVE, entry.slice.exclusive)):
-        alone = tuple(rate for rate in found if rate.meter is meter)
-        if alone and holds:
-            return alone
-    return tuple(rate for rate in found if rate.meter not in {Meter.NODE, Meter.EXCLUSIVE})
+        flavor, model, resource, alone = entry.flavor, "", entry.resource, None
+    else:
+        held = entry.slice
+        flavor, model, resource = held.flavor, held.card.model, ""
+        alone = Meter.NODE if held.node_cards else Meter.EXCLUSIVE if held.exclusive else None
+    key = (holder.tenant, flavor, model, resource, holder.priority_class)
+    looked_up = (*key, alone, terms.windows, terms.labels)
+    found = prices.rates.get(looked_up)
+    if found is None:
+        found = prices.rates[looked_up] = tuple(_running(prices.event, terms, alone, *key))
+    return found
+
+
+def _running(
+    event: PriceListSet,
+    terms: PriceTerms,
+    alone: Meter | None,
+    tenant: str,
+    flavor: str,
+    model: str,
+    resource: str,
+    priority: str,
+) -> Iterator[Rate]:
+    """The rates that apply; one of a whole card or node alone, where there is one, and none of them elsewhere."""
+    meters = (Meter.QUOTA,) if resource else OF_CARDS
+    rates = [_rate(event, meter, terms, tenant, flavor, model, priority, resource) for meter in meters]
+    found = {rate.meter: rate for rate in rates if rate is not None}
+    for meter in (Meter.NODE, Meter.EXCLUSIVE):
+        rate = found.pop(meter, None)
+        # Who holds a whole node holds whole cards as well.
+        if rate is not None and alone is not None and (meter is alone or meter is Meter.EXCLUSIVE):
+            yield rate
+            return
+    yield from found.values()
 
 
 def unused_price(prices: PriceList, meter: Meter, flavor: str, model: str) -> Price | None:
@@ -166,22 +194,6 @@ def lent_price(prices: PriceList, flavor: str, resource: str) -> int | None:
         if price.meter is Meter.LENT and price.resource == resource and price.flavor in {"", flavor}
     ]
     return parse_money(max(fitting, key=_particular).unit_price) if fitting else None
-
-
-def _rates(
-    prices: PriceList, holder: Holder, flavor: str, model: str, resource: str, terms: PriceTerms
-) -> tuple[Rate, ...]:
-    key = (holder.tenant, flavor, model, holder.priority_class, resource)
-    looked_up = (*key, terms.windows, terms.labels)
-    found = prices.rates.get(looked_up)
-    if found is None:
-        found = prices.rates[looked_up] = tuple(
-            rate
-            for meter in ((Meter.QUOTA,) if resource else OF_CARDS)
-            for rate in (_rate(prices.event, meter, terms, *key),)
-            if rate is not None
-        )
-    return found
 
 
 def _rate(

@@ -9,7 +9,7 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, ResourceGroup
 from projections.billing.entry import Window
-from projections.billing.lending_column import LendingColumn, LendingMember, Pair
+from projections.billing.lending_column import LendingColumn, LendingMember
 from projections.billing.quota_times import QuotaTimes
 from projections.billing.time_cuts import TimeCuts
 from projections.quota.columns import FlavorResource
@@ -49,8 +49,6 @@ class QuotaBook:
     def __init__(self, window: Window, cuts: TimeCuts | None = None) -> None:
         self.window, self.cuts = window, cuts
         self.held: dict[HeldQuotaKey, int] = {}
-        self.priced: dict[tuple[Millis, Lent], int] = {}
-        """What was borrowed, between moments at which its price may change; only where time is cut at those."""
         self.times = QuotaTimes()
         self._queues: dict[str, ClusterQueueObserved] = {}
         self._cohorts: dict[str, CohortObserved] = {}
@@ -59,15 +57,34 @@ class QuotaBook:
         self._used: dict[FlavorResource, dict[str, int]] = {}
         self._columns: dict[tuple[str, FlavorResource], LendingColumn] = {}
         """By tree, flavor and resource, as trees stand now."""
+        self._past: list[tuple[FlavorResource, LendingColumn]] = []
+        """The same of trees as they stood before."""
         self._settled: dict[tuple[str, FlavorResource], Millis] = {}
-        """The same of trees as they stood before: up to when they are summed up."""
-        self._lent: dict[FlavorResource, dict[Pair, int]] = {}
+        """Up to when those are summed up."""
         self._holds: dict[str, tuple[Millis, str, str, dict[FlavorResource, int]]] = {}
 
     @property
     def borrowed(self) -> dict[Lent, int]:
         """Units x milliseconds that one queue had of another, or of a cohort."""
-        return {Lent(*pair, *column): amount for column, sums in self._lent.items() for pair, amount in sums.items()}
+        found: dict[Lent, int] = {}
+        for column, lending in self._lending():
+            for pair, amount in lending.sums.items():
+                key = Lent(*pair, *column)
+                found[key] = found.get(key, 0) + amount
+        return found
+
+    @property
+    def priced(self) -> dict[tuple[Millis, Lent], int]:
+        """The same between moments at which its price may change; only where time is cut at those."""
+        found: dict[tuple[Millis, Lent], int] = {}
+        for column, lending in self._lending():
+            for (begin, pair), amount in lending.priced.items():
+                key = (begin, Lent(*pair, *column))
+                found[key] = found.get(key, 0) + amount
+        return found
+
+    def _lending(self) -> list[tuple[FlavorResource, LendingColumn]]:
+        return [*self._past, *((column, lending) for (_, column), lending in self._columns.items())]
 
     def cohort_of(self, queue: str) -> str:
         """The cohort that a cluster queue is in, or was in last; empty without one."""
@@ -119,8 +136,8 @@ class QuotaBook:
         for workload, (since, tenant, queue, amounts) in list(self._holds.items()):
             self._sum_up(since, tenant, queue, amounts, at)
             self._holds[workload] = (at, tenant, queue, amounts)
-        for tree, column in self._columns:
-            self._settle(tree, column, at)
+        for lending in self._columns.values():
+            lending.settle(at)
 
     def _sum_up(self, since: Millis, tenant: str, queue: str, amounts: dict[FlavorResource, int], at: Millis) -> None:
         length = self.window.clip(since, at)
@@ -133,11 +150,7 @@ class QuotaBook:
         used = self._used.setdefault(column, {})
         member = self._members.get(queue)
         tree = member.root if member is not None else queue
-        found = self._columns.get((tree, column))
-        if found is None:
-            found = self._begin(tree, column, at)
-        if self.cuts is not None:
-            self._settle(tree, column, at)
+        found = self._columns.get((tree, column)) or self._begin(tree, column, at)
         used[queue] = used.get(queue, 0) + amount
         found.change(queue, amount, at)
 
@@ -146,25 +159,17 @@ class QuotaBook:
             LendingMember(one.name, *one.quotas.get(column, (0, None)))
             for one in self._trees.get(tree) or [_Member(tree, tree, {})]
         ]
-        sums = self._lent.setdefault(column, {})
-        found = self._columns[tree, column] = LendingColumn(members, self._used.get(column, {}), sums, self.window)
+        found = LendingColumn(members, self._used.get(column, {}), self.window, self.cuts)
         found.begin(at, self._settled.get((tree, column), 0))
+        self._columns[tree, column] = found
         return found
-
-    def _settle(self, tree: str, column: FlavorResource, at: Millis) -> None:
-        found = self._columns[tree, column]
-        pairs = found.pairs
-        since, until = found.settle(at)
-        for begin, length in self.cuts.stretches(self.window, since, until) if self.cuts is not None else ():
-            for pair, amount in pairs:
-                key = (begin, Lent(*pair, *column))
-                self.priced[key] = self.priced.get(key, 0) + amount * length
 
     def _regrow(self, at: Millis) -> None:
         """The quota tree has changed: sum up until now, and find every borrower and lender anew."""
-        for place, found in self._columns.items():
-            self._settle(*place, at)
-            self._settled[place] = found.settled
+        for (tree, column), lending in self._columns.items():
+            lending.settle(at)
+            self._settled[tree, column] = lending.settled
+            self._past.append((column, lending))
         self._columns.clear()
         self._members = {
             name: _Member(name, self._root(queue.cohort) or name, _quotas(queue.groups))

@@ -28,6 +28,8 @@ class Strays:
     def __init__(self, cards: CardSide) -> None:
         self._cards = cards
         self._pods: dict[str, tuple[str, Uses]] = {}
+        self._holding: dict[str, int] = {}
+        """By owner, how many of its pods hold anything: while none does, nothing is held beyond what is reserved."""
         self._held: dict[tuple[str, str], CardUse] = {}
         """By card and owner."""
         self._reserved: dict[tuple[str, str], CardUse] = {}
@@ -79,6 +81,10 @@ class Strays:
 
     def _put(self, key: str, owner: str, uses: Uses, cause: Cause) -> None:
         old_owner, old = self._pods.pop(key, (owner, {}))
+        for of, change in ((old_owner, -bool(old)), (owner, bool(uses))):
+            self._holding[of] = self._holding.get(of, 0) + change
+            if not self._holding[of]:
+                del self._holding[of]
         if uses:
             self._pods[key] = (owner, uses)
         if (old_owner, old) == (owner, uses):
@@ -119,6 +125,8 @@ class Strays:
 
     def _compare(self, owner: str, changed: Iterable[str], cause: Cause) -> None:
         """Keep exactly what is held beyond the reservation as open slices."""
+        if owner not in self._holding and owner not in self._beyond:
+            return
         beyond = self._beyond.setdefault(owner, set())
         cards = sorted(beyond.union(changed))
         missing = self._missing.get(owner, 0)

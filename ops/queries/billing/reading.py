@@ -93,11 +93,10 @@ class _Stream:
         self.name = name
         messages = _messages(name, entries, control, times)
         in_order = all(one <= other for one, other in pairwise(times))
-        self._messages = (
-            (message for found in messages for message in found)
-            if in_order
-            else released(messages, earliest_of(times), lambda one: (one.at, 0, "", one.sequence, 0))
-        )
+        self._messages = messages
+        if not in_order:
+            each = ([message] for message in messages)
+            self._messages = released(each, earliest_of(times), lambda one: (one.at, 0, "", one.sequence, 0))
         self._beyond: set[int] = set()
         self.upto = 0
         self.head = next(self._messages, None)
@@ -223,7 +222,7 @@ def _rank(name: str) -> int:
 
 def _messages(
     name: str, entries: Sequence[Entry], control: Control, times: Sequence[Millis]
-) -> Iterator[list[BilledMessage]]:
+) -> Iterator[BilledMessage]:
     before, facts = GENESIS, FoldedFacts()
     for expected, (entry, at) in enumerate(zip(entries, times, strict=True), 1):
         if entry.sequence != expected:
@@ -231,16 +230,16 @@ def _messages(
         found = open_message(entry, control)
         if isinstance(found, Passed):
             before = bytes_hash(entry.data)
-            yield [BilledMessage(entry.sequence, at, found.author, (), (), passed=True)]
+            yield BilledMessage(entry.sequence, at, found.author, (), (), passed=True)
             continue
         message = found.message
         off = abs(message.at - at) + found.cut
         if isinstance(message, Sighting):
             folded = (message.fact,) if facts.folds(message) else ()
-            yield [BilledMessage(entry.sequence, at, message.author, (), folded, off)]
+            yield BilledMessage(entry.sequence, at, message.author, (), folded, off)
             continue
         if message.prev_hash != before:
             raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=message.prev_hash)
         before = bytes_hash(entry.data)
         rests_on = tuple((run.stream, run.upto) for run in message.inputs)
-        yield [BilledMessage(entry.sequence, at, message.author, rests_on, message.events, off)]
+        yield BilledMessage(entry.sequence, at, message.author, rests_on, message.events, off)

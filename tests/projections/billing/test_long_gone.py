@@ -1,5 +1,7 @@
 """A ledger forgets the workloads that are long gone, so that it is as large as what lives and its lines; who holds cards is known."""
 
+import pytest
+
 from events.admission import QuotaReserved, WorkloadAdmitted
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
@@ -13,6 +15,7 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
+from projections.billing import lending_column
 from projections.billing.ledger import Ledger
 from projections.log_position import LogPosition
 from tests.held import peak
@@ -37,7 +40,9 @@ def reserved(key: str) -> QuotaReserved:
     return QuotaReserved(workload=key, cluster_queue="q", assignments=(given,))
 
 
-def test_what_a_ledger_keeps_does_not_grow_with_those_who_are_gone() -> None:
+def test_what_a_ledger_keeps_does_not_grow_with_those_who_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lending_column, "MOST_KEPT", 100)
+
     def billed(count: int) -> int:
         def bill() -> None:
             ledger = Ledger()

@@ -1,5 +1,7 @@
 """What idle and stranded card memory costs, and who pays for it."""
 
+import pytest
+
 from events.billing import LineKind, Meter, Price, PriceListSet, Spread
 from events.card import Card
 from events.device import DevicesRegistered, NodeObserved
@@ -12,7 +14,7 @@ from projections.billing.ledger import Ledger
 from projections.billing.ledger_scope import LedgerScope
 from projections.billing.lent_quota import lent_costs
 from projections.billing.money import UNIT
-from projections.billing.quota_book import Lent
+from projections.billing.quota_book import Lent, QuotaBook
 from projections.billing.time_cuts import TimeCuts
 from projections.billing.unused_capacity import unused_costs
 from projections.log_position import LogPosition
@@ -89,8 +91,9 @@ def test_cards_without_a_price_for_their_free_time_cost_no_sums() -> None:
     assert CardBook(DAY).unused is None and Ledger().unused is None
 
 
-def test_lent_quota_is_worth_its_price_stretch_by_stretch() -> None:
+def test_lent_quota_is_worth_its_price_stretch_by_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
     told = ledger(price(Meter.LENT, "2", resource="nvidia.com/gpu"), price(Meter.LENT, "3", flavor="f", resource="cpu"))
     lent = Lent("a", "b", "f", "cpu")
-    told.quota.priced = {(0, lent): 1000 * HOUR, (HOUR, lent): 500 * HOUR, (0, Lent("a", "b", "f", "disk")): 1}
+    held = {(0, lent): 1000 * HOUR, (HOUR, lent): 500 * HOUR, (0, Lent("a", "b", "f", "disk")): 1}
+    monkeypatch.setattr(QuotaBook, "priced", held)
     assert lent_costs(told) == {lent: 3 * UNIT + 3 * UNIT // 2}
