@@ -9,7 +9,7 @@ from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, Loc
 from projections.billing.amounts import Amount
 from projections.billing.card_book import CardBook
 from projections.billing.charged_lines import charged_lines
-from projections.billing.entry import Window
+from projections.billing.entry import BilledSlice, CardEntry, Cause, Holder, Window
 from projections.billing.ledger import Ledger
 from projections.billing.ledger_scope import LedgerScope
 from projections.billing.lent_quota import lent_costs
@@ -72,6 +72,32 @@ def test_by_quota_each_queue_pays_its_nominal_part_and_its_namespaces_share_that
         ("x", UNIT * 3 // 4),
         ("y", UNIT * 5 // 4),
     ]
+
+
+def test_by_use_those_pay_who_held_memory_of_the_same_flavor_and_model() -> None:
+    told = ledger(price(Meter.IDLE, "0.5"), until=HOUR)
+    told.cards.entries += [
+        held("lab", "f", "M", 1024),
+        held("team", "f", "M", 3072),
+        held("x", "g", "M", 1),
+        held("y", "f", "N", 1),
+    ]
+    (one,) = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in one.shares} == {"lab": UNIT // 2, "team": UNIT * 3 // 2}
+
+
+def held(tenant: str, flavor: str, model: str, memory: int) -> CardEntry:
+    card = Card(uuid=f"{tenant}-card", slots=4, memory=4096, model=model)
+    return CardEntry(
+        id=tenant,
+        kind=LineKind.USAGE,
+        holder=Holder(tenant=tenant, workload=f"{tenant}/w"),
+        slice=BilledSlice(card=card, node="n", flavor=flavor, memory=memory, cores=1, slots=1),
+        since=0,
+        until=HOUR // 2,
+        began=Cause("reserved", 0, "LOG_0", 1),
+        ended=None,
+    )
 
 
 def test_by_none_it_is_told_and_nobody_pays() -> None:
