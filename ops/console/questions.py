@@ -23,10 +23,10 @@ from ops.queries.log_places import log_answer
 from ops.queries.preemptions import preemptions_answer
 from ops.queries.time_travel import WorldAt
 from ops.queries.topology_view import flavor_domains
-from projections.billing.charged_lines import BilledTo
-from projections.billing.entry import CardEntry, Holder, Window
+from projections.billing.entries.entry import CardEntry, Holder, Window
 from projections.billing.ledger import Ledger
-from projections.billing.totals import bill
+from projections.billing.lines.charged_lines import BilledTo
+from projections.billing.lines.totals import bill
 from projections.budgets.scopes import whole_of
 from projections.explanation.budget_report import BudgetReport, budget_reports
 from projections.explanation.redaction import HIDDEN

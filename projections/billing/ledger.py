@@ -35,15 +35,16 @@ from events.workload import (
     WorkloadOwned,
     WorkloadSubmitted,
 )
-from projections.billing.attempts import About, Attempt, SliceKey, attempt_of, flavor_of, goes_on, uses_by_pod, wasted
-from projections.billing.card_side import CardSide, OpenSlice
-from projections.billing.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
-from projections.billing.ledger_scope import EVERYTHING, LedgerScope
-from projections.billing.prices import PriceBook
-from projections.billing.quota_book import QuotaBook
-from projections.billing.quota_side import QuotaSide
-from projections.billing.strays import Strays
-from projections.billing.unused_time import UnusedTime
+from projections.billing.cards.card_side import CardSide, OpenSlice
+from projections.billing.cards.strays import Strays
+from projections.billing.cards.unused_time import UnusedTime
+from projections.billing.entries import attempts
+from projections.billing.entries.attempts import About, Attempt, SliceKey
+from projections.billing.entries.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
+from projections.billing.entries.ledger_scope import EVERYTHING, LedgerScope
+from projections.billing.quota.quota_book import QuotaBook
+from projections.billing.quota.quota_side import QuotaSide
+from projections.billing.terms.prices import PriceBook
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
@@ -255,7 +256,7 @@ class Ledger:
 
     def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
         attempt = self._attempt(workload, position, adopted.cluster_queue, adopted.assignments)
-        if goes_on(attempt, adopted):
+        if attempts.goes_on(attempt, adopted):
             self._begin(attempt, adopted.assignments, position)
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
@@ -266,7 +267,7 @@ class Ledger:
         self, workload: str, position: LogPosition, queue: str, given: tuple[PodSetAssignment, ...]
     ) -> Attempt:
         cohort = self.quota.cohort_of(queue)
-        return attempt_of(workload, self._about.get(workload), position.sequence, queue, cohort, given)
+        return attempts.attempt_of(workload, self._about.get(workload), position.sequence, queue, cohort, given)
 
     def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], position: LogPosition) -> None:
         holder = attempt.holder
@@ -328,10 +329,11 @@ class Ledger:
     def _give(self, event: DevicesReserved, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).get(event.reservation)
         if attempt is None:
-            attempt = attempt_of(event.workload, self._about.get(event.workload), event.reservation, "", "", ())
+            about = self._about.get(event.workload)
+            attempt = attempts.attempt_of(event.workload, about, event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
         cause, keys = caused("reserved", position), list[SliceKey]()
-        uses = uses_by_pod(event.placements)
+        uses = attempts.uses_by_pod(event.placements)
         whole = self.cards.whole_nodes((uuid, use) for _, uuid, use in uses)
         for placement, uuid, use in uses:
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
@@ -339,7 +341,7 @@ class Ledger:
             slice_ = OpenSlice(
                 kind=attempt.kind,
                 holder=attempt.holder,
-                flavor=flavor_of(attempt, placement.pod_set, self._config),
+                flavor=attempts.flavor_of(attempt, placement.pod_set, self._config),
                 pod_set=placement.pod_set,
                 index=placement.index,
                 use=use,
@@ -373,7 +375,7 @@ class Ledger:
     def _waste(self, attempt: Attempt, position: LogPosition) -> None:
         inside = self.window.since <= position.at < self.window.until
         if inside or any(entry.id in self.cards.wanted for entry in attempt.entries):
-            waste = wasted(attempt, position, self._asking.get(attempt.preemptor, ""))
+            waste = attempts.wasted(attempt, position, self._asking.get(attempt.preemptor, ""))
             (self.wastes if inside else self.foregone).append(waste)
 
     def _forget(self, workload: str, at: Millis) -> None:

@@ -3,7 +3,7 @@
 Rule: docs/rules/quota.md#the-tree. Quota that members lend is one pool: nothing says whose part of it a borrower uses. So a
 cohort's own quota is taken to serve first, then what its members leave unused, in proportion, and what is left comes
 from the cohort above. Bills go by another rule, for which a cohort lends as
-its queues do (`projections/billing/quota_book.py`).
+its queues do (`projections/billing/quota/quota_book.py`).
 """
 
 from collections.abc import Iterator

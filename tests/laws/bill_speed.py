@@ -35,9 +35,9 @@ from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus
 from ops.queries.billing.closed_months import drawn_up
 from ops.queries.billing.reading import ledger_of
-from projections.billing.entry import Window
-from projections.billing.reconcile import reconcile
-from projections.billing.totals import bill
+from projections.billing.cards.reconcile import reconcile
+from projections.billing.entries.entry import Window
+from projections.billing.lines.totals import bill
 from services.runtime.log_port import Entry
 from tests.stories.small_world import GPU, MEMORY, job, queue
 

@@ -15,12 +15,12 @@ from events.subjects import CONTROL, FACTS
 from ops.queries.billing.focus import rows
 from ops.queries.billing.focus_columns import NAMES, broken_rules
 from ops.queries.billing.reading import ledger_of
-from projections.billing.card_book import Part
-from projections.billing.entry import Window
+from projections.billing.cards.card_book import Part
+from projections.billing.cards.reconcile import reconcile
+from projections.billing.entries.entry import Window
 from projections.billing.ledger import Ledger
-from projections.billing.money import UNIT, parse_money
-from projections.billing.reconcile import reconcile
-from projections.billing.totals import bill
+from projections.billing.lines.totals import bill
+from projections.billing.terms.money import UNIT, parse_money
 from projections.devices.holdings.card_stakes import POD
 from projections.world import World
 from tests.laws.random_day import DAY_BEGINS, TICK, Day, a_day

@@ -105,7 +105,7 @@ AREAS = {
         ),
     ),
     "billing": Area(
-        ("projections/billing/charge.py", "projections/billing/ledger.py"),
+        ("projections/billing/lines/charge.py", "projections/billing/ledger.py"),
         ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py"),
     ),
 }

@@ -32,14 +32,14 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, form_of, print_answer
-from projections.billing.charge import HOUR
-from projections.billing.charged_lines import EVERYBODY, BilledTo
-from projections.billing.entry import AnyEntry, QuotaEntry, Window
+from projections.billing.cards.reconcile import Mismatch, reconcile
+from projections.billing.entries.entry import AnyEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
-from projections.billing.money import decimal, quotient
-from projections.billing.reconcile import Mismatch, reconcile
-from projections.billing.resource_unit import unit_of
-from projections.billing.totals import Bill, bill
+from projections.billing.lines.charge import HOUR
+from projections.billing.lines.charged_lines import EVERYBODY, BilledTo
+from projections.billing.lines.totals import Bill, bill
+from projections.billing.terms.money import decimal, quotient
+from projections.billing.terms.resource_unit import unit_of
 from services.runtime.log_port import Entry as StoredEntry
 
 

@@ -22,8 +22,8 @@ from ops.queries.billing.closed_months import Entries, closings, drawn_up, invoi
 from ops.queries.billing.entering import enter
 from ops.queries.billing.problems import BillRefused
 from ops.terminal.form import AnswerForm, print_answer
+from projections.billing.cards.reconcile import reconcile
 from projections.billing.ledger import Ledger
-from projections.billing.reconcile import reconcile
 
 
 def run_draft(source: AuditSource, month: str, file: Path, *, author: str, reason: str, console: Console) -> int:

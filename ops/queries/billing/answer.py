@@ -10,9 +10,9 @@ from ops.queries.billing.period import period
 from ops.queries.billing.problems import BillRefused, NothingToBill
 from ops.queries.billing.reading import LogRead, seen
 from ops.queries.time_travel import span
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
 from projections.billing.ledger import Ledger
-from projections.billing.totals import GROUPS, Bill
+from projections.billing.lines.totals import GROUPS, Bill
 from services.runtime.log_port import Entry
 
 DEFAULT_GROUPS = ("tenant", "queue")

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from projections.billing.card_book import Part, Sums, no_sums
+from projections.billing.cards.card_book import Part, Sums, no_sums
 from projections.billing.ledger import Ledger
-from projections.billing.lent_quota import lent_costs
-from projections.billing.money import decimal
-from projections.billing.unused_capacity import unused_costs
+from projections.billing.lines.lent_quota import lent_costs
+from projections.billing.lines.unused_capacity import unused_costs
+from projections.billing.terms.money import decimal
 
 
 class CardRow(msgspec.Struct, frozen=True, kw_only=True):

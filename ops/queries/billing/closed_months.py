@@ -21,11 +21,11 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import LogRead, ledger_of
 from ops.queries.stored import opened
 from ops.queries.time_travel import ends_of, first
-from projections.billing.charge import HOUR
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
 from projections.billing.ledger import Carried, Ledger
-from projections.billing.money import decimal
-from projections.billing.totals import bill
+from projections.billing.lines.charge import HOUR
+from projections.billing.lines.totals import bill
+from projections.billing.terms.money import decimal
 from projections.calendar import month_after
 from projections.log_position import LogPosition
 from services.runtime.control_log import Control

@@ -7,9 +7,9 @@ import msgspec
 from ops.queries.billing.card_sums import money
 from ops.queries.billing.closed_months import check_closed, closings, invoice_of, month_ledger, window_of
 from ops.queries.billing.problems import BillRefused
-from projections.billing.charged_lines import BilledTo, ChargedPiece, charged_lines
-from projections.billing.entry import AnyEntry, QuotaEntry, Window
+from projections.billing.entries.entry import AnyEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
+from projections.billing.lines.charged_lines import BilledTo, ChargedPiece, charged_lines
 from services.runtime.log_port import Entry
 
 MOST_ENTRIES = 2_000

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.queries.billing.problems import BillRefused
-from projections.billing.money import BadAmount, parse_money
+from projections.billing.terms.money import BadAmount, parse_money
 
 Row = dict[str, str]
 

@@ -11,13 +11,13 @@ from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.production.log.control import say_behind
 from ops.queries.billing.problems import BillRefused
-from projections.billing.charge import standings
-from projections.billing.charged_lines import BilledTo
+from projections.billing.entries.ledger_scope import ALWAYS
 from projections.billing.ledger import Ledger
-from projections.billing.ledger_scope import ALWAYS
-from projections.billing.money import BadAmount, decimal, parse_money
-from projections.billing.standing import EntryStanding
-from projections.billing.totals import bill
+from projections.billing.lines.charge import standings
+from projections.billing.lines.charged_lines import BilledTo
+from projections.billing.lines.standing import EntryStanding
+from projections.billing.lines.totals import bill
+from projections.billing.terms.money import BadAmount, decimal, parse_money
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Entry
 

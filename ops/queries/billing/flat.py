@@ -14,9 +14,9 @@ from events.timestamp import format_exactly
 from ops.queries.billing.focus import QUANTITY_PLACES
 from ops.queries.billing.focus_columns import ALL_COLUMNS, FOCUS_VERSION, ColumnType
 from ops.queries.billing.problems import BillRefused
-from projections.billing.charge import HOUR
-from projections.billing.money import PLACES, decimal, quotient
-from projections.billing.totals import Bill, BillRow
+from projections.billing.lines.charge import HOUR
+from projections.billing.lines.totals import Bill, BillRow
+from projections.billing.terms.money import PLACES, decimal, quotient
 
 INTEGERS = ("memory_mib_ms", "core_percent_ms", "card_ms", "exclusive_ms", "unpriced_lines", "unpriced_card_ms")
 DECIMALS = ("dominant_share_gpu_hours", "list_cost", "cost")

@@ -10,14 +10,14 @@ from events.billing import Commitment, LineKind, Meter
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.focus_columns import ALL_NAMES, BillPart, names_with
-from projections.billing.accounts import Payer
-from projections.billing.amounts import Amount
-from projections.billing.charge import Charge, Piece
-from projections.billing.charged_lines import EVERYBODY, BilledTo, charged_lines
-from projections.billing.entry import CardEntry, QuotaEntry, Window
+from projections.billing.entries.entry import CardEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
-from projections.billing.money import PLACES, decimal, quotient, times
-from projections.billing.resource_unit import unit_of
+from projections.billing.lines.amounts import Amount
+from projections.billing.lines.charge import Charge, Piece
+from projections.billing.lines.charged_lines import EVERYBODY, BilledTo, charged_lines
+from projections.billing.terms.accounts import Payer
+from projections.billing.terms.money import PLACES, decimal, quotient, times
+from projections.billing.terms.resource_unit import unit_of
 from projections.calendar import month_after, month_of
 
 QUANTITY_PLACES = 18

@@ -19,11 +19,11 @@ from ops.production.archive.finding import Report
 from ops.queries.billing import flat
 from ops.queries.billing.closed_months import check_closed, closings, month_ledger, window_of
 from ops.queries.billing.reading import LogRead
-from projections.billing.entry import Window
+from projections.billing.cards.reconcile import reconcile
+from projections.billing.entries.entry import Window
 from projections.billing.ledger import Ledger
-from projections.billing.money import decimal
-from projections.billing.reconcile import reconcile
-from projections.billing.totals import Bill, bill
+from projections.billing.lines.totals import Bill, bill
+from projections.billing.terms.money import decimal
 from projections.budgets.amounts import in_units
 from projections.budgets.scopes import in_words
 from services.runtime.control_log import Control

@@ -5,7 +5,7 @@ from pathlib import Path
 from events.billing import Commitment, Discount, MinimumCharge
 from ops.queries.billing.entered_rows import amount_of, rows_of
 from ops.queries.billing.problems import BillRefused
-from projections.billing.money import parse_money
+from projections.billing.terms.money import parse_money
 
 _WHOLE = parse_money("100")
 

@@ -6,7 +6,7 @@ from events.event import Millis
 from events.timestamp import days_from_civil, format_timestamp
 from ops.queries.billing.problems import BillRefused
 from ops.queries.time_travel import BadTime, moment
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
 from projections.calendar import DAY
 
 _DATE = re.compile(r"^(\d{4})-(\d\d)(?:-(\d\d))?$")

@@ -11,8 +11,8 @@ from ops.queries.billing.monthly_rows import commitments_of, discounts_of, minim
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.window_rows import windows_of
-from projections.billing.money import BadAmount, parse_money
-from projections.billing.prices import UNUSED
+from projections.billing.terms.money import BadAmount, parse_money
+from projections.billing.terms.prices import UNUSED
 
 _TOP = frozenset(
     {

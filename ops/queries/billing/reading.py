@@ -20,10 +20,10 @@ from ops.queries.billing.message_times import message_times
 from ops.queries.stored import opened
 from ops.queries.time_order import earliest_of, released
 from ops.queries.time_travel import span
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
+from projections.billing.entries.ledger_scope import ALWAYS, LedgerScope
+from projections.billing.entries.time_cuts import TimeCuts
 from projections.billing.ledger import Ledger
-from projections.billing.ledger_scope import ALWAYS, LedgerScope
-from projections.billing.time_cuts import TimeCuts
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control

@@ -9,15 +9,15 @@ from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
 from ops.terminal.table import FittingTable, TableColumn, number
-from projections.billing.card_book import Part
-from projections.billing.charge import HOUR
+from projections.billing.cards.card_book import Part
 from projections.billing.ledger import Ledger
-from projections.billing.lent_quota import lent_costs
-from projections.billing.money import quotient, to_minor
-from projections.billing.prices import PriceList
-from projections.billing.resource_unit import unit_of
-from projections.billing.totals import Bill, Totals, sum_up
-from projections.billing.unused_capacity import unused_costs
+from projections.billing.lines.charge import HOUR
+from projections.billing.lines.lent_quota import lent_costs
+from projections.billing.lines.totals import Bill, Totals, sum_up
+from projections.billing.lines.unused_capacity import unused_costs
+from projections.billing.terms.money import quotient, to_minor
+from projections.billing.terms.prices import PriceList
+from projections.billing.terms.resource_unit import unit_of
 
 _GIB = 1024
 _PERCENT = 100

@@ -8,7 +8,7 @@ from fractions import Fraction
 from ops.queries.billing.closed_months import month_ledger, window_of
 from ops.queries.billing.focus import names_of, rows
 from ops.queries.billing.focus_columns import broken_rules
-from projections.billing.card_book import Part
+from projections.billing.cards.card_book import Part
 from projections.billing.ledger import Ledger
 from tests.laws.months.integrator import CONTROL, FACTS, Auditor, Line, Reading, Row, cut, status, true_times
 from tests.laws.months.integrator import Part as Cut

@@ -40,8 +40,8 @@ from events.workload import PriorityRef, WorkloadSubmitted
 from ops.queries.billing.closed_months import month_ledger, statement, upto, window_of
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.zone_clocks import offsets_of
-from projections.billing.entry import QuotaEntry
-from projections.billing.prices import OF_CARDS
+from projections.billing.entries.entry import QuotaEntry
+from projections.billing.terms.prices import OF_CARDS
 from tests.laws.random_day import DEVICES, PARTITION, TICK, Day
 from tests.stories.small_world import job
 

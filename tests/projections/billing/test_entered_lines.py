@@ -28,10 +28,10 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.billing.entry import CardEntry, Window
+from projections.billing.entries.entry import CardEntry, Window
+from projections.billing.entries.ledger_scope import ALWAYS, LedgerScope
 from projections.billing.ledger import Ledger
-from projections.billing.ledger_scope import ALWAYS, LedgerScope
-from projections.billing.quota_book import HeldQuotaKey
+from projections.billing.quota.quota_book import HeldQuotaKey
 from projections.log_position import LogPosition
 
 KEY, OTHER = "team/w", "team/urgent"

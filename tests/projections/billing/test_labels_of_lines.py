@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from events.billing import PriceListSet
 from events.subjects import CONTROL
 from ops.queries.billing.focus import names_of, rows
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
 from projections.log_position import LogPosition
+from tests.projections.billing.quota.test_quota_lines import FINISHED, LIST, told
 from tests.projections.billing.test_entered_lines import ADMITTED, RESERVED, SUBMITTED
-from tests.projections.billing.test_quota_lines import FINISHED, LIST, told
 
 LABELS = {"team": "vision", "cost-center": "42"}
 LABELLED = replace(SUBMITTED, spec=replace(SUBMITTED.spec, labels=LABELS))

@@ -16,9 +16,9 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
 from projections.billing.ledger import Ledger
-from projections.billing.totals import bill
+from projections.billing.lines.totals import bill
 from projections.log_position import LogPosition
 
 MINUTE: Millis = 60_000

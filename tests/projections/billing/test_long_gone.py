@@ -15,8 +15,8 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.billing import lending_column
 from projections.billing.ledger import Ledger
+from projections.billing.quota import lending_column
 from projections.log_position import LogPosition
 from tests.held import peak
 

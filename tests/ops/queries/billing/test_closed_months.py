@@ -13,10 +13,10 @@ from ops.queries.billing.closed_months import check_closed, digest, month_ledger
 from ops.queries.billing.focus import rows
 from ops.queries.billing.focus_columns import NAMES, broken_rules
 from ops.queries.billing.problems import BillRefused
-from projections.billing.amounts import entered_amounts
-from projections.billing.charge import charges, pieces
-from projections.billing.entry import Window
+from projections.billing.entries.entry import Window
 from projections.billing.ledger import Ledger
+from projections.billing.lines.amounts import entered_amounts
+from projections.billing.lines.charge import charges, pieces
 from services.runtime.log_port import Entry
 from tests.laws.random_day import DEVICES, PARTITION, Day, prices
 

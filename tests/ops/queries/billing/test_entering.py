@@ -6,11 +6,11 @@ from events.billing import CorrectionEntered
 from ops.queries.billing.entering import check_correction
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import ledger_of
-from projections.billing.charged_lines import BilledTo
+from projections.billing.entries.ledger_scope import ALWAYS
 from projections.billing.ledger import Ledger
-from projections.billing.ledger_scope import ALWAYS
-from projections.billing.money import decimal
-from projections.billing.totals import bill
+from projections.billing.lines.charged_lines import BilledTo
+from projections.billing.lines.totals import bill
+from projections.billing.terms.money import decimal
 from tests.laws.random_day import a_day
 
 

@@ -2,8 +2,8 @@
 
 from events.timestamp import parse_timestamp
 from ops.queries.billing.flat import columns, lines
-from projections.billing.entry import Window
-from projections.billing.totals import bill
+from projections.billing.entries.entry import Window
+from projections.billing.lines.totals import bill
 from tests.laws.test_ledger import lived
 
 

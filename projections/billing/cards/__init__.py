@@ -1,0 +1,1 @@
+"""Where the time of every card went, and who held it."""

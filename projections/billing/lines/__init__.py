@@ -1,0 +1,1 @@
+"""From entries to the lines of a bill, priced and summed up."""

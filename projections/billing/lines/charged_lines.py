@@ -1,0 +1,125 @@
+"""All lines of a bill with what they cost, in their order: what was held, what was entered, and what follows from both."""
+
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from events.billing import LineKind
+from projections.billing.entries.entry import Window
+from projections.billing.ledger import Carried, Ledger
+from projections.billing.lines.amounts import Amount, DueKey, entered_amounts, roundings
+from projections.billing.lines.charge import Charge, Piece, charges, pieces
+from projections.billing.lines.monthly_terms import has_terms, monthly_terms
+from projections.billing.lines.unused_capacity import unused_amounts
+from projections.calendar import month_of
+
+
+class ChargedPiece(msgspec.Struct, frozen=True):
+    """A piece of what was held, and what it costs by each meter; nothing where it is free or has no price."""
+
+    piece: Piece
+    charges: list[Charge]
+
+
+class BilledTo(msgspec.Struct, frozen=True):
+    """Of whom lines are wanted: of these namespaces, of this account, queue or job; of everybody where none is named."""
+
+    tenants: Collection[str] | None = None
+    account: str = ""
+    queue: str = ""
+    job: str = ""
+
+    def has_piece(self, piece: Piece) -> bool:
+        """Whether a piece is among them."""
+        holder = piece.entry.holder
+        return (self.tenants is None or holder.tenant in self.tenants) and (
+            (self.account in {"", piece.payer.account})
+            and (self.queue in {"", holder.cluster_queue})
+            and (self.job in {"", holder.job})
+        )
+
+    def has_amount(self, amount: Amount) -> bool:
+        """Whether an amount is among them: no amount is of a queue or a job, and none of an account of which only a part is wanted."""
+        return (self.tenants is None or amount.tenant in self.tenants) and (
+            self.account in {"", amount.payer.account} and not self.queue and not self.job
+        )
+
+    def has_whole(self, due: DueKey) -> bool:
+        """Whether all that an account owes is among them."""
+        account, _, mapped = due
+        return not (self.queue or self.job) and (self.tenants is None or (not mapped and account in self.tenants))
+
+
+EVERYBODY = BilledTo()
+
+
+def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> Iterator[ChargedPiece | Amount]:
+    """Every line of a bill: what was held and given back first, roundings last."""
+    due: dict[DueKey, int] = {}
+    learnt: dict[DueKey, int] = {}
+    """What of it was learnt of months that are closed: it is no part of what the month itself comes to."""
+    for piece in pieces(ledger, window):
+        if of.has_piece(piece):
+            found = charges(piece)
+            if found:
+                key, cost = _due(piece), sum(one.cost for one in found)
+                due[key] = due.get(key, 0) + cost
+                if piece.learnt:
+                    learnt[key] = learnt.get(key, 0) + cost
+            yield ChargedPiece(piece, found)
+
+    def booked(found: Iterator[Amount], sums: tuple[dict[DueKey, int], ...]) -> Iterator[Amount]:
+        for amount in found:
+            if of.has_amount(amount):
+                for one in sums:
+                    one[amount.due] = one.get(amount.due, 0) + amount.cost
+                yield amount
+
+    yield from booked(entered_amounts(ledger, window), (due,))
+    yield from booked(unused_amounts(ledger, window), (due,))
+    if ledger.carried is not None and window.since <= ledger.carried.booked < window.until:
+        yield from booked(_learnt_amounts(ledger.carried), (due, learnt))
+    own = {key: total - learnt.get(key, 0) for key, total in due.items() if of.has_whole(key)}
+    yield from booked(monthly_terms(ledger, own, window), (due,))
+    yield from roundings({key: total for key, total in due.items() if of.has_whole(key)}, ledger)
+
+
+def _due(piece: Piece) -> DueKey:
+    return (piece.payer.account, month_of(piece.booked), piece.payer.mapped)
+
+
+def _derived(ledger: Ledger, window: Window) -> Iterator[Amount]:
+    """What follows from what was held in a closed month, without what was entered or learnt in it."""
+    yield from unused_amounts(ledger, window)
+    if not any(has_terms(one) for one in ledger.prices.lists):
+        return
+    due: dict[DueKey, int] = {}
+    for piece in pieces(ledger, window):
+        if found := charges(piece):
+            key = _due(piece)
+            due[key] = due.get(key, 0) + sum(one.cost for one in found)
+    for amount in (*entered_amounts(ledger, window), *unused_amounts(ledger, window)):
+        due[amount.due] = due.get(amount.due, 0) + amount.cost
+    yield from monthly_terms(ledger, due, window)
+
+
+def _learnt_amounts(carried: Carried) -> Iterator[Amount]:
+    """What is different about shares of unused cards and monthly terms, one line of a kind for a closed month."""
+    for window in carried.windows:
+        sums: dict[Amount, int] = {}
+        for ledger, sign in ((carried.before, -1), (carried.now, 1)):
+            for amount in _derived(ledger, window):
+                key = msgspec.structs.replace(
+                    amount,
+                    kind=LineKind.CORRECTION,
+                    cost=0,
+                    booked=carried.booked,
+                    about=month_of(amount.about),
+                    place=carried.place,
+                    commitment=None,
+                    text=f"What {amount.kind} comes to otherwise",
+                )
+                sums[key] = sums.get(key, 0) + sign * amount.cost
+        for key, cost in sums.items():
+            if cost:
+                yield msgspec.structs.replace(key, cost=cost)

@@ -1,0 +1,1 @@
+"""Who held quota, and who lent it to whom."""

@@ -1,0 +1,173 @@
+"""Quota as it is taken and given back: each stretch in which a workload holds so much of a resource makes an entry.
+
+Cards are billed as cards, so a resource that counts them makes entries only where a price list names it. While no
+price list of the log prices any resource nothing is entered at all (docs/rules/billing.md#quota).
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from events.billing import LineKind
+from events.event import Millis
+from events.workload import PodSetAssignment
+from projections.billing.entries.attempts import Attempt, wasted
+from projections.billing.entries.entry import Cause, Holder, QuotaEntry, Waste, caused
+from projections.billing.entries.ledger_scope import LedgerScope
+from projections.billing.quota.quota_book import QuotaBook
+from projections.devices.capacity.offer import meaning_of
+from projections.devices.card_config import HAMI
+from projections.log_position import LogPosition
+from projections.quota.charge_quota import charged_amounts
+from projections.quota.columns import FlavorResource
+from projections.workloads.slices import with_fewer
+
+
+class _Open(msgspec.Struct, kw_only=True):
+    """What a workload holds, and since when."""
+
+    attempt: Attempt
+    kind: LineKind
+    amounts: dict[FlavorResource, int]
+    began: Cause
+
+
+class QuotaSide:
+    """Who holds how much of which resource, and the entries that have come of it."""
+
+    def __init__(self, scope: LedgerScope) -> None:
+        self.window, self.wanted = scope.window, scope.wanted
+        self.book = QuotaBook(scope.window, scope.cuts)
+        self.config = HAMI
+        """Which resources count cards."""
+        self.entries: list[QuotaEntry] = []
+        """All lines within the window, in the order in which they ended."""
+        self.found: dict[str, QuotaEntry] = {}
+        """The entries that were asked for, wherever they lie."""
+        self.wastes: list[Waste] = []
+        """What attempts that were cut short had held, in the window or asked for."""
+        self._priced = scope.priced
+        self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
+        """By workload that holds quota: its cluster queue, and what it was given."""
+        self._open: dict[str, _Open] = {}
+        self._over: dict[str, list[QuotaEntry]] = {}
+        """By workload that holds quota: entries of its attempt that have ended."""
+
+    def hold(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], cause: Cause) -> None:
+        """An attempt begins, and holds just this."""
+        workload, queue = attempt.holder.workload, attempt.holder.cluster_queue
+        amounts = charged_amounts(assignments)
+        self._assignments[workload] = (queue, assignments)
+        self.book.hold(workload, queue, amounts, cause.at)
+        if not self._priced:
+            return
+        before = self._open.get(workload)
+        if before is not None:
+            cause = _not_before(before.began, cause)
+            self._close(workload, before, cause)
+            self._over.pop(workload, None)
+        billed = self._billed(amounts)
+        self._open[workload] = _Open(attempt=attempt, kind=attempt.kind, amounts=billed, began=cause)
+
+    def holds(self, workload: str) -> bool:
+        """Whether quota of a workload is being billed."""
+        return workload in self._assignments
+
+    def reclaim(self, workload: str, done: dict[str, int], cause: Cause) -> None:
+        """So many pods of each pod set are done, and hold nothing any more."""
+        known = self._assignments.get(workload)
+        if known is not None:
+            self._change(workload, known[0], charged_amounts(known[1], done), cause)
+
+    def resize(self, workload: str, counts: dict[str, int], cause: Cause) -> None:
+        """It has so few pods of each pod set from now on."""
+        known = self._assignments.get(workload)
+        if known is not None:
+            queue, given = known
+            fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in given)
+            self._assignments[workload] = (queue, fewer)
+            self._change(workload, queue, charged_amounts(fewer), cause)
+
+    def _change(self, workload: str, queue: str, amounts: dict[FlavorResource, int], cause: Cause) -> None:
+        self.book.hold(workload, queue, amounts, cause.at)
+        open_ = self._open.get(workload)
+        if open_ is not None:
+            cause = _not_before(open_.began, cause)
+            self._close(workload, open_, cause)
+            open_.amounts, open_.began = self._billed(amounts), cause
+
+    def rename(self, workload: str, cause: Cause) -> None:
+        """From now on its time is billed under the kind of line that its attempt has come to."""
+        open_ = self._open.get(workload)
+        if open_ is None or open_.kind is open_.attempt.kind:
+            return
+        cause = _not_before(open_.began, cause)
+        self._close(workload, open_, cause)
+        open_.kind, open_.began = open_.attempt.kind, cause
+
+    def release(self, workload: str, position: LogPosition, asking: Mapping[str, str]) -> None:
+        """It holds nothing any more. `asking` has the cluster queue of each workload that has requested preemption."""
+        self._assignments.pop(workload, None)
+        cause = caused("quota released", position)
+        open_ = self._open.pop(workload, None)
+        if open_ is not None:
+            cause = _not_before(open_.began, cause)
+        self.book.release(workload, cause.at)
+        if open_ is None:
+            return
+        self._close(workload, open_, cause)
+        held, attempt = tuple(self._over.pop(workload, ())), open_.attempt
+        inside = self.window.since <= position.at < self.window.until
+        cut_short = attempt.stopped and not attempt.finished and held
+        if cut_short and (inside or any(entry.id in self.wanted for entry in held)):
+            self.wastes.append(wasted(attempt, position, asking.get(attempt.preemptor, ""), held))
+
+    def finish(self, at: Millis) -> None:
+        """Enter what goes on, as far as the log reaches; nothing may be folded after that."""
+        self.book.settle(at)
+        for workload, open_ in sorted(self._open.items()):
+            self._close(workload, open_, None, at)
+
+    def _billed(self, amounts: dict[FlavorResource, int]) -> dict[FlavorResource, int]:
+        return {
+            column: amount
+            for column, amount in sorted(amounts.items())
+            if amount and (column[1] in self._priced or meaning_of(column[1], self.config) is None)
+        }
+
+    def _close(self, workload: str, open_: _Open, cause: Cause | None, at: Millis = 0) -> None:
+        began, until = open_.began, cause.at if cause is not None else at
+        if until <= began.at:
+            return
+        inside = began.at < self.window.until and until > self.window.since
+        for (flavor, resource), amount in open_.amounts.items():
+            entry = QuotaEntry(
+                id=_entry_id(open_.kind, open_.attempt.holder, flavor, resource, began),
+                kind=open_.kind,
+                holder=open_.attempt.holder,
+                flavor=flavor,
+                resource=resource,
+                amount=amount,
+                since=began.at,
+                until=until,
+                began=began,
+                ended=cause,
+            )
+            if inside:
+                self.entries.append(entry)
+            if entry.id in self.wanted:
+                self.found[entry.id] = entry
+            if cause is not None:
+                self._over.setdefault(workload, []).append(entry)
+
+
+def _not_before(began: Cause, cause: Cause) -> Cause:
+    """Another machine's clock may be behind what it tells the end of: that takes no time away."""
+    return cause if cause.at >= began.at else Cause(cause.why, began.at, cause.partition, cause.sequence)
+
+
+def _entry_id(kind: LineKind, holder: Holder, flavor: str, resource: str, began: Cause) -> str:
+    """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
+    parts = (*(holder.uid, kind, holder.workload, holder.attempt, flavor, resource), began.partition, began.sequence)
+    return hashlib.sha256("\n".join(str(part) for part in (*parts, began.at)).encode()).hexdigest()[:24]

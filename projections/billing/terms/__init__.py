@@ -1,0 +1,1 @@
+"""What operators have entered: prices, accounts, rates of exchange, and from when each is in force."""
