@@ -85,4 +85,6 @@ class ObjectRefused(Event, frozen=True, kw_only=True, tag="ObjectRefused.v1"):
     uid: str = ""
     pod: str = ""
     """Where a group of pods is refused, the pod that gets the Kubernetes Event; `uid` is that pod's then."""
+    reason: str = ""
+    """What Kueue calls this, where it has a word of its own for the Kubernetes Event."""
     problems: tuple[ObjectProblem, ...]

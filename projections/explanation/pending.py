@@ -47,6 +47,7 @@ FIXES: Mapping[str, str] = {
     "OnHold": "take the job off hold",
     "Deactivated": "set spec.active of the Workload to true",
     EXHAUSTED: "have the budget raised, or wait for its next period",
+    "Misconfigured": "create the queue that is named, or submit the job to one that is there",
     "Backoff": "nothing: it queues again by itself",
     **{one.code: one.instead for one in NOT_DONE.values()},
 }

@@ -87,7 +87,7 @@ def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
         uid=refused.uid,
         identity=message,
         at=at,
-        reason=NOT_COMPOSED if refused.kind in _JOBS else REFUSED,
+        reason=refused.reason or (NOT_COMPOSED if refused.kind in _JOBS else REFUSED),
         message=message,
         warning=True,
     )

@@ -17,9 +17,9 @@ from services.validation.problem import Severity
 class Refused(Exception):
     """An object can't be translated; everything else goes on."""
 
-    def __init__(self, problems: Sequence[ObjectProblem]) -> None:
+    def __init__(self, problems: Sequence[ObjectProblem], reason: str = "") -> None:
         super().__init__("; ".join(f"{one.field}: {one.message}" for one in problems))
-        self.problems = tuple(problems)
+        self.problems, self.reason = tuple(problems), reason
 
 
 def refuse_invalid(value: JsonMapping) -> None:
@@ -41,7 +41,7 @@ def refusal(kind: str, value: JsonMapping, refused: Refused, **who: str) -> Obje
     """The fact that an object is refused; namespace, name and UID are empty where they are not text."""
     meta = object_at(value, "metadata")
     identity = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
-    return ObjectRefused(**{"kind": kind, **identity, **who}, problems=refused.problems)
+    return ObjectRefused(**{"kind": kind, **identity, **who}, reason=refused.reason, problems=refused.problems)
 
 
 def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[Fact]:

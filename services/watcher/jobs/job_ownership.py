@@ -8,9 +8,11 @@ from events.api.meta import ObjectMeta, OwnerReference
 from events.json_object import JsonMapping, JsonObject
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.train_job import CHILD
+from services.watcher.fields.problems import Refused, problem
 
 DEEPEST = 10
 """So many owners are looked up, one above the other, as by Kueue."""
+NESTING_TOO_DEEP = "JobNestingTooDeep"
 
 
 class ParentJob(msgspec.Struct, frozen=True):
@@ -34,7 +36,10 @@ class JobOwnership:
         """By the place of a job that another one owns, that one's place; empty for one that somebody else manages."""
 
     def goes_with_owner(self, meta: ObjectMeta) -> bool:
-        """Whether a job that is managed itself owns this one, directly or over others, and starts and stops it."""
+        """Whether a job that is managed itself owns this one, directly or over others, and starts and stops it.
+
+        Raises `Refused` where more jobs are above it than are looked up: whether one of them runs it can't be known.
+        """
         place = self._owner_of(meta)
         for _ in range(DEEPEST):
             if place is None:
@@ -42,7 +47,10 @@ class JobOwnership:
             if not place or place in self._managed or place in self._parents:
                 return True
             place = self._owners.get(place)
-        return False
+        if place is None:
+            return False
+        what = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
+        raise Refused([problem("metadata.ownerReferences", what, "fewer jobs that own each other")], NESTING_TOO_DEEP)
 
     def _owner_of(self, meta: ObjectMeta) -> str | None:
         owner = _controller(meta)

@@ -92,6 +92,17 @@ def test_what_no_card_holds_is_the_spec_s_fault() -> None:
     assert found.fix
 
 
+@pytest.mark.parametrize("behind", ["", "nowhere"])
+def test_who_names_a_queue_that_is_not_there_is_told_to_have_it_created(behind: str) -> None:
+    story = Story().told(*platform())
+    if behind:
+        story.told(LocalQueueObserved(namespace="team", name="door", cluster_queue=behind))
+    story.told(job("lost", queue="door")).decided()
+    found = told(story, "team/lost")
+    assert found.reason == "Misconfigured" and (behind or "door") in found.message
+    assert found.fix.startswith("create the queue that is named")
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_raise_that_is_named_really_lets_it_in(seed: int) -> None:
     entries, _ = played(small_day(seed), most=60)

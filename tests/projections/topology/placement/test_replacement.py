@@ -78,6 +78,13 @@ def test_of_several_layers_the_innermost_that_is_broken_says_where_and_those_tha
     }
 
 
+def test_half_a_slice_is_placed_in_bundles_of_the_innermost_layer_alone() -> None:
+    asked = request(slices=[["block", 8], ["rack", 4], ["host", 2]], count=8, previous=hosts(a=4, x=4))
+    places = {"b/r1/a": 4, "b/r2/c": 3, "b/r3/d": 2, "other/r4/p": 4}
+    full = flavor_with(["block", *LEVELS], places, {"a": {"cpu": 4}})
+    assert replaced(full, asked) == {"main": {"a": 4, "c": 2, "d": 2}}
+
+
 def test_a_bundle_that_has_lost_a_pod_gets_one_where_the_rest_of_it_lies() -> None:
     asked = request(slices=[["rack", 4], ["host", 2]], count=4, previous=hosts(a=2, b=1, x=1))
     assert replaced(flavor_with(LEVELS, RACKS), asked) == {"main": {"a": 2, "b": 2}}

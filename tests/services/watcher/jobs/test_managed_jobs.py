@@ -1,11 +1,13 @@
 """Which jobs are managed under a configuration, and what of them their Workloads show."""
 
+from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
 from events.quota import NamespaceObserved
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import WorkloadSubmitted
+from services.applier.events.cluster_events import refusal_event
 from services.watcher.view import View
 from tests.services.watcher.pods.test_pod_members import pod
 from tests.services.watcher.test_view import job
@@ -62,18 +64,25 @@ def test_a_job_goes_with_a_managed_one_that_owns_it_over_others() -> None:
     assert [type(one) for one in elsewhere] == [WorkloadSubmitted], "nobody who is managed is above it"
 
 
-def test_no_more_than_ten_owners_are_looked_up() -> None:
-    def chain(length: int) -> list[str]:
+def test_a_job_with_more_than_ten_owners_above_it_is_refused_in_kueues_words() -> None:
+    def chain(length: int, *, top_is_managed: bool = True) -> list[Fact]:
         view = View()
-        top = job()
+        top = job() if top_is_managed else unnamed(job())
         top["metadata"] = {**top["metadata"], "name": "job-0", "uid": "uid-0"}
         view.see("Job", top)
         for number in range(1, length):
             view.see("Job", owned(unnamed(job()), f"job-{number}", "Job", f"job-{number - 1}"))
-        return [type(one).__name__ for one in view.see("Job", owned(job(), "last", "Job", f"job-{length - 1}"))]
+        return view.see("Job", owned(job(), "last", "Job", f"job-{length - 1}"))
 
     assert chain(10) == []
-    assert chain(11) == ["WorkloadSubmitted"]
+    (refused,) = chain(11)
+    assert isinstance(refused, ObjectRefused)
+    assert refused.problems[0].field == "metadata.ownerReferences"
+    told = refusal_event(refused, 1)
+    assert (told.kind, told.name, told.warning, told.reason) == ("Job", "last", True, "JobNestingTooDeep")
+    assert "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10" in told.message
+    assert [type(one) for one in chain(10, top_is_managed=False)] == [WorkloadSubmitted], "nobody above it is managed"
+    assert [type(one) for one in chain(11, top_is_managed=False)] == [ObjectRefused], "how far it goes on isn't known"
 
 
 def test_labels_are_copied_as_they_were_at_first() -> None:
