@@ -103,14 +103,18 @@ def stranded_pods(world: TopologyState, workload: Workload) -> tuple[PodObserved
 
 
 def review_places(world: TopologyState, node: str) -> None:
-    """Have those looked at that were given cards or domains of a node: something happened to it."""
+    """Have those looked at that were given cards or domains of a node: something happened to it.
+
+    With the first node that is known, and the last, everybody is: where none is known, none counts as lost.
+    """
+    all_of_them = world.nodes.keys() == {node}
     for holding in world.cards.holdings.values():
-        if any(one.node == node for one in holding.placements):
+        if all_of_them or any(one.node == node for one in holding.placements):
             world.work.mark_dirty(holding.workload)
     known = world.nodes.get(node)
     hosts = {node} if known is None else {node, known.labels.get(HOSTNAME, node)}
     for workload, placements in world.domains.held().items():
-        if any(domain.values[-1] in hosts for one in placements for domain in one.assignment.domains):
+        if all_of_them or any(domain.values[-1] in hosts for one in placements for domain in one.assignment.domains):
             world.work.mark_dirty(workload)
 
 

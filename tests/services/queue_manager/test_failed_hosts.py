@@ -76,6 +76,28 @@ def test_a_host_that_is_gone_is_to_be_replaced() -> None:
     assert list(room.world.second_passes) == [KEY]
 
 
+def looked_at_after(room: Room, fact: AnyEvent) -> bool:
+    """Whether the workload is looked at again for a fact, when all was looked at before."""
+    list(room.world.work.take_all("queue-manager"))
+    return KEY in room.tell(fact).world.work.waiting("queue-manager")
+
+
+def test_hosts_that_are_gone_are_noticed_when_another_node_comes_after_all_were_gone() -> None:
+    room = running().tell(*(ObjectRemoved(kind="Node", name=name) for name in "abc"))
+    assert room.steps() == [], "where no node is known, none is lost"
+    assert looked_at_after(room, node("c"))
+    evicted, *_ = room.steps()
+    assert isinstance(evicted, EvictionOrdered) and evicted.message.endswith("node failures, including: a, b")
+
+
+def test_where_the_last_node_goes_no_host_counts_as_failed_any_longer() -> None:
+    room = running().tell(GONE)
+    assert room.steps() == failed("a")
+    room.tell(ObjectRemoved(kind="Node", name="b"))
+    assert looked_at_after(room, ObjectRemoved(kind="Node", name="c"))
+    assert room.steps() == failed()
+
+
 @pytest.mark.parametrize(
     "change",
     [node("a", ready=False), node("a", taint=Effect.NO_SCHEDULE), node("a", taint=Effect.NO_EXECUTE)],
