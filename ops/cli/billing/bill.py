@@ -26,7 +26,7 @@ from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus, tables
 from ops.queries.billing.answer import asked_window, bill_answer, groups_of, period_ledger
 from ops.queries.billing.closed_months import check_closed, closings, corrected_entries
-from ops.queries.billing.entering import check_correction, check_tenant, enter
+from ops.queries.billing.entering import check_account, check_correction, check_tenant, enter
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import LogRead, ledger_of, seen
@@ -81,6 +81,8 @@ def run_bill(
         if asked.tenant:
             check_tenant(ledger, asked.tenant)
         found = bill(ledger, window, groups, asked.billed_to)
+        if asked.account:
+            check_account(ledger, asked.account)
         check_closed(ledger, window)
         _write(ledger, found, read, asked, output=output, out=out, console=console)
         warnings = warn(ledger, found, read, window)

@@ -134,6 +134,16 @@ def check_tenant(ledger: Ledger, tenant: str) -> None:
         raise BillRefused(f"the log knows no tenant {tenant}; it knows {_some(sorted(ledger.tenants))}")
 
 
+def check_account(ledger: Ledger, account: str) -> None:
+    """Whether anybody pays from it: a rule names it, a job's label has, or it is a namespace. Raises `BillRefused`.
+
+    Asked when a bill was calculated: accounts of labels are known from then on.
+    """
+    known = ledger.prices.accounts.names() | ledger.tenants
+    if account not in known:
+        raise BillRefused(f"nobody pays from an account {account}; there are {_some(sorted(known))}")
+
+
 def _check_amount(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered:
     if event.entry or event.since is not None:
         raise BillRefused("a correction is either of an entry or an amount, not both")

@@ -48,6 +48,11 @@ class AccountBook:
         place = f"{position.partition}/{position.sequence}"
         self.lists.put(AccountList(event=event, starts=starts, place=place, known={}))
 
+    def names(self) -> frozenset[str]:
+        """Accounts that rules name, and those that were found by a label so far."""
+        named = frozenset(rule.account for one in self.lists.all for rule in one.event.rules if rule.account)
+        return named | {payer.account for one in self.lists.all for payer in one.known.values()}
+
     def payer_of(self, holder: Holder, at: Millis) -> Payer:
         """Who pays for what somebody holds at a time."""
         rules = self.lists.at(at)

@@ -170,6 +170,7 @@ def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
         (("--from", "+60s", "--to", "+30s"), "before it starts"),
         (("--from", "yesterday"), "'yesterday' is no time: write a month 2026-11"),
         (("--tenant", "nobody"), "the log knows no tenant nobody; it knows team"),
+        (("--account", "nobody"), "nobody pays from an account nobody; there are team"),
         (("--group-by", "colour"), "--group-by colour is unknown: choose from tenant, queue"),
         (("-o", "xml"), "'xml' is not one of 'table', 'csv', 'json', 'yaml', 'parquet', 'focus'"),
         (("-o", "parquet"), "name it with --out"),
