@@ -135,11 +135,16 @@ def check_tenant(ledger: Ledger, tenant: str) -> None:
 
 
 def check_account(ledger: Ledger, account: str) -> None:
-    """Whether anybody pays from it: a rule names it, a job's label has, or it is a namespace. Raises `BillRefused`.
+    """Whether anybody pays from it: a rule or a term of a price list names it, a job's label has, or it is a namespace.
 
-    Asked when a bill was calculated: accounts of labels are known from then on.
+    Asked when a bill was calculated: accounts of labels are known from then on. Raises `BillRefused`.
     """
-    known = ledger.prices.accounts.names() | ledger.tenants
+    terms = (
+        one.account
+        for prices in ledger.prices.lists
+        for one in (*prices.event.discounts, *prices.event.commitments, *prices.event.minimums)
+    )
+    known = {*ledger.prices.accounts.names(), *ledger.tenants, *filter(None, terms)}
     if account not in known:
         raise BillRefused(f"nobody pays from an account {account}; there are {_some(sorted(known))}")
 
