@@ -184,8 +184,7 @@ class PartitionHost:
         """Fold the commits of others first, then the inputs that have arrived; whether more of these are left."""
         while True:
             try:
-                if await self._fold_commits():
-                    continue
+                await self._fold_commits()
                 behind = self.fold.fold_inputs(most)
             except MessageHalts as problem:
                 self.halts.halt(MESSAGE, str(problem))
@@ -195,8 +194,7 @@ class PartitionHost:
                 self.halts.lift(BUS)
                 return behind
 
-    async def _fold_commits(self) -> bool:
-        folded = False
+    async def _fold_commits(self) -> None:
         while self._commits:
             entry = self._commits[0]
             if entry.sequence <= self.fold.base:
@@ -212,8 +210,6 @@ class PartitionHost:
                 (self._verifier or PartitionFold.fold_commit)(self.fold, entry, commit)
                 self._keep()
             self._commits.pop(0)
-            folded = True
-        return folded
 
     async def _await_input(self, entry: Entry, run: InputRun) -> None:
         """Wait for an input run; halt when it is not stored, for what a commit rests on was stored before the commit."""

@@ -44,8 +44,10 @@ class BusClock:
 
     def __init__(self) -> None:
         self.now = NOON
+        self.asked = 0
 
     def __call__(self) -> Millis:
+        self.asked += 1
         return self.now
 
 
@@ -84,6 +86,19 @@ async def test_who_is_more_than_five_seconds_ahead_of_the_bus_appends_nothing_un
         time.now += 1
         assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
         assert CLOCK not in one.halts.kinds
+        await stop(task)
+
+
+async def test_a_clock_that_is_ahead_is_looked_at_again_though_nothing_arrives() -> None:
+    time = BusClock()
+    bus = MemoryBus(time)
+    one = await host(bus, QueueManager(), ahead=AHEAD)
+    with serving(one) as task:
+        await asyncio.wait_for(one.stuck.wait(), 30)
+        asked = time.asked
+        async with asyncio.timeout(30):
+            while time.asked < asked + 5:  # noqa: ASYNC110 - nothing tells of a look at the time
+                await asyncio.sleep(0)
         await stop(task)
 
 

@@ -10,7 +10,7 @@ import pytest
 from events.catalogue import Decision
 from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun
-from events.device import NodeObserved
+from events.device import Card, DevicesRegistered, NodeObserved
 from events.event import Millis
 from events.rules import RULES
 from events.setting_aside import SetAside
@@ -35,6 +35,7 @@ from tests.services.runtime.partition.test_host import stop, tell
 Say = Callable[[World, LogPosition], Sequence[str]]
 """What somebody sets aside at a place, by name."""
 SOON = 30
+CARD = Card(uuid="gpu-1", index=0, slots=10, memory=1000, cores=100, model="V100", vendor="NVIDIA")
 
 
 class Speaker:
@@ -140,6 +141,36 @@ async def test_deciders_take_turns_until_nobody_has_anything_to_say() -> None:
 async def _until(holds: Callable[[], bool]) -> None:
     while not holds():  # noqa: ASYNC110 - of many things, and nothing tells of most
         await asyncio.sleep(0.005)
+
+
+async def test_what_is_decided_here_is_folded_once_as_it_was_decided() -> None:
+    bus = MemoryBus()
+    followed: list[str] = []
+
+    def follow(fold: PartitionFold, entry: Entry, commit: Commit) -> None:
+        followed.append(commit.author)
+        fold.fold_commit(entry, commit)
+
+    one = await host(bus, Speaker("admitter", up_to(4, "admitter")), verifier=follow)
+    other = await host(bus, Speaker("preemptor", nothing), replica="b", verifier=follow)
+    async with serving(one):
+        await quiet(one)
+    assert authors(bus) == 4 * ["admitter"] and followed == []
+    async with serving(other):
+        await quiet(other)
+    assert followed == authors(bus)
+
+
+async def test_cards_that_nobody_here_looks_at_do_not_pile_up_but_wait_for_a_verifier() -> None:
+    bus = MemoryBus()
+    await tell(bus, [NodeObserved(name="a"), DevicesRegistered(node="a", cards=(CARD,))])
+    one = await host(bus, Speaker("admitter", nothing))
+    verifies = await host(bus, Speaker("admitter", nothing), verifier=PartitionFold.fold_commit)
+    async with serving(one, verifies):
+        await quiet(one)
+        await quiet(verifies)
+        assert not one.fold.world.cards.dirty_cards
+        assert set(verifies.fold.world.cards.dirty_cards) == {CARD.uuid}
 
 
 async def test_nobody_is_asked_before_everything_is_folded_that_was_on_the_log_then() -> None:
