@@ -16,7 +16,7 @@ from events.device import NodeObserved
 from events.quota import FlavorObserved
 from events.topology import TopologyAssignment, TopologyObserved, TopologyPlacement
 from events.workload import PodSetAssignment
-from projections.topology.domains.room import LeafAmounts, LeafRoom, LeafUsage, capacity_of, held_by, take
+from projections.topology.domains.room import LeafAmounts, LeafFits, LeafRoom, LeafUsage, capacity_of, held_by, take
 from projections.topology.domains.tree import HOSTNAME, TopologyTree, leaf_key, same_place, tree_of
 from projections.topology.requests.topology_request import FlavorRoom
 from projections.trail import Trail
@@ -27,6 +27,10 @@ class _Offer(msgspec.Struct, frozen=True):
 
     tree: TopologyTree
     capacity: LeafAmounts
+    fits: LeafFits
+    """Of pods as things stand."""
+    empty_fits: LeafFits
+    """Of pods where nobody is placed by topology."""
 
 
 class DomainTables(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,12 +121,18 @@ class TopologyUsage:
         usage = self._hosts if shared else self._own.get(flavor)
         view = None if usage is None else usage.on(flavor, offer.tree)
         tried = self._tried.get(flavor, {})
-        return self._of(flavor, LeafRoom(tree=offer.tree, capacity=offer.capacity, usage=view, taken=tried))
+        return self._of(
+            flavor, LeafRoom(tree=offer.tree, capacity=offer.capacity, usage=view, taken=tried, fits=offer.fits)
+        )
 
     def empty_room(self, flavor: str) -> FlavorRoom | None:
         """What would be free if no pods were placed by topology; None for a flavor without one."""
         offer = self._offer(flavor)
-        return None if offer is None else self._of(flavor, LeafRoom(tree=offer.tree, capacity=offer.capacity))
+        return (
+            None
+            if offer is None
+            else self._of(flavor, LeafRoom(tree=offer.tree, capacity=offer.capacity, fits=offer.empty_fits))
+        )
 
     def rooms(self, flavors: Iterable[str], *, empty: bool = False) -> dict[str, FlavorRoom]:
         """The same for several flavors, by name, without those that have no topology; `empty` as if no pods were placed by it."""
@@ -188,7 +198,7 @@ class TopologyUsage:
             leaf = tree.leaf_by_node.get(node)
             if leaf is not None:
                 capacity.add(leaf, usage, -1)
-        return _Offer(tree, capacity)
+        return _Offer(tree, capacity, LeafFits(), LeafFits())
 
     def _offer_more(self, node: str, amounts: Mapping[str, int], times: int) -> None:
         for offer in self._offers.values():

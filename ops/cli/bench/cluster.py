@@ -18,7 +18,7 @@ from ops.production.process.event_loop import run as run_loop
 from ops.production.process.gc_tuning import collect_seldom
 from ops.sandbox.bench.cluster import ClusterFigures, ClusterRun
 from ops.sandbox.bench.jobs import JobFigures, JobsRun
-from ops.sandbox.bench.load import divided, read_load
+from ops.sandbox.bench.load import LoadUnreadable, divided, read_load
 from ops.sandbox.bench.readiness import active
 from ops.sandbox.bench.usage import Observed
 from ops.sandbox.failures import SANDBOX_FAILURES
@@ -77,6 +77,10 @@ def run_bench_cluster(
     """Play a load of Workload objects and print what was measured."""
     with known_failures(SANDBOX_FAILURES) as outcome:
         load = divided(read_load(path), divide)
+        if load.topology is not None:
+            raise LoadUnreadable(
+                path, "it has a topology, whose nodes are not made up on a cluster: play it with kuelog bench scheduler"
+            )
         figures = _measured(where, lambda client: ClusterRun(client, load, seed=seed, at_once=at_once))
         _print(figures, output, console, lambda: _cluster_table(path, figures))
         outcome.code = 0

@@ -42,7 +42,7 @@ def _show(path: Path, figures: SchedulerFigures, console: Console) -> None:
         ("workloads finished", f"{figures.finished:,} of {figures.workloads:,}"),
         ("admissions", f"{figures.admissions:,}"),
         ("evictions", f"{figures.evictions:,} ({figures.evictions_per_finished:.3f} per finished workload)"),
-        ("deciding and folding took", f"{figures.wall_s:.2f} s for {figures.decisions:,} decisions"),
+        ("deciding and folding took", f"{figures.cpu_s:.2f} s of CPU for {figures.decisions:,} decisions"),
         ("admissions", f"{figures.admissions_per_s:,.0f} /s"),
         (
             "turn p50 / p99 / max",

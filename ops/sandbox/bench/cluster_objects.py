@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from events.json_object import JsonObject
 from events.quantity import from_units
-from ops.sandbox.bench.load import FLAVOR, RESOURCE, Arrival, GeneratedLoad, queues_of
+from ops.sandbox.bench.load import RESOURCE, Arrival, GeneratedLoad, queues_of
 from services.runtime.cluster_port import Resource
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
@@ -20,12 +20,12 @@ WORKLOADS = Resource(group=_GROUP, version=_VERSION, plural="workloads", kind="W
 def platform_objects(load: GeneratedLoad) -> Iterator[tuple[Resource, JsonObject]]:
     """The namespace, the flavor and all queues, in the order in which they are created."""
     yield NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
-    yield FLAVORS, {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": FLAVOR}, "spec": {}}
+    flavor = load.flavor
+    yield FLAVORS, {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": flavor.name}, "spec": {}}
     for cohort, name, queues in queues_of(load):
         quota: JsonObject = {"name": RESOURCE, "nominalQuota": str(queues.nominal_quota)}
         if queues.borrowing_limit is not None:
             quota["borrowingLimit"] = str(queues.borrowing_limit)
-        flavor = {"name": FLAVOR, "resources": [quota]}
         spec: JsonObject = {
             "cohortName": cohort,
             "namespaceSelector": {},
@@ -33,7 +33,9 @@ def platform_objects(load: GeneratedLoad) -> Iterator[tuple[Resource, JsonObject
                 "withinClusterQueue": str(queues.within_cluster_queue),
                 "reclaimWithinCohort": str(queues.reclaim_within_cohort),
             },
-            "resourceGroups": [{"coveredResources": [RESOURCE], "flavors": [flavor]}],
+            "resourceGroups": [
+                {"coveredResources": [RESOURCE], "flavors": [{"name": flavor.name, "resources": [quota]}]}
+            ],
         }
         yield CLUSTER_QUEUES, {"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
         local_queue = {"name": name, "namespace": SPACE}
@@ -46,8 +48,11 @@ def platform_objects(load: GeneratedLoad) -> Iterator[tuple[Resource, JsonObject
 def workload_object(arrival: Arrival) -> JsonObject:
     """The Workload object of one arrival."""
     spec = arrival.fact.spec
-    container = {"name": "c", "resources": {"requests": {RESOURCE: from_units(RESOURCE, arrival.asked)}}}
-    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    (pod_set,) = spec.pod_sets
+    (container,) = pod_set.shape.containers
+    requests = {name: from_units(name, amount) for name, amount in container.requests.items()}
+    pod = {"containers": [{"name": container.name, "resources": {"requests": requests}}], "restartPolicy": "Never"}
+    pods: JsonObject = {"name": pod_set.name, "count": pod_set.count, "template": {"spec": pod}}
     return {
         "apiVersion": API,
         "kind": "Workload",
@@ -55,7 +60,7 @@ def workload_object(arrival: Arrival) -> JsonObject:
         "spec": {
             "queueName": spec.queue,
             "priority": spec.priority,
-            "podSets": [{"name": "main", "count": 1, "template": template}],
+            "podSets": [pods],
         },
     }
 

@@ -12,7 +12,6 @@ from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quantity import to_units
 from events.quota import (
     ClusterQueueObserved,
-    FlavorObserved,
     FlavorQuotas,
     LocalQueueObserved,
     NamespaceObserved,
@@ -24,8 +23,9 @@ from events.quota import (
 from events.selector import LabelSelector
 from events.workload import WorkloadSpec, WorkloadSubmitted
 from ops.files.reading import Unreadable, yaml_file
+from ops.sandbox.bench.load_topology import Constraint, FlavorOfLoad, TopologyOfLoad, topology_facts, topology_request
 
-FLAVOR, RESOURCE, NAMESPACE = "default", "cpu", "bench"
+RESOURCE, NAMESPACE = "cpu", "bench"
 
 
 class LoadUnreadable(Exception):
@@ -42,6 +42,25 @@ class WorkloadClass(msgspec.Struct, frozen=True, rename="camel", kw_only=True, f
     runtime_ms: Millis
     priority: int = 0
     request: str | int
+    """Of each pod."""
+    pod_count: int = 1
+    tas_constraint: Constraint = ""
+    tas_level: str = ""
+    slice_size: int = 0
+
+    @property
+    def asked(self) -> int:
+        """What all of its pods ask for, in the units of the resource."""
+        return _cpu(self.request) * self.pod_count
+
+    def pod_set(self) -> PodSet:
+        """Its pods, and where they want to lie."""
+        return PodSet(
+            name="main",
+            count=self.pod_count,
+            shape=PodShape(containers=(ContainerShape(name="c", requests={RESOURCE: _cpu(self.request)}),)),
+            topology=topology_request(self.tas_constraint, self.tas_level, self.slice_size),
+        )
 
 
 class WorkloadsSet(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -76,6 +95,8 @@ class GeneratedLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """One generator file."""
 
     cohorts: tuple[CohortsSet, ...]
+    topology: TopologyOfLoad | None = None
+    flavor: FlavorOfLoad = msgspec.field(name="resourceFlavor", default=FlavorOfLoad(name="default"))
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -106,9 +127,11 @@ def read_load(path: Path) -> GeneratedLoad:
 
 
 def platform_of(load: GeneratedLoad) -> Iterator[Fact]:
-    """The flavor, the namespace and all queues."""
+    """The topology, the flavor, the namespace and all queues."""
     yield NamespaceObserved(name=NAMESPACE)
-    yield FlavorObserved(name=FLAVOR)
+    if load.topology is not None:
+        yield from topology_facts(load.topology)
+    yield load.flavor.fact()
     for cohort, name, queues in queues_of(load):
         limit = None if queues.borrowing_limit is None else _cpu(queues.borrowing_limit)
         quota = Quota(resource=RESOURCE, nominal=_cpu(queues.nominal_quota), borrowing_limit=limit)
@@ -119,7 +142,9 @@ def platform_of(load: GeneratedLoad) -> Iterator[Fact]:
             preemption=PreemptionRules(
                 within_cluster_queue=queues.within_cluster_queue, reclaim_within_cohort=queues.reclaim_within_cohort
             ),
-            groups=(ResourceGroup(resources=(RESOURCE,), flavors=(FlavorQuotas(flavor=FLAVOR, quotas=(quota,)),)),),
+            groups=(
+                ResourceGroup(resources=(RESOURCE,), flavors=(FlavorQuotas(flavor=load.flavor.name, quotas=(quota,)),)),
+            ),
         )
         yield LocalQueueObserved(namespace=NAMESPACE, name=name, cluster_queue=name)
 
@@ -145,20 +170,16 @@ def arrivals_of(load: GeneratedLoad, seed: int, *, at_once: bool) -> list[Arriva
 
 
 def _arrival(queue: str, name: str, kind: WorkloadClass, at: Millis) -> Arrival:
-    asked = _cpu(kind.request)
-    shape = PodShape(containers=(ContainerShape(name="c", requests={RESOURCE: asked}),))
     return Arrival(
         at=at,
         kind=kind.class_name,
         runtime=kind.runtime_ms,
-        asked=asked,
+        asked=kind.asked,
         fact=WorkloadSubmitted(
             workload=f"{NAMESPACE}/{name}",
             uid=name,
             created_at=at,
-            spec=WorkloadSpec(
-                queue=queue, priority=kind.priority, pod_sets=(PodSet(name="main", count=1, shape=shape),)
-            ),
+            spec=WorkloadSpec(queue=queue, priority=kind.priority, pod_sets=(kind.pod_set(),)),
         ),
     )
 

@@ -6,6 +6,7 @@ Amounts stand in a column per resource, in the order of the tree's leaves: count
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import sub
 
 import msgspec
 
@@ -22,14 +23,22 @@ MOST_PODS = 2**31 - 1
 class LeafAmounts:
     """Amounts of resources per leaf of one tree. Changed in place; adding what was added with -1 `times` takes it back."""
 
-    __slots__ = ("_columns", "_leaves")
+    __slots__ = ("_columns", "_leaves", "_changes", "_forgotten")
 
     def __init__(self, leaves: int) -> None:
         self._leaves = leaves
         self._columns: dict[str, list[int]] = {}
+        self._changes: list[int] = []
+        """The leaves that changed, one after the other, as far as they are remembered."""
+        self._forgotten = 0
+        """How many changes before those."""
 
     def add(self, leaf: int, amounts: Mapping[str, int], times: int = 1) -> None:
         """Add amounts to a leaf, so many times."""
+        if len(self._changes) > self._leaves:
+            self._forgotten += len(self._changes)
+            self._changes.clear()
+        self._changes.append(leaf)
         for resource, amount in amounts.items():
             column = self._columns.get(resource)
             if column is None:
@@ -39,6 +48,15 @@ class LeafAmounts:
     def column(self, resource: str) -> Sequence[int] | None:
         """The amount of a resource on each leaf; None where nobody has any."""
         return self._columns.get(resource)
+
+    @property
+    def changes(self) -> int:
+        """How often it has changed, for `changed_since`."""
+        return self._forgotten + len(self._changes)
+
+    def changed_since(self, changes: int) -> Sequence[int] | None:
+        """The leaves that changed since it had changed so often, some of them named twice; None when that is forgotten."""
+        return None if changes < self._forgotten else self._changes[changes - self._forgotten :]
 
 
 class LeafUsage:
@@ -84,6 +102,60 @@ class LeafUsage:
         return self._held
 
 
+class LeafFits:
+    """How many pods of each shape fit on each leaf by what nodes offer and pods hold, kept from one attempt to the next.
+
+    Leaves are counted anew only where something has changed since. It decides nothing: `LeafRoom` without it says the same.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[tuple[str, int], ...], _KeptFits] = {}
+
+    def of(self, capacity: LeafAmounts, usage: LeafAmounts | None, pod: Mapping[str, int], leaves: int) -> list[int]:
+        """The pods by leaf, in a list of the caller's own."""
+        shape = tuple(sorted(pod.items()))
+        kept = self._kept.get(shape)
+        changed = None if kept is None else kept.changed(capacity, usage)
+        if kept is None or changed is None:
+            if len(self._kept) >= _MOST_SHAPES:
+                self._kept.clear()
+            pods = _all_fits(capacity, usage, pod, leaves)
+            kept = self._kept[shape] = _KeptFits(pods, capacity, usage)
+        else:
+            for leaf in changed:
+                kept.pods[leaf] = _fit(capacity, usage, pod, leaf)
+        kept.seen()
+        return kept.pods.copy()
+
+
+class _KeptFits:
+    """The fits of one shape, and how far the changes of what they rest on are in them."""
+
+    __slots__ = ("pods", "_capacity", "_usage", "_marks")
+
+    def __init__(self, pods: list[int], capacity: LeafAmounts, usage: LeafAmounts | None) -> None:
+        self.pods, self._capacity, self._usage = pods, capacity, usage
+        self._marks = (0, 0)
+
+    def changed(self, capacity: LeafAmounts, usage: LeafAmounts | None) -> list[int] | None:
+        """The leaves to be counted anew; None for all of them."""
+        if capacity is not self._capacity or usage is not self._usage:
+            return None
+        offered = capacity.changed_since(self._marks[0])
+        held: Sequence[int] | None = () if usage is None else usage.changed_since(self._marks[1])
+        return None if offered is None or held is None else [*offered, *held]
+
+    def seen(self) -> None:
+        """All changes up to now are in the fits."""
+        self._marks = (self._capacity.changes, 0 if self._usage is None else self._usage.changes)
+
+
+_MOST_SHAPES = 256
+"""So many shapes of pods are kept for a flavor; where there are more, memory stays bounded."""
+
+
 class LeafRoom(msgspec.Struct, frozen=True, kw_only=True):
     """What is free on the leaves of a tree, for one attempt to place pods.
 
@@ -98,6 +170,26 @@ class LeafRoom(msgspec.Struct, frozen=True, kw_only=True):
     usage: LeafAmounts | None = None
     taken: Mapping[str, Mapping[str, int]] = {}
     assumed: Mapping[str, Mapping[str, int]] = {}
+    fits: LeafFits | None = None
+    """What is kept of earlier attempts on this tree, if anything is."""
+
+    def fitting(self, pod: Mapping[str, int]) -> list[int]:
+        """How many pods fit on each leaf by what is free there, in a list of the caller's own."""
+        leaves = len(self.tree.leaves)
+        if self.fits is None:
+            found = _all_fits(self.capacity, self.usage, pod, leaves)
+        else:
+            found = self.fits.of(self.capacity, self.usage, pod, leaves)
+        for key in (*self.taken, *self.assumed):
+            leaf = self.tree.leaf_by_key.get(key)
+            if leaf is not None:
+                found[leaf] = self._fit_on(leaf, pod)
+        return found
+
+    def _fit_on(self, leaf: int, pod: Mapping[str, int]) -> int:
+        """How many pods fit on one leaf."""
+        key = self.tree.leaves[leaf].key
+        return _fit(self.capacity, self.usage, pod, leaf, [self.taken.get(key, {}), self.assumed.get(key, {})])
 
     def free(self, resource: str) -> list[int]:
         """How much of a resource is free on each leaf; below zero where more is held than there is."""
@@ -119,14 +211,44 @@ class LeafRoom(msgspec.Struct, frozen=True, kw_only=True):
 
     def holds(self, assignment: TopologyAssignment, requests: Mapping[str, int]) -> bool:
         """Whether every domain of an assignment is still there and has room for its pods, each seen for itself."""
-        columns = {resource: self.free(resource) for resource, amount in requests.items() if amount > 0}
         for domain in assignment.domains:
             leaf = self.tree.leaf_at(domain.values)
-            if leaf is None or any(
-                columns[resource][leaf] // requests[resource] < domain.count for resource in columns
-            ):
+            if leaf is None or self._fit_on(leaf, requests) < domain.count:
                 return False
         return True
+
+
+def _all_fits(capacity: LeafAmounts, usage: LeafAmounts | None, pod: Mapping[str, int], leaves: int) -> list[int]:
+    """How many pods fit on each leaf, a resource after the other."""
+    found = [MOST_PODS] * leaves
+    for resource, amount in pod.items():
+        if amount > 0:
+            have = capacity.column(resource) or [0] * leaves
+            used = usage.column(resource) if usage is not None else None
+            free = have if used is None else map(sub, have, used)
+            found = [
+                fit if fit < most else most for fit, most in zip((one // amount for one in free), found, strict=True)
+            ]
+    return [fit if fit > 0 else 0 for fit in found]
+
+
+def _fit(
+    capacity: LeafAmounts,
+    usage: LeafAmounts | None,
+    pod: Mapping[str, int],
+    leaf: int,
+    beside: Iterable[Mapping[str, int]] = (),
+) -> int:
+    """How many pods fit on a leaf, where others hold something of it beside the usage."""
+    found = MOST_PODS
+    for resource, amount in pod.items():
+        if amount > 0:
+            have = capacity.column(resource)
+            used = usage.column(resource) if usage is not None else None
+            free = (0 if have is None else have[leaf]) - (0 if used is None else used[leaf])
+            free -= sum(held.get(resource, 0) for held in beside)
+            found = min(found, free // amount)
+    return max(found, 0)
 
 
 def capacity_of(tree: TopologyTree, nodes: Iterable[NodeObserved]) -> LeafAmounts:

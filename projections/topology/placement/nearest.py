@@ -117,7 +117,7 @@ def nearest_domains(
         asked = demand(filters, workers, group.leader)
         leaves = count_leaves(flavor.room, shape, asked)
         by_resource = {
-            name: [max(free, 0) // amount for free in leaves.free[name]]
+            name: [max(free, 0) // amount for free in leaves.free(name)]
             for name, amount in asked.pod.items()
             if amount > 0
         }
@@ -191,7 +191,7 @@ def _short(counted: _Counted, leaves: range) -> list[Short]:
         pods = _pods(column, leaves)
         if name == counted.card_resource or pods >= counted.shape.count:
             continue
-        free = counted.leaves.free[name]
+        free = counted.leaves.free(name)
         found.append(
             Short(
                 resource=name,

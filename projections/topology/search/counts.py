@@ -52,8 +52,11 @@ class LeafCounts(msgspec.Struct, frozen=True, kw_only=True):
     counts: LevelCounts
     excluded: dict[int, str]
     """Leaves that are ruled out whatever is free, and by what."""
-    free: dict[str, list[int]]
-    """What was free on every leaf, of each resource that a pod asks for."""
+    room: LeafRoom
+
+    def free(self, resource: str) -> list[int]:
+        """What was free of a resource on every leaf."""
+        return self.room.free(resource)
 
 
 def demand(filters: NodeFilters, pods: PlacementRequest, leader: PlacementRequest | None) -> Demand:
@@ -71,15 +74,14 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
     """How many pods would fit on each leaf, before leaves are added up to the domains above them."""
     tree = room.tree
     excluded = asked.filters.excluded(tree, asked.within)
-    wanted = asked.pod if asked.leader is None else {**asked.pod, **asked.leader}
-    free = {resource: room.free(resource) for resource in wanted}
-    pods = _pods(len(tree.leaves), free, asked.pod)
+    pods = room.fitting(asked.pod)
     leaders = [0] * len(pods)
     beside = pods
     if asked.leader is not None:
-        leaders = _pods(len(pods), free, asked.leader)
+        leaders = room.fitting(asked.leader)
         leaders = _limited(leaders, asked.leader_limit.pods if asked.leader_limit is not None else None)
         leaders = [min(1, fit) for fit in leaders]
+        free = {resource: room.free(resource) for resource in {**asked.pod, **asked.leader}}
         beside = _pods(len(pods), _less_leader(free, asked.leader, leaders), asked.pod)
     if asked.limit is not None:
         same, pods = beside is pods, _limited(pods, asked.limit.pods)
@@ -101,7 +103,7 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
         fill_slices(level, shape.slice_size)
     else:
         level.slices = level.slices_with_leader = [0] * len(pods)
-    return LeafCounts(counts=level, excluded=excluded, free=free)
+    return LeafCounts(counts=level, excluded=excluded, room=room)
 
 
 def count_domains(tree: TopologyTree, shape: SearchShape, leaves: LevelCounts) -> list[LevelCounts]:

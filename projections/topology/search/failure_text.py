@@ -4,7 +4,7 @@ Rule: docs/rules/topology.md#failure-texts
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.requests.level_parameters import SearchShape
@@ -25,9 +25,10 @@ def shortage(tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchSha
 def exclusions(tree: TopologyTree, leaves: LeafCounts, asked: Demand) -> str:
     """On how many leaves no pod fits, and what keeps it off; empty where every leaf would take one."""
     reasons = Counter(leaves.excluded.values())
-    for leaf, count in enumerate(leaves.counts.pods):
-        if not count and leaf not in leaves.excluded:
-            reasons[f'resource "{_scarcest(leaves, leaf, asked)}"'] += 1
+    full = [leaf for leaf, count in enumerate(leaves.counts.pods) if not count and leaf not in leaves.excluded]
+    free = {resource: leaves.free(resource) for resource, amount in asked.pod.items() if amount > 0} if full else {}
+    for leaf in full:
+        reasons[f'resource "{_scarcest(free, leaf, asked)}"'] += 1
     if not reasons:
         return ""
     told = sorted(f"{reason}: {count}" for reason, count in reasons.items())
@@ -51,14 +52,9 @@ def _by_layer(tree: TopologyTree, levels: Sequence[LevelCounts], shape: SearchSh
     return told
 
 
-def _scarcest(leaves: LeafCounts, leaf: int, asked: Demand) -> str:
+def _scarcest(free: Mapping[str, Sequence[int]], leaf: int, asked: Demand) -> str:
     """The resource of which fewest pods fit on a leaf, by name among equals."""
-    fits = [
-        (max(leaves.free[resource][leaf] // amount, 0), resource)
-        for resource, amount in asked.pod.items()
-        if amount > 0
-    ]
-    scarcest = min(fits)
+    scarcest = min((max(column[leaf] // asked.pod[resource], 0), resource) for resource, column in free.items())
     if scarcest[0] and asked.limit is not None:
         return min(scarcest, (asked.limit.pods[leaf], asked.limit.resource))[1]
     return scarcest[1]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.topology.domains.room import LeafRoom, LeafUsage, capacity_of
+from projections.topology.domains.room import MOST_PODS, LeafFits, LeafRoom, LeafUsage, capacity_of
 from tests.projections.topology.makers import hosts, nodes, tree_with
 
 HOSTS = {"a": 4, "b": 3}
@@ -82,3 +82,58 @@ def test_a_domain_has_room_for_so_many_pods_as_what_is_free_holds_their_requests
     assert not room.holds(hosts(a=3), {"cpu": 2})
     assert room.holds(hosts(b=1), {"cpu": 2})
     assert not room.holds(hosts(b=2), {"cpu": 2})
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(-2, 3), st.sampled_from(["usage", "capacity", "look", "other"]))
+)
+
+
+@given(STEPS, st.dictionaries(st.sampled_from("ab"), st.integers(-3, 3)))
+def test_fits_that_are_kept_are_those_that_are_counted_anew(
+    steps: list[tuple[str, int, str]], taken: dict[str, int]
+) -> None:
+    usage, capacity, fits = LeafUsage(), capacity_of(TREE, nodes(["host"], HOSTS)), LeafFits()
+    beside = {leaf: {"cpu": cpu} for leaf, cpu in taken.items()}
+    for leaf, cpu, step in [*steps, ("a", 0, "look")]:
+        match step:
+            case "usage":
+                usage.add(leaf, {"cpu": cpu, "pods": 1}, 1)
+            case "capacity":
+                capacity.add(TREE.leaf_by_key[leaf], {"cpu": cpu})
+            case "other":
+                usage.forget("f")
+            case _:
+                kept = LeafRoom(tree=TREE, capacity=capacity, usage=usage.on("f", TREE), taken=beside, fits=fits)
+                anew = LeafRoom(tree=TREE, capacity=capacity, usage=usage.on("f", TREE), taken=beside)
+                for pod in ({"cpu": 1}, {"cpu": 2, "memory": 1}, {}):
+                    assert kept.fitting(pod) == anew.fitting(pod)
+                    free = [anew.free(resource) for resource, amount in pod.items() if amount]
+                    amounts = [amount for amount in pod.values() if amount]
+                    by_hand = [
+                        max(
+                            0,
+                            min(
+                                [
+                                    MOST_PODS,
+                                    *(column[at] // amount for column, amount in zip(free, amounts, strict=True)),
+                                ]
+                            ),
+                        )
+                        for at in range(len(TREE.leaves))
+                    ]
+                    assert kept.fitting(pod) == by_hand
+
+
+def test_what_is_kept_of_fits_is_the_callers_own_and_follows_what_a_trial_takes_back() -> None:
+    usage, fits = LeafUsage(), LeafFits()
+    room = LeafRoom(tree=TREE, capacity=CAPACITY, usage=usage.on("f", TREE), fits=fits)
+    room.fitting({"cpu": 1})[0] = 99
+    assert room.fitting({"cpu": 1}) == [4, 3]
+    usage.add("a", {"cpu": 1}, 3)
+    assert room.fitting({"cpu": 1}) == [1, 3]
+    usage.add("a", {"cpu": 1}, -3)
+    assert room.fitting({"cpu": 1}) == [4, 3]
+    empty = LeafRoom(tree=TREE, capacity=CAPACITY, fits=fits)
+    usage.add("b", {"cpu": 1}, 3)
+    assert (empty.fitting({"cpu": 1}), room.fitting({"cpu": 1})) == ([4, 3], [4, 0])
