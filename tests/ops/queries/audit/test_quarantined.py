@@ -5,10 +5,10 @@ from msgspec.structs import replace
 from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun
 from events.control import Quarantined
-from events.hash_chain import bytes_hash
+from events.hash_chain import GENESIS, bytes_hash
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.proof.evidence import Evidence
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry
 from tests.ops.queries.audit.logs import evidence_of, key_of, log_of
@@ -50,3 +50,16 @@ def test_a_skipped_commit_that_rests_on_nothing_blames_none_behind_it() -> None:
     behind(log[CONTROL], first)
     assert Auditor(Evidence()).examine(log).findings == ()
     assert signed.examine(log).findings == (), "nor does an auditor who knew the stream before"
+
+
+def test_what_is_skipped_of_one_stream_is_not_skipped_of_another() -> None:
+    log = log_of(3)
+    honest = decode_commit(log[PARTITION][-1].data)
+    behind(log[PARTITION], replace(honest, inputs=(InputRun(stream=FACTS, upto=1000),)))
+    behind(log[PARTITION], honest)
+    told = replace(honest, partition=CONTROL, prev_hash=GENESIS, author="operator", inputs=())
+    for stream in (DEVICE_PARTITION, FACTS):
+        skipped = Quarantined(stream=stream, sequence=4, reason="stored by a stray script")
+        behind(log[CONTROL], replace(told, events=(skipped,)))
+    found = Auditor(Evidence()).examine(log).findings
+    assert [(one.stream, one.sequence, one.what) for one in found] == [(PARTITION, 5, "inputs")]
