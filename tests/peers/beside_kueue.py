@@ -54,14 +54,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(manager: str, *, load: Path, part: int, kuelog: Path, definitions: Path, peers: Path, out: Path) -> Figures:
     """Run the load once. Raises `SystemExit` with what the runner said where it failed."""
-    generated, cohorts = out / "load.yaml", yaml.safe_load(load.read_text())
-    if isinstance(cohorts, dict) and set(cohorts) == {"cohorts"}:
-        cohorts = cohorts["cohorts"]
-    if not isinstance(cohorts, list):
-        sys.exit(f"beside_kueue: {load} is no list of cohorts: it is of another version of the runner")
-    generated.write_text(yaml.safe_dump(_part_of(cohorts, part)))
+    generated, content = out / "load.yaml", yaml.safe_load(load.read_text())
+    if not isinstance(content, dict) or "cohorts" not in content:
+        sys.exit(f"beside_kueue: {load} has no `cohorts:`: it is of another version of the runner")
+    generated.write_text(yaml.safe_dump({**content, "cohorts": _part_of(content["cohorts"], part)}))
+    topology = ["-enableTAS"] if "topology" in content else []
     command = (
-        [str(peers / KUEUE / "minimalkueue"), "--kubeconfig", "{kubeconfig}"]
+        [str(peers / KUEUE / "minimalkueue"), "--kubeconfig", "{kubeconfig}", *topology]
         if manager == "kueue"
         else [str(kuelog), "up", "--kubeconfig", "{kubeconfig}", "--data", str(out / "kuelog")]
     )
@@ -74,7 +73,7 @@ def measure(manager: str, *, load: Path, part: int, kuelog: Path, definitions: P
     with (out / "runner.log").open("wb") as log:
         words = f"-o={out} -crds={definitions} -generatorConfig={generated} -minimalKueue={started} -qps=1000 -burst=2000 -timeout=60m"
         ran = subprocess.run(
-            [str(peers / KUEUE / "runner"), *words.split()],
+            [str(peers / KUEUE / "runner"), *words.split(), *topology],
             env={**os.environ, "KUBEBUILDER_ASSETS": str(peers / API_SERVER)},
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -24,6 +24,8 @@ PEERS = ROOT / ".kuelog" / "peers"
 API_SERVER, CONTROL_PLANE, KUEUE = "api-server", "control-plane", "kueue"
 LOAD = "load.yaml"
 """The load that Kueue's benchmark runner plays by default."""
+TOPOLOGY_LOAD = "tas.yaml"
+"""Its load with a topology: 640 nodes in ten racks."""
 
 
 class Module(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +54,16 @@ MODULES = (
     ),
     Module(
         path="sigs.k8s.io/kueue",
-        version="v0.15.0",
+        version="v0.17.0",
         programs={
             "manager": "./cmd/kueue",
             "minimalkueue": "./test/performance/scheduler/minimalkueue",
             "runner": "./test/performance/scheduler/runner",
         },
-        files={LOAD: "test/performance/scheduler/default_generator_config.yaml"},
+        files={
+            LOAD: "test/performance/scheduler/configs/baseline/generator.yaml",
+            TOPOLOGY_LOAD: "test/performance/scheduler/configs/tas/generator.yaml",
+        },
     ),
 )
 _FOLDERS = {
