@@ -115,7 +115,7 @@ async def test_a_group_that_comes_one_by_one_is_let_in_at_once_and_replacements_
     pods = Pods(stage)
     await stage.client.create(PODS, "default", serving("s-0"))
     await pods.until(lambda: pods.phase("s-0") == "Running")
-    assert [one["count"] for one in pods.workloads()["statefulset-s"]["spec"]["podSets"]] == [2]
+    assert [one["count"] for one in pods.workloads()["statefulset-s-d1102"]["spec"]["podSets"]] == [2]
     await stage.client.create(PODS, "default", serving("s-1"))
     await pods.until(lambda: pods.phase("s-1") == "Running")
     await stage.client.delete(PODS, "default", "s-0")

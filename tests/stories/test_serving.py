@@ -15,8 +15,8 @@ from ops.production.wiring import SERVICES, stopped
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
 from services.jobs.kinds.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
+from services.jobs.workload_name import workload_name
 from services.runtime.cluster_port import ObjectMissing, Resource
-from services.watcher.jobs.jobs import workload_name
 from tests.stage.stage import Stage
 from tests.stories.job_samples import definition
 from tests.stories.test_pod_groups import BIG, HALF, SMALL, WORKLOADS, condition, replays

@@ -19,9 +19,9 @@ from services.jobs.kinds.pods import LEADER_WORKER_SETS, annotations_of, labels_
 from services.jobs.kinds.table import STATEFUL_SET_INDEX, WORKER_INDEX
 from services.jobs.pod_sets.index_offset import behind_leader
 from services.jobs.pod_sets.pod_set import PodIndex, Pods
+from services.jobs.workload_name import workload_name
 
 MAIN = "main"
-_NAME_LIMIT = 63
 _LABELLED = ("Deployment", "StatefulSet")
 """Kinds whose templates say, as under Kueue, that their pods are managed."""
 SET_LABEL = "leaderworkerset.sigs.k8s.io/name"
@@ -74,9 +74,12 @@ def templates_of(group: str, kind: str, value: JsonObject) -> list[tuple[Locatio
 
 
 def group_named(value: JsonObject) -> str:
-    """The group that all pods of a StatefulSet are."""
+    """The group that all pods of a StatefulSet are, called as Kueue calls it before the StatefulSet has a UID.
+
+    Rule: docs/jobs.md#what-serves
+    """
     named = labels_of(get(value, _TEMPLATE) or {}).get(POD_GROUP_NAME)
-    return str(named or f"statefulset-{value['metadata'].get('name', '')}"[:_NAME_LIMIT])
+    return str(named or workload_name("StatefulSet", "apps", str(value["metadata"].get("name", "")), ""))
 
 
 def replicas_of(value: JsonObject) -> int:

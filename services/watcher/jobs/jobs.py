@@ -1,6 +1,5 @@
 """Jobs as facts: what they request, and their status."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -36,13 +35,12 @@ from services.jobs.kinds.table import JOB, POD
 from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
 from services.jobs.topology.topology_request import topology_request
+from services.jobs.workload_name import workload_name
 from services.provisioning_kinds import PARAMETERS
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.problems import Refused, problem
-
-_NAME_LIMIT = 63
 
 
 class Surroundings(Protocol):
@@ -247,12 +245,6 @@ def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
     # What a job makes belongs to the job: it is never queued only because its namespace has a queue for everybody.
     takes_all = around.has_local_queue(meta.namespace, "default") and not around.owned_by_job(meta)
     return "default" if takes_all else ""
-
-
-def workload_name(kind: str, group: str, name: str, uid: str) -> str:
-    """The name of the Workload for a job (docs/rules/objects.md#workload-name)."""
-    digest = hashlib.sha1(f"{kind}\n{group}\n{name}\n{uid}".encode(), usedforsecurity=False).hexdigest()[:5]
-    return f"{f'{kind.lower()}-{name}'[: _NAME_LIMIT - 6]}-{digest}"
 
 
 def priority_of(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> tuple[int, PriorityRef | None]:

@@ -12,7 +12,7 @@ from services.jobs.kinds import pods as rules
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.serving import SET_LABEL, group_named
 from services.jobs.kinds.table import LEADER_WORKER_SET, STATEFUL_SET
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from services.watcher.workloads.reported_state import ReportedState
 
 

@@ -22,6 +22,7 @@ from events.workload import MemberState, Owner, WorkloadSpec
 from services.jobs.kinds import pods as rules
 from services.jobs.pod_sets.pod_set import PodIndex
 from services.jobs.topology.topology_request import topology_request
+from services.jobs.workload_name import workload_name
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
@@ -34,7 +35,6 @@ from services.watcher.jobs.jobs import (
     number_in,
     own_parameters,
     priority_of,
-    workload_name,
 )
 from services.watcher.pods.pod_members import GroupMembers, counts_on, group_members, members_of
 from services.watcher.workloads.reported_state import ReportedState

@@ -21,7 +21,7 @@ from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running, stopped
 from services.applier.writing import WORKLOADS
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from tests.ops.production.deploy.small_cluster import KUEUE, job, platform
 from tests.stage.cluster import Cluster, end_pods
 from tests.stage.stage import CLUSTER_QUEUES, JOBS

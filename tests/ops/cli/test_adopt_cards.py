@@ -8,7 +8,7 @@ from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from services.applier.writing import WORKLOADS
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from tests.ops.cli.test_adopt import Left, Make, condition, left, until
 from tests.ops.production.deploy.small_cluster import KUEUE, job
 from tests.stage.stage import JOBS

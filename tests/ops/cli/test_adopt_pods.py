@@ -7,7 +7,7 @@ from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
 from services.applier.writing import WORKLOADS
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from tests.ops.cli.test_adopt import HELD, Left, Make, condition, left, until
 from tests.ops.production.deploy.small_cluster import KUEUE
 from tests.stage.cluster import PODS

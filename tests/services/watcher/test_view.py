@@ -16,7 +16,7 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from services.watcher.view import View
 
 QUEUE = {

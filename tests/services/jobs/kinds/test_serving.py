@@ -13,6 +13,8 @@ from services.jobs.kinds.serving import pods_of_parent
 from services.jobs.kinds.serving_rules import serving_problems
 
 QUEUE = "kueue.x-k8s.io/queue-name"
+GROUP = "statefulset-s-d1102"
+"""As Kueue 0.15 and 0.17 call it: d1102 begins the SHA-1 of kind, group, name and no UID."""
 LABELS = {QUEUE: "team", "kueue.x-k8s.io/priority-class": "p"}
 POD = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
 
@@ -32,7 +34,7 @@ def leader_workers(size: int = 2) -> JsonObject:
 def test_a_stateful_set_names_its_group_and_size_once_and_its_queue_always_anew() -> None:
     made = waiting(stateful(), "StatefulSet")
     meta = made["spec"]["template"]["metadata"]
-    assert meta["labels"] == {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+    assert meta["labels"] == {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": GROUP}
     assert meta["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "statefulset"
     assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2"
     moved = put(put(made, ("metadata", "labels", QUEUE), "other"), ("spec", "replicas"), 0)
@@ -62,7 +64,7 @@ def test_the_pods_of_a_stateful_set_have_the_role_by_which_kueue_finds_their_pod
 
 
 def test_a_stateful_set_that_kueue_has_grouped_keeps_its_template_so_that_its_pods_are_not_made_anew() -> None:
-    labels = {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+    labels = {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": GROUP}
     notes = {
         "kueue.x-k8s.io/pod-suspending-parent": "statefulset",
         "kueue.x-k8s.io/pod-group-total-count": "2",

@@ -6,7 +6,7 @@ import pytest
 
 from events.application import DecisionApplied
 from events.workload import DecidedElsewhere, WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
 

@@ -11,7 +11,7 @@ from events.settings import SettingsObserved
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.jobs.defaulting import PLAIN, waiting
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
-from services.watcher.jobs.jobs import workload_name
+from services.jobs.workload_name import workload_name
 from services.watcher.view import View
 
 LWS = "leaderworkerset.sigs.k8s.io/"
