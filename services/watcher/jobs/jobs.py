@@ -32,6 +32,7 @@ from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
 from services.jobs.kinds.table import JOB, POD
 from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
@@ -89,6 +90,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     owner: Owner | None
     created_at: int
     spec: WorkloadSpec
+    sized: bool = True
+    """How many pods it wants is known; not while the RayCluster that says so was not seen."""
     started: bool = False
     """Its template may hold what we injected."""
     marked: bool = False
@@ -186,6 +189,7 @@ def _state(
             not_done=asked_in(value),
             elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
         ),
+        sized=not autoscaled_cluster(kind, value) or CLUSTER in value,
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
         mark=decision,
