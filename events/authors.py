@@ -111,6 +111,7 @@ AUTHORS = {
                     WorkloadDiscarded,
                     QuotaReleased,
                     UnhealthyNodesChanged,
+                    TopologyAssigned,
                     WorkloadSliceSubmitted,
                     WorkloadSliceResized,
                     WorkloadSliceDropped,

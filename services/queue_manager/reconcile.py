@@ -7,7 +7,7 @@ from projections.workloads.variants import has_variants
 from services.queue_manager.enqueue import decide_waiting
 from services.queue_manager.eviction import decide_holding
 from services.queue_manager.retention import decide_end
-from services.queue_manager.slices import decide_slices
+from services.queue_manager.slices import decide_remaining, decide_slices
 from services.queue_manager.state import QueueManagerState
 from services.queue_manager.variants import decide_variants
 
@@ -20,7 +20,7 @@ def reconcile(world: QueueManagerState, workload: Workload, at: Millis) -> list[
     concerning_variants = decide_variants(world, workload, at)
     if concerning_variants or workload.finished or workload.discarded or has_variants(world, workload):
         return concerning_variants
-    resized = decide_slices(world, workload, at)
+    resized = decide_slices(world, workload, at) or decide_remaining(world, workload)
     if resized:
         return resized
     if workload.reserved:
