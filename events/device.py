@@ -16,6 +16,8 @@ class NodeObserved(Event, frozen=True, kw_only=True, tag="NodeObserved.v1"):
     labels: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
     ready: bool = True
+    not_ready_since: Millis = 0
+    """Since when its condition Ready is not True; 0 while it is, and where it has none."""
     unschedulable: bool = False
     allocatable: dict[str, int] = {}
 

@@ -42,6 +42,7 @@ from projections.queues.pending_queues import Scan
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
+from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Workload
 from projections.workloads.terminating import Terminating
@@ -235,6 +236,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         due = next_look(world, dispatch)
         if due is not None:
             world.review_at(due, key)
+    for node in world.nodes.values():
+        if node.not_ready_since:
+            world.review_node_at(node.not_ready_since + NOT_READY_FOR, node.name)
     for claim in world.claims.values():
         world.look_again(claim.until)
     for one in tables.holdings.values():

@@ -32,7 +32,7 @@ from projections.folds.changed_configuration import flavor_changed, readjust, re
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused
 from projections.topology.domains.flavor_nodes import placing_flavors
-from projections.topology.placement.node_failures import review_places
+from projections.topology.placement.node_failures import NOT_READY_FOR, review_places
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Devices
 from projections.workloads.slices import holder_of
@@ -69,6 +69,8 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             world.cards.change_service(event.name)
             care.node_seen(event.name)
             review_places(world, event.name)
+            if event.not_ready_since:
+                world.review_node_at(event.not_ready_since + NOT_READY_FOR, event.name)
             retry_all_refused(world)
         case DevicesRegistered():
             _register(world, event, position)

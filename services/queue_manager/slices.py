@@ -9,7 +9,7 @@ from events.admission import TopologyAssigned
 from events.catalogue import Decision
 from events.event import Millis
 from events.slices import WorkloadSliceDropped, WorkloadSliceResized, WorkloadSliceSubmitted
-from projections.topology.placement.remaining import where_pods_remain
+from projections.topology.pods.remaining import where_pods_remain
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
 from projections.workloads.slices import next_slice, shrinks, slices_of

@@ -41,7 +41,9 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
     """
     found = read(value, ApiNode)
     meta = found.metadata
-    ready = any((one.type, one.status) == ("Ready", "True") for one in found.status.conditions or ())
+    told = next((one for one in found.status.conditions or () if one.type == "Ready"), None)
+    ready = told is not None and told.status == "True"
+    since = told.last_transition_time if told is not None and not ready else None
     facts: list[Fact] = [
         NodeObserved(
             name=meta.name,
@@ -49,6 +51,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
             labels=dict(sorted((meta.labels or {}).items())),
             taints=taints(found.spec.taints or (), "spec.taints"),
             ready=ready,
+            not_ready_since=parse_timestamp(since) if since else 0,
             unschedulable=found.spec.unschedulable,
             allocatable=readable_amounts(found.status.allocatable),
         )
