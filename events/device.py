@@ -92,6 +92,8 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """Its job is elastic: it belongs to the slice that holds the quota by now, whichever its annotation names."""
     waits_for_slice: bool = False
     """It is held at its scheduling gate until a slice is admitted that has room for it."""
+    forcible: bool = False
+    """It is being deleted, and says that it may be ended by force where it hangs."""
 
 
 class CardQuotaObserved(Event, frozen=True, kw_only=True, tag="CardQuotaObserved.v1"):

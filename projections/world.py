@@ -77,6 +77,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.budgets, self.budgeted = {}, {}
         self.cards = CardHoldings(self.trail)
         self.pod_cards, self.elastic_pods = {}, {}
+        self.hanging_pods, self.forced_pods = {}, {}
         self.domains = TopologyUsage(
             self.trail,
             DomainTables(

@@ -48,6 +48,7 @@ class PlaceLaws:
                 self._hold_cards(event.workload, event.assignments, event.placements, position)
             case TopologyAssigned():
                 self._place(event.workload, event.assignments, position, anew=False)
+                self._shrunk.discard(self._chain(event.workload))
                 self._hold_cards(event.workload, event.assignments, event.placements, position)
             case DevicesReserved():
                 workload = self._world.workloads.get(event.workload)
@@ -58,12 +59,17 @@ class PlaceLaws:
             case _:
                 pass
 
+    def _chain(self, key: str) -> str:
+        """The first slice of an elastic job; any other workload itself."""
+        workload = self._world.workloads.get(key)
+        return key if workload is None or not workload.spec.elastic else chain_of(workload)
+
     def _shrink(self, key: str) -> None:
         """The first of its pods are to stay, until it is seen which ones do."""
         workload = self._world.workloads.get(key)
         if workload is None or workload.admission is None:
             return
-        chain = chain_of(workload)
+        chain = self._chain(key)
         self._shrunk.add(chain)
         for one in workload.admission.assignments:
             if one.topology is not None and (chain, one.name) in self._lies:
@@ -73,11 +79,9 @@ class PlaceLaws:
         workload = self._world.workloads.get(key)
         if workload is None:
             return
-        chain = chain_of(workload) if workload.spec.elastic else key
+        chain = self._chain(key)
         asked = {one.name: one.topology for one in workload.spec.pod_sets}
         shrunk = chain in self._shrunk and self._lie_there(key, assignments, anew=anew)
-        if not anew:
-            self._shrunk.discard(chain)
         for one in assignments:
             lies = self._lies.pop((chain, one.name), Counter())
             if one.topology is None or one.topology.assignment.levels[-1:] != (HOSTNAME,):
@@ -95,8 +99,8 @@ class PlaceLaws:
             if not anew and lies and not shrunk:
                 self._hold_replacement(key, pods, lies, position)
             stays = lies if workload.spec.elastic or not anew else Counter[_Host]()
-            if shrunk:
-                continue  # Pods that stay are where they are, whoever has been let in there meanwhile.
+            # After a shrink pods that stay are where they are, whoever has been let in there meanwhile.
+            stays = pods if shrunk else stays
             for host in sorted(pods):
                 if pods[host] > stays[host]:
                     self._hold_capacity(one.topology.flavor, host, position)

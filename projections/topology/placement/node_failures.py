@@ -12,6 +12,7 @@ from events.selector import Toleration
 from events.workload import PodSetAssignment
 from projections.devices.annotations.allocated_cards import vendor_word
 from projections.devices.holdings.card_holdings import TERMINAL, holding_key
+from projections.devices.placement.hanging_pods import workloads_hanging_on
 from projections.devices.vendors.table import BY_WORD
 from projections.devices.vendors.vendor import Encoding
 from projections.feature_gates import enabled
@@ -115,6 +116,8 @@ def review_places(world: TopologyState, node: str) -> None:
     for holding in world.cards.holdings.values():
         if all_of_them or any(one.node == node for one in holding.placements):
             world.work.mark_dirty(holding.workload)
+    for workload in workloads_hanging_on(world, node):
+        world.work.mark_dirty(workload)
     known = world.nodes.get(node)
     hosts = {node} if known is None else {node, known.labels.get(HOSTNAME, node)}
     for workload, placements in world.domains.held().items():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.api.jobs import ApiResourceQuota
-from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
+from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, FORCIBLE, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
@@ -73,7 +73,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
 
 
 def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
-    """A Pod that holds cards or asks for some, is placed by topology or is of an elastic job; None for any other."""
+    """A Pod that holds cards or asks for some, is placed by topology, is of an elastic job or may be ended by force; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
@@ -84,7 +84,8 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
     cardless = not shares and not asks_for_cards(shape, config)
     topology = pod_topology(found)
     elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
-    if cardless and topology is None and not elastic:
+    forcible = meta.deletion_timestamp is not None and annotations.get(FORCIBLE) == "true"
+    if cardless and topology is None and not elastic and not forcible:
         return None
     workload = annotations.get(WORKLOAD_SLICE_NAME) or annotations.get(WORKLOAD, "")
     bound = bool(found.spec.node_name)
@@ -111,6 +112,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         cardless=cardless,
         elastic=elastic,
         waits_for_slice=waits_at(value, ELASTIC_JOB),
+        forcible=forcible,
     )
 
 
