@@ -27,7 +27,7 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec, WorkloadSubmitted
-from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
+from services.jobs.job_status import finished_of, is_on_hold, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import Kinds
@@ -181,6 +181,7 @@ def _state(
             max_execution=None if seconds is None else seconds * 1000,
             labels=copied_labels(labels, around),
             user=labels.get(USER, ""),
+            on_hold=is_on_hold(kind, value),
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             managed_by=_managed_by(value, kind),
             leaving=meta.deletion_timestamp is not None,
