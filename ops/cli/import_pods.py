@@ -13,7 +13,7 @@ from ops.cli.failures import known_failures
 from ops.cli.serving.serve import settings_of
 from ops.files.reading import yaml_file
 from ops.production.kubernetes.client import connect
-from ops.production.pod_import import MappingRule, PodImport, carry_out, found_pods, planned, surroundings
+from ops.production.pod_import import MappingRule, PodImport, carry_out, found_pods, planned, targets
 from ops.production.process.clock import ScaledClock
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output, print_answer
@@ -90,7 +90,7 @@ async def imported(
     """Check all pods, and bring them in if it is meant so and nothing is wrong with any of them."""
     client = await connect(*where, service="import-pods")
     try:
-        found = planned(await found_pods(client, namespaces), rules, await surroundings(client), settings)
+        found = planned(await found_pods(client, namespaces), rules, await targets(client), settings)
         writes = not dry_run and not any(one.problem for one in found)
         for one in found if writes else ():
             await carry_out(client, one, add, ScaledClock().now())

@@ -66,7 +66,7 @@ class PodImport(msgspec.Struct, frozen=True, kw_only=True):
     workload: JsonObject = {}
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class ImportTargets(msgspec.Struct, frozen=True, kw_only=True):
     """What there is in the cluster besides pods, by name."""
 
     local_queues: Mapping[str, JsonObject]
@@ -83,12 +83,12 @@ async def found_pods(client: KubeClient, namespaces: Sequence[str]) -> list[Json
     return [one for one in pods if _is_candidate(one)]
 
 
-async def surroundings(client: KubeClient) -> Surroundings:
+async def targets(client: KubeClient) -> ImportTargets:
     """All that the pods may be mapped to."""
     queues = {
         f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for one in await _all(client, LOCAL_QUEUES)
     }
-    return Surroundings(
+    return ImportTargets(
         local_queues=queues,
         cluster_queues=_by_name(await _all(client, CLUSTER_QUEUES)),
         flavors=_by_name(await _all(client, FLAVORS)),
@@ -98,7 +98,7 @@ async def surroundings(client: KubeClient) -> Surroundings:
 
 
 def planned(
-    pods: Sequence[JsonObject], rules: Sequence[MappingRule], around: Surroundings, settings: SettingsObserved
+    pods: Sequence[JsonObject], rules: Sequence[MappingRule], around: ImportTargets, settings: SettingsObserved
 ) -> list[PodImport]:
     """What is to become of each pod that is not left out, in the order of their names."""
     found: list[PodImport] = []
@@ -128,7 +128,7 @@ async def carry_out(client: KubeClient, one: PodImport, add: Mapping[str, str], 
     await client.merge(PODS, namespace, name, {"metadata": {"uid": uid, "labels": labels}})
 
 
-def _planned(pod: JsonObject, queue: str, around: Surroundings, settings: SettingsObserved) -> PodImport:
+def _planned(pod: JsonObject, queue: str, around: ImportTargets, settings: SettingsObserved) -> PodImport:
     key = _key(pod)
     space = key.partition("/")[0]
 
@@ -169,7 +169,7 @@ def _planned(pod: JsonObject, queue: str, around: Surroundings, settings: Settin
 
 
 def _flavors(
-    requests: Mapping[str, int], cluster_queue: JsonObject, on: Mapping[str, str], around: Surroundings
+    requests: Mapping[str, int], cluster_queue: JsonObject, on: Mapping[str, str], around: ImportTargets
 ) -> dict[str, str] | str:
     """By resource that its queue covers, the first flavor of the node that it is on, else the first one; or what is wrong."""
     found: dict[str, str] = {}
@@ -249,6 +249,6 @@ def _covers_pods(cluster_queue: JsonObject) -> bool:
     return any("pods" in array_at(group, "coveredResources") for group in groups)
 
 
-def _labels_of_node(pod: JsonObject, around: Surroundings) -> Mapping[str, str]:
+def _labels_of_node(pod: JsonObject, around: ImportTargets) -> Mapping[str, str]:
     node = around.nodes.get(str(object_at(pod, "spec").get("nodeName") or ""))
     return {} if node is None else object_at(node, "metadata", "labels")

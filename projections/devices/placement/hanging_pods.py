@@ -29,7 +29,7 @@ def note_hanging_pod(world: DeviceState, pod: PodObserved) -> None:
 
 
 def forget_hanging_pod(world: DeviceState, key: str) -> None:
-    """The pod is gone."""
+    """The pod is gone, whoever has ended it: nothing is left to be done."""
     world.trail.drop(world.hanging_pods, key)
     world.trail.drop(world.forced_pods, key)
 

@@ -12,7 +12,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.cli.import_pods import imported
 from ops.cli.main import app
-from ops.production.pod_import import MappingRule, Surroundings, planned
+from ops.production.pod_import import ImportTargets, MappingRule, planned
 from ops.production.process.clock import ScaledClock
 from services.applier.writing import WORKLOADS
 from tests.ops.cli.test_adopt import left, until
@@ -31,7 +31,7 @@ def pod(name: str, *, cpus: int = 1, src: str = "a", labels: dict[str, str] | No
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container], **spec}}
 
 
-def around(**other: Any) -> Surroundings:
+def around(**other: Any) -> ImportTargets:
     found: dict[str, dict[str, JsonObject]] = {}
     for one in platform(2):
         space = one["metadata"].get("namespace")
@@ -44,7 +44,7 @@ def around(**other: Any) -> Surroundings:
         "nodes": found["Node"],
         "classes": {"urgent": {"metadata": {"name": "urgent"}, "value": 7}},
     }
-    return Surroundings(**{**tables, **other})
+    return ImportTargets(**{**tables, **other})
 
 
 def problem(value: JsonObject, rules: list[MappingRule] | None = None, **other: Any) -> str:
