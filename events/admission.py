@@ -137,7 +137,7 @@ class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionReque
 
 
 class TopologyAssigned(Event, frozen=True, kw_only=True, tag="TopologyAssigned.v1"):
-    """Pods of a workload that holds quota are placed by topology: those that waited for checks, or had a node that failed."""
+    """Pods of a workload that holds quota are placed by topology: those that waited for checks, had a node that failed, or stay after a shrink."""
 
     workload: str
     cluster_queue: str

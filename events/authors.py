@@ -31,6 +31,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.pod import PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningDropped, ProvisioningOrdered, ProvisioningRejected
 from events.setting_aside import SetAside
@@ -111,6 +112,8 @@ AUTHORS = {
                     WorkloadDiscarded,
                     QuotaReleased,
                     UnhealthyNodesChanged,
+                    PodEndForced,
+                    TopologyAssigned,
                     WorkloadSliceSubmitted,
                     WorkloadSliceResized,
                     WorkloadSliceDropped,

@@ -54,7 +54,7 @@ from events.multikueue import (
     RemoteWorkloadObserved,
 )
 from events.partition_map import PartitionMapObserved
-from events.pod import PodAccounted
+from events.pod import PodAccounted, PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
     ProvisioningConfigObserved,
@@ -178,6 +178,7 @@ AdmissionDecision: TypeAlias = (
     | TopologyAssigned
     | SecondPassFailed
     | UnhealthyNodesChanged
+    | PodEndForced
     | WorkloadAdmitted
     | PreemptionOrdered
     | PreemptionRefused

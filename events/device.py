@@ -16,6 +16,8 @@ class NodeObserved(Event, frozen=True, kw_only=True, tag="NodeObserved.v1"):
     labels: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
     ready: bool = True
+    not_ready_since: Millis = 0
+    """Since when its condition Ready is not True; 0 while it is, and where it has none."""
     unschedulable: bool = False
     allocatable: dict[str, int] = {}
 
@@ -90,6 +92,8 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """Its job is elastic: it belongs to the slice that holds the quota by now, whichever its annotation names."""
     waits_for_slice: bool = False
     """It is held at its scheduling gate until a slice is admitted that has room for it."""
+    forcible: bool = False
+    """It is being deleted, and says that it may be ended by force where it hangs."""
 
 
 class CardQuotaObserved(Event, frozen=True, kw_only=True, tag="CardQuotaObserved.v1"):

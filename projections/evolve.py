@@ -57,7 +57,7 @@ from events.multikueue import (
     RemoteWorkloadObserved,
 )
 from events.partition_map import PartitionMapObserved
-from events.pod import PodAccounted
+from events.pod import PodAccounted, PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
     ProvisioningConfigObserved,
@@ -188,6 +188,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             ConfigurationObserved()
             | SettingsObserved()
             | PodAccounted()
+            | PodEndForced()
             | WorkloadTerminating()
             | ObjectRemoved()
             | ObjectRefused()

@@ -10,6 +10,7 @@ DEFAULTS: dict[str, bool] = {
     "ElasticJobsViaWorkloadSlicesWithTAS": False,
     "FairSharingPreemptWithinNominal": True,
     "FairSharingPrioritizeNonBorrowing": True,
+    "FailureRecoveryPolicy": False,
     "FinishOrphanedWorkloads": True,
     "FlavorFungibility": True,
     "FlavorFungibilityPreserveScanProgress": True,

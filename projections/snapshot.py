@@ -21,7 +21,7 @@ from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
 from events.multikueue import RemoteWorkloadObserved
 from events.partition_map import PartitionMapObserved
-from events.pod import PodAccounted
+from events.pod import PodAccounted, PodEndForced
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.settings import SettingsObserved
@@ -33,6 +33,7 @@ from projections.configuration import TABLES, ConfigurationTables
 from projections.devices.holdings.card_care import ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import Holding
 from projections.devices.namespace_quota import Limit
+from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.object_versions import KnownVersion
@@ -42,6 +43,7 @@ from projections.queues.pending_queues import Scan
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
+from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Workload
 from projections.workloads.terminating import Terminating
@@ -100,6 +102,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     refused: dict[str, ObjectRefused]
     accounted: dict[str, PodAccounted] = {}
     terminating: dict[str, Terminating] = {}
+    forced_pods: dict[str, PodEndForced] = {}
     workloads: dict[str, Workload]
     requests: dict[str, PreemptionRequested]
     answered: dict[str, int] = {}
@@ -150,6 +153,7 @@ _PLAIN = (
     "refused",
     "accounted",
     "terminating",
+    "forced_pods",
     "requests",
     "answered",
     "claims",
@@ -235,6 +239,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         due = next_look(world, dispatch)
         if due is not None:
             world.review_at(due, key)
+    for node in world.nodes.values():
+        if node.not_ready_since:
+            world.review_node_at(node.not_ready_since + NOT_READY_FOR, node.name)
     for claim in world.claims.values():
         world.look_again(claim.until)
     for one in tables.holdings.values():
@@ -246,6 +253,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         if not world.pods[key].cardless:
             world.cards.observe_pod(world.pods[key])
         note_pod(world, world.pods[key])
+        forced = forced_from(world.pods[key])
+        if forced is not None:
+            world.review_at(forced, world.pods[key].workload)
     for name in CareTables.__struct_fields__:
         table = getattr(world.cards.care, name)
         table.clear()

@@ -96,7 +96,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
     let_go = [
         (name, dict(table))
-        for name, table in (("accounted", world.accounted), ("terminating", world.terminating))
+        for name, table in (
+            ("accounted", world.accounted),
+            ("terminating", world.terminating),
+            ("forced_pods", world.forced_pods),
+        )
         if table
     ]
     configured = [

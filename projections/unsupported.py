@@ -26,7 +26,7 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
 
 ELASTIC = Unsupported(
     code="ElasticJobNotSupported",
-    what="it wants to change its size while it runs and is neither a Job nor a RayCluster",
+    what="it wants to change its size while it runs and is no Job, RayCluster, RayJob or RayService",
     consequence="pods that come later would have no quota",
     instead="leave the annotation out: the job is queued anew in its new size",
 )

@@ -31,6 +31,7 @@ from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import PendingQueues
 from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
+from projections.topology.placement.node_failures import review_places
 from projections.topology.usage import DomainTables, TopologyUsage
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
@@ -76,6 +77,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         self.budgets, self.budgeted = {}, {}
         self.cards = CardHoldings(self.trail)
         self.pod_cards, self.elastic_pods = {}, {}
+        self.hanging_pods, self.forced_pods = {}, {}
         self.domains = TopologyUsage(
             self.trail,
             DomainTables(
@@ -221,6 +223,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
                 self._budget_due(key.removeprefix(_BUDGET), due, at)
             elif key.startswith(_QUEUE):
                 self.quota.touch(key.removeprefix(_QUEUE))
+            elif key.startswith(_NODE):
+                review_places(self, key.removeprefix(_NODE))
             elif key:
                 self.work.mark_dirty(key)
 
@@ -230,6 +234,10 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
     def look_again(self, due: Millis, cluster_queue: str = "") -> None:
         """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
         heapq.heappush(self._deadlines, (due, _QUEUE + cluster_queue if cluster_queue else ""))
+
+    def review_node_at(self, due: Millis, node: str) -> None:
+        """Have those looked at then that were given cards or domains of a node."""
+        heapq.heappush(self._deadlines, (due, _NODE + node))
 
     def review_at(self, due: Millis, workload: str) -> None:
         """Have a workload looked at then: something about it falls due."""
@@ -305,6 +313,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
 
 _BUDGET = "\1"
 """Before a budget among the keys of deadlines."""
+_NODE = "\2"
+"""Before a node."""
 _QUEUE = "\0"
 """Before a cluster queue among the keys of deadlines."""
 DEFAULT_SETTINGS = SettingsObserved()

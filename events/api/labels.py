@@ -12,6 +12,8 @@ JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 JOB_COMPLETIONS_EQUAL_PARALLELISM = "kueue.x-k8s.io/job-completions-equal-parallelism"
 ELASTIC_JOB = "kueue.x-k8s.io/elastic-job"
 """An annotation of jobs and Workloads; as a scheduling gate it holds pods back for which no slice has room."""
+FORCIBLE = "kueue.x-k8s.io/safe-to-forcefully-delete"
+"""Of a pod: it may be ended by force where it hangs on a node out of reach (gate FailureRecoveryPolicy)."""
 WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name"
 WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for"
 POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
@@ -136,6 +138,12 @@ KNOWN = (
         "jobs",
         _YOU,
         "names of gates, apart by commas: it does not join the queue while one is left",
+    ),
+    Known(
+        FORCIBLE,
+        _A,
+        *_TEMPLATES,
+        "`true`: it is ended by force where it hangs on a node out of reach, with the gate `FailureRecoveryPolicy`",
     ),
     Known(JOB_MIN_PARALLELISM, _A, "Job", _YOU, "it may be admitted with fewer pods, with at least so many"),
     Known(JOB_COMPLETIONS_EQUAL_PARALLELISM, _A, "Job", _YOU, "with fewer pods it also has as many completions"),

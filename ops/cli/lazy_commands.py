@@ -154,6 +154,12 @@ COMMANDS = (
         "Record what a cluster of Kueue's holds as facts, and say what differs; what runs goes on.",
     ),
     _Place(
+        "import-pods",
+        "ops.cli.import_pods",
+        "import_pods",
+        "Bring pods that run and that no queue manages into queues: each gets a Workload, and runs on.",
+    ),
+    _Place(
         "convert",
         "ops.cli.convert",
         "convert",

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from events.device import PodCardsAssigned
+from events.pod import PodEndForced
 from projections.devices.card_config import CardConfig
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.nodes.state import NodeState
@@ -17,6 +18,10 @@ class DeviceState(NodeState, WorkloadState, Protocol):
     """The assignments of cards to single pods, by workload."""
     elastic_pods: dict[str, dict[str, None]]
     """Keys of the pods of elastic jobs, by the slice to which they belong."""
+    hanging_pods: dict[str, None]
+    """Keys of pods that are being deleted and may be ended by force."""
+    forced_pods: dict[str, PodEndForced]
+    """Pods that are to be ended by force, by key, until they are gone."""
 
 
 def config_of(world: DeviceState) -> CardConfig:

@@ -33,6 +33,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.pod import PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
 from events.quota import ConfigurationFact, LocalQueueObserved
@@ -128,6 +129,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"workload/{event.workload}", *queue)
         case UnhealthyNodesChanged():
             return (f"workload/{event.workload}", *(f"node/{name}" for name in event.nodes))
+        case PodEndForced():
+            return (f"workload/{event.workload}", f"pod/{event.namespace}/{event.pod}", f"node/{event.node}")
         case PreemptionOrdered():
             return (f"workload/{event.workload}", f"workload/{event.preemptor}")
         case RoomClaimed():

@@ -220,6 +220,7 @@ def _assign_topology(
             workload,
             admission=replace(workload.admission, assignments=event.assignments),
             unhealthy_nodes=(),
+            shrunk=False,
             second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
             decided=position.sequence,
         )
@@ -283,6 +284,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         second_pass=SecondPass(),
         unhealthy_nodes=(),
         continues=False,
+        shrunk=False,
         provisioning={},
         checks=_asked_no_more(workload, position),
         past_execution=workload.past_execution + _ran(workload, position),

@@ -27,12 +27,13 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from projections.devices.holdings.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.placement.pod_cards import assign, forget_assignments, keep_assignments
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused
 from projections.topology.domains.flavor_nodes import placing_flavors
-from projections.topology.placement.node_failures import review_places
+from projections.topology.placement.node_failures import NOT_READY_FOR, review_places
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Devices
 from projections.workloads.slices import holder_of
@@ -69,6 +70,8 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
             world.cards.change_service(event.name)
             care.node_seen(event.name)
             review_places(world, event.name)
+            if event.not_ready_since:
+                world.review_node_at(event.not_ready_since + NOT_READY_FOR, event.name)
             retry_all_refused(world)
         case DevicesRegistered():
             _register(world, event, position)
@@ -159,6 +162,9 @@ def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
     world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
     if not event.cardless and world.cards.observe_pod(event, position.at):
         retry_all_refused(world)
+    forced = forced_from(event)
+    if forced is not None:
+        world.review_at(forced, event.workload)
     suspect = world.cards.care.suspects.get(f"{event.namespace}/{event.name}")
     if suspect is not None:
         world.look_again(suspect.since + OVERDUE)

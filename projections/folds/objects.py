@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from events.configuration import ConfigurationObserved
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.multikueue import MultiKueueClusterObserved, MultiKueueConfigObserved
-from events.pod import PodAccounted
+from events.pod import PodAccounted, PodEndForced
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -55,6 +55,7 @@ ObjectEvent: TypeAlias = (
     ConfigurationFact
     | SettingsObserved
     | PodAccounted
+    | PodEndForced
     | WorkloadTerminating
     | ObjectRemoved
     | ObjectRefused
@@ -134,6 +135,8 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             _review_refused(world, event)
         case ObjectMended():
             accept(world.refused, world.trail, event.kind, event.namespace, event.name)
+        case PodEndForced():
+            put(world.forced_pods, f"{event.namespace}/{event.pod}", event)
         case PodAccounted() if not concerns(world, event.workload):
             pass
         case PodAccounted():

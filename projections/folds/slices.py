@@ -118,6 +118,7 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
         admission=replace(admission, assignments=assignments),
         reclaimable={name: min(count, counts.get(name, count)) for name, count in workload.reclaimable.items()},
         wanted=(),
+        shrunk=world.domains.held_by(workload.key) is not None,
         decided=position.sequence,
     )
     smaller = reclassify(world, smaller)
@@ -142,7 +143,8 @@ def _replace(
     if by is not None:
         if old.reserved:
             _hand_over(world, old, by.key, position)
-        world.put_workload(replace(world.workloads[by.key], continues=ran and old.reserved and not old.evicted))
+        goes_on = ran and old.reserved and not old.evicted
+        world.put_workload(replace(world.workloads[by.key], continues=goes_on, shrunk=goes_on and old.shrunk))
 
 
 def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosition) -> None:

@@ -177,6 +177,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Its object was made before the job that owns it."""
     continues: bool = False
     """It has taken the place of a slice whose pods run: they run on, though it may not be admitted yet."""
+    shrunk: bool = False
+    """It has become smaller since its domains were assigned: the pods that are left may lie in others than in the first."""
 
     @property
     def namespace(self) -> str:

@@ -17,6 +17,7 @@ from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
 from events.multikueue import ClusterChosen, ClustersNominated
+from events.pod import PodEndForced
 from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
 from events.slices import (
@@ -159,6 +160,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "finds no place", event.message
         case UnhealthyNodesChanged():
             return ("host failed", ", ".join(event.nodes)) if event.nodes else ("hosts are well again", "")
+        case PodEndForced():
+            return "pod ended by force", f"{event.pod}, which hung on {event.node} out of reach"
         case DevicesReserved():
             nodes = sorted({placement.node for placement in event.placements})
             return "cards reserved", f"{len(event.placements)} pod(s) on {', '.join(nodes)}"

@@ -19,6 +19,7 @@ from services.applier.events.budget_events import BudgetEvents
 from services.applier.events.cluster_events import refusal_event
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application, plan
+from services.applier.pods.forced_pods import ForcedPods
 from services.applier.pods.pod_finalizers import PodKeeper
 from services.applier.pods.pod_gates import PodGates
 from services.applier.pods.stranded_pods import StrandedPods
@@ -69,6 +70,7 @@ class Applier:
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = PodGates(writer, clock, spare)
         self._stranded = StrandedPods(writer, clock, spare, self._notices)
+        self._forced = ForcedPods(writer, clock, spare, self._notices)
         self.backlog = Backlog()
         self.results: Counter[str] = Counter()
         """How many applications were reported as what, since this process began."""
@@ -89,6 +91,7 @@ class Applier:
         self._workloads.observe(world)
         self._gates.observe(world, touched)
         self._stranded.observe(world, touched)
+        self._forced.observe(world)
         self._notices.record_all(self._budgets.news(world))
         for place, refused in world.refused.items() if leads(world) else ():
             if self._recorded_refusals.get(place) != refused:
@@ -107,6 +110,7 @@ class Applier:
             tasks.create_task(self._workloads.run())
             tasks.create_task(self._gates.run())
             tasks.create_task(self._stranded.run())
+            tasks.create_task(self._forced.run())
 
     def _wake(self) -> None:
         self._news.set()

@@ -20,6 +20,15 @@ def is_stopped(kind: JobKind, job: JsonObject) -> bool:
     return is_suspended(kind, job) and reported and all(total(job, path) == 0 for path in kind.active)
 
 
+def is_on_hold(kind: JobKind, job: JsonObject) -> bool:
+    """Whether its controller has refused to run the job as it is: a RayJob that failed validation and has no cluster.
+
+    Rule: docs/rules/queues.md#on-hold
+    """
+    refused = kind.reader == "ray job" and look(job, "status.jobDeploymentStatus") == "ValidationFailed"
+    return refused and not look(job, "status.rayClusterName")
+
+
 def finished_of(kind: JobKind, job: JsonObject) -> tuple[str, str] | None:
     """The outcome and message of a finished job; None while it is not finished."""
     for ending in kind.endings:

@@ -215,10 +215,9 @@ def _place_lost(world: TopologyState, workload: Workload, at: Millis) -> list[De
 
 def _nodes_failed(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:
     """Have another node found for the one that has failed under an admitted workload; evict it when a second one fails."""
-    del at
     if not workload.admitted:
         return []
-    failed = unhealthy_nodes(world, workload)
+    failed = unhealthy_nodes(world, workload, at)
     if set(failed) == set(workload.unhealthy_nodes):
         return []
     if len(failed) > 1:

@@ -5,9 +5,12 @@ Rule: docs/rules/elastic.md
 
 from msgspec.structs import replace
 
+from events.admission import TopologyAssigned
 from events.catalogue import Decision
 from events.event import Millis
 from events.slices import WorkloadSliceDropped, WorkloadSliceResized, WorkloadSliceSubmitted
+from projections.topology.pods.remaining import where_pods_remain
+from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
 from projections.workloads.slices import next_slice, shrinks, slices_of
 from projections.workloads.state import WorkloadState
@@ -27,6 +30,18 @@ def decide_slices(world: WorkloadState, workload: Workload, at: Millis) -> list[
     if not workload.reserved or shrinks(workload.spec.pod_sets, workload.wanted):
         return [WorkloadSliceResized(workload=workload.key, pod_sets=workload.wanted)]
     return [_larger(world, workload, at)]
+
+
+def decide_remaining(world: TopologyState, workload: Workload) -> list[Decision]:
+    """The decision that the domains of a slice that has become smaller are those of the pods that stay.
+
+    Rule: docs/rules/topology.md#shrunk
+    """
+    remaining = where_pods_remain(world, workload)
+    if remaining is None or workload.admission is None:
+        return []
+    queue = workload.admission.cluster_queue
+    return [TopologyAssigned(workload=workload.key, cluster_queue=queue, assignments=remaining)]
 
 
 def _stopped(workload: Workload, newest: Workload) -> list[Decision]:

@@ -11,6 +11,9 @@ from projections.checks.required import required_checks
 from projections.workloads.conditions import GATED_BY
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Requeue, Workload
 
+_VALIDATED = "RayJob"
+"""The kind of job whose controller refuses to run some."""
+
 
 def deactivation(workload: Workload) -> list[Decision]:
     """Evict an inactive workload and forget its back-off; deactivate one that a rule ends.
@@ -54,8 +57,9 @@ def gate_message(workload: Workload) -> str:
 
 
 def hold_message(workload: Workload) -> str:
-    """The condition message of a workload scaled to zero."""
-    return f"{'Job' if workload.owner is None else workload.owner.kind} scaled to zero; workload on hold"
+    """The condition message of a workload on hold: scaled to zero, or refused by the controller of its job."""
+    kind = "Job" if workload.owner is None else workload.owner.kind
+    return f"{kind} {'failed validation' if kind == _VALIDATED else 'scaled to zero'}; workload on hold"
 
 
 def check_list(workload: Workload, queue: ClusterQueueObserved) -> list[Decision]:

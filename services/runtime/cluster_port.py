@@ -127,8 +127,13 @@ class Writer(Protocol):
         """
         ...
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
-        """Take an object away; with a UID only that very one, and another of its name is an `ObjectConflict`."""
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
+    ) -> None:
+        """Take an object away; with a UID only that very one, and another of its name is an `ObjectConflict`.
+
+        A pod that is deleted `at_once` is not waited for: its node is not asked any more.
+        """
         ...
 
 

@@ -10,7 +10,7 @@ from events.json_path import Location, dotted
 from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, Unsupported
 from services.validation.problem import Problem
 
-_ELASTIC_KINDS = ("Job", "RayCluster", "Workload")
+_ELASTIC_KINDS = ("Job", "RayCluster", "RayJob", "RayService", "Workload")
 """Kinds that may be elastic; others wait with a reason (docs/rules/elastic.md#kinds)."""
 
 

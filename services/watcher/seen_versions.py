@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from events.json_object import JsonMapping
 from events.object_version import ObjectVersion, version_number
 from projections.object_versions import NODE_USAGE, KnownVersion
+from services.jobs.kinds.table import RAY_CLUSTER
 from services.runtime.cluster_port import Listed
 from services.watcher.fields.problems import is_named
 
 DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"})
 """Kinds whose objects say what others mean."""
+_CONTEXT = DEPENDED_ON | {RAY_CLUSTER.place}
+"""These, and the clusters that say how many pods the jobs want that own them."""
 
 
 class SeenVersions:
@@ -38,7 +41,7 @@ class SeenVersions:
     def reach(self, kind: str, version: int) -> None:
         """A kind was seen as far as this."""
         self._kinds[kind] = max(self._kinds.get(kind, 0), version)
-        if kind in DEPENDED_ON:
+        if kind in _CONTEXT:
             self.context = max(self.context, version)
 
     @property

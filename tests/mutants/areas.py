@@ -67,6 +67,19 @@ AREAS = {
         ),
         ("tests/projections/topology",),
     ),
+    "pods that stay or hang": Area(
+        (
+            "projections/topology/pods/remaining.py",
+            "projections/topology/placement/node_failures.py",
+            "projections/devices/placement/hanging_pods.py",
+        ),
+        (
+            "tests/services/admitter/test_elastic_in_domains.py",
+            "tests/services/queue_manager/test_failed_hosts.py",
+            "tests/services/queue_manager/test_hanging_pods.py",
+            "tests/services/queue_manager/test_node_failures.py",
+        ),
+    ),
     "fit": Area(
         ("projections/devices/fit/pod_fit.py", "projections/devices/fit/pick.py"),
         ("tests/projections/devices/fit/test_fit.py", "tests/projections/devices", "tests/laws/test_placements.py"),

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from events.json_object import JsonObject
+from events.json_path import look
 from ops.production.configuration.configuration_file import read_configuration
 from ops.production.deploy.chart import NAMESPACE
+from services.jobs.kinds.table import RAY_JOB
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import JOBS, Stage, job
 from tests.stories.job_samples import SAMPLED, child, definition, pod
@@ -139,3 +141,25 @@ async def test_the_jobs_of_a_cron_job_are_jobs_like_any_other(stage: Stage) -> N
     created = await stage.client.create(JOBS, "default", made)
     assert created["spec"]["suspend"] is True
     await asyncio.wait_for(stage.until(lambda: stage.complete("nightly-1")), 60)
+
+
+async def test_a_ray_job_that_its_operator_refuses_gives_its_quota_back_and_waits_until_it_is_mended(
+    stage: Stage,
+) -> None:
+    await prepare(stage, RAY_JOB)
+    stage.serve()
+    play = Play(stage, RAY_JOB)
+    await play.submit("bad")
+    await play.started("bad")
+    await play.show("bad", {"status": {"jobDeploymentStatus": "ValidationFailed"}})
+    reason = "status.conditions[QuotaReserved].reason"
+    await play.until(lambda: look(play.workload("bad"), reason) == "OnHold")
+    assert look(play.workload("bad"), "status.conditions[QuotaReserved].message") == (
+        "RayJob failed validation; workload on hold"
+    )
+    await play.until(lambda: look(play.job("bad"), "spec.suspend") is True)
+    await play.submit("good")
+    await play.started("good")
+    await play.delete("good")
+    await play.show("bad", {"status": {"jobDeploymentStatus": "Suspended"}})
+    await play.started("bad")

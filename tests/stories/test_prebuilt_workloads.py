@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from events.api.labels import ELASTIC_JOB
 from events.json_object import JsonObject
 from services.applier.workloads.known_objects import WORKLOADS as WORKLOAD
 from tests.stage.stage import JOBS, Stage, job
+from tests.stories.test_elastic_jobs import runs, scale
+from tests.stories.test_own_cards import alive, many_cards
 
 WORKLOADS = "workloads.kueue.x-k8s.io"
 NAME = "kueue.x-k8s.io/prebuilt-workload-name"
@@ -70,6 +73,25 @@ async def test_a_job_runs_in_the_workload_that_it_names_whichever_of_them_comes_
     assert meta["labels"]["kueue.x-k8s.io/job-uid"] == uid
     assert [one["metadata"]["name"] for one in stage.of(WORKLOADS)] == ["made"]
     await stage.end_pods("late")
+    await stage.until(lambda: told(stage, "Finished")[:2] == ("True", "Succeeded"))
+
+
+@pytest.mark.bare_server
+async def test_an_elastic_job_keeps_the_size_of_its_workload_and_pods_beyond_it_wait(stage: Stage) -> None:
+    await many_cards(stage)
+    stage.serve()
+    await stage.add(made(count=2))
+    asked = naming("grow")
+    asked["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
+    asked["spec"]["parallelism"] = 2
+    await stage.add(asked)
+    await stage.until(lambda: runs(stage, "grow", 2))
+    await scale(stage, "grow", 3)
+    await stage.until(lambda: runs(stage, "grow", 2, waiting=1))
+    assert [one["metadata"]["name"] for one in stage.of(WORKLOADS)] == ["made"]
+    await scale(stage, "grow", 2)
+    await stage.until(lambda: len(alive(stage, "grow")) == 2)
+    await stage.end_pods("grow")
     await stage.until(lambda: told(stage, "Finished")[:2] == ("True", "Succeeded"))
 
 

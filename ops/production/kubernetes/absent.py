@@ -42,6 +42,8 @@ class AbsentCluster:
         """Refused."""
         raise ClusterNotMine
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
+    ) -> None:
         """Refused."""
         raise ClusterNotMine

@@ -86,11 +86,15 @@ class ApiRequests(ABC):
         path = path_of(resource, namespace, value["metadata"]["name"], subresource)
         return await self.request("PATCH", f"{path}?fieldManager={manager}&force=true", value, form=_APPLY)
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
+    ) -> None:
         """Take an object away."""
         options: JsonObject = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid}
+        if at_once:
+            options["gracePeriodSeconds"] = 0
         await self.request("DELETE", path_of(resource, namespace, name), options)
 
     async def request(

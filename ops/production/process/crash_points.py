@@ -131,8 +131,10 @@ class _MortalWriter:
         self._point("apply", "after")
         return applied
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
-        await self._writer.delete(resource, namespace, name, uid=uid)
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
+    ) -> None:
+        await self._writer.delete(resource, namespace, name, uid=uid, at_once=at_once)
 
 
 def _call(name: str, resource: Resource) -> str:

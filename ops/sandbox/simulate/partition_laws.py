@@ -1,11 +1,13 @@
 """The laws of a partition, held at every commit: quota is reserved once, within limits; who may be preempted."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.amount import UNLIMITED
+from events.card import CardShare
 from events.catalogue import AnyEvent
 from events.device import DevicesReserved
 from events.event import Millis
@@ -15,6 +17,7 @@ from events.workload import EvictionOrdered, Owner, QuotaReleased
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.devices.card_use import IDLE, CardUse
+from projections.devices.holdings.card_holdings import TERMINAL
 from projections.devices.holdings.card_stakes import uses_of
 from projections.log_position import LogPosition
 from projections.quota.node import Node
@@ -148,6 +151,8 @@ class CardLaws:
     def __init__(self, world: World) -> None:
         self.broken: list[str] = []
         self._world = world
+        self._given: dict[str, int] = {}
+        """The reservation for which each workload was given cards last."""
 
     def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
@@ -163,9 +168,35 @@ class CardLaws:
         for uuid, use in sorted(taken.items()):
             card = cards.get(uuid)
             if card is not None and (use.memory > card.memory or use.slots > card.slots or use.cores > card.cores):
-                self.broken.append(
-                    f"{position.partition}/{position.sequence} gives more of card {uuid} than it has: {use}"
-                )
+                self._report(position, f"gives more of card {uuid} than it has: {use}")
+        self._hold_those_that_stay(event, position)
+
+    def _hold_those_that_stay(self, event: DevicesReserved, position: LogPosition) -> None:
+        """Pods of an elastic job that go on have their cards still, whatever is given to it."""
+        workload = self._world.workloads.get(event.workload)
+        if workload is None or not workload.spec.elastic:
+            return
+        again = self._given.get(event.workload) == event.reservation
+        self._given[event.workload] = event.reservation
+        if not (again or workload.continues):
+            return
+        given = Counter((one.pod_set, _cards_of(one.containers)) for one in event.placements)
+        for pod in self._world.pods.values():
+            node = self._world.nodes.get(pod.node)
+            goes_on = node is not None and node.ready and not pod.terminating and pod.phase not in TERMINAL
+            has = (pod.pod_set, _cards_of(pod.shares))
+            if pod.workload == event.workload and goes_on and any(pod.shares):
+                if not given[has]:
+                    self._report(position, f"leaves {pod.name} of {event.workload} without its cards: {has[1]}")
+                given[has] -= 1
+
+    def _report(self, position: LogPosition, what: str) -> None:
+        self.broken.append(f"{position.partition}/{position.sequence} {what}")
+
+
+def _cards_of(containers: Sequence[Sequence[CardShare]]) -> tuple[tuple[str, ...], ...]:
+    """The cards of each container that has any."""
+    return tuple(tuple(share.uuid for share in shares) for shares in containers if shares)
 
 
 def hold_partition(

@@ -10,8 +10,10 @@ from events.admission import QuotaReserved, TopologyAssigned
 from events.amount import Requests
 from events.catalogue import AnyEvent
 from events.device import DevicesReserved, PodPlacement
+from events.slices import WorkloadSliceResized
 from events.topology import TopologyAssignment, TopologyPlacement, TopologyRequest
 from events.workload import PodSetAssignment
+from projections.devices.holdings.card_holdings import TERMINAL
 from projections.log_position import LogPosition
 from projections.topology.domains.tree import HOSTNAME
 from projections.topology.placement.node_failures import host_of
@@ -33,29 +35,53 @@ class PlaceLaws:
         self._lies: dict[tuple[str, str], Counter[_Host]] = {}
         """By workload (or the first of its slices) and pod set, where its pods were placed last."""
 
+        self._shrunk: set[str] = set()
+        """Elastic jobs that have become smaller since their pods were placed, by the first of their slices."""
+
     def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
         match event:
+            case WorkloadSliceResized():
+                self._shrink(event.workload)
             case QuotaReserved():
                 self._place(event.workload, event.assignments, position, anew=True)
                 self._hold_cards(event.workload, event.assignments, event.placements, position)
             case TopologyAssigned():
                 self._place(event.workload, event.assignments, position, anew=False)
+                self._shrunk.discard(self._chain(event.workload))
                 self._hold_cards(event.workload, event.assignments, event.placements, position)
             case DevicesReserved():
                 workload = self._world.workloads.get(event.workload)
                 admission = None if workload is None else workload.admission
-                if admission is not None and admission.reservation == event.reservation:
+                fits = workload is not None and not workload.shrunk
+                if fits and admission is not None and admission.reservation == event.reservation:
                     self._hold_cards(event.workload, admission.assignments, event.placements, position)
             case _:
                 pass
+
+    def _chain(self, key: str) -> str:
+        """The first slice of an elastic job; any other workload itself."""
+        workload = self._world.workloads.get(key)
+        return key if workload is None or not workload.spec.elastic else chain_of(workload)
+
+    def _shrink(self, key: str) -> None:
+        """The first of its pods are to stay, until it is seen which ones do."""
+        workload = self._world.workloads.get(key)
+        if workload is None or workload.admission is None:
+            return
+        chain = self._chain(key)
+        self._shrunk.add(chain)
+        for one in workload.admission.assignments:
+            if one.topology is not None and (chain, one.name) in self._lies:
+                self._lies[chain, one.name] = _by_host(one.topology.assignment)
 
     def _place(self, key: str, assignments: Sequence[PodSetAssignment], position: LogPosition, *, anew: bool) -> None:
         workload = self._world.workloads.get(key)
         if workload is None:
             return
-        chain = chain_of(workload) if workload.spec.elastic else key
+        chain = self._chain(key)
         asked = {one.name: one.topology for one in workload.spec.pod_sets}
+        shrunk = chain in self._shrunk and self._lie_there(key, assignments, anew=anew)
         for one in assignments:
             lies = self._lies.pop((chain, one.name), Counter())
             if one.topology is None or one.topology.assignment.levels[-1:] != (HOSTNAME,):
@@ -70,12 +96,29 @@ class PlaceLaws:
                 self._report(position, f"places {pods.total()} of {one.count} pods of {key}")
             if request is not None:
                 self._hold_request(key, one.topology, request, position)
-            if not anew and lies:
+            if not anew and lies and not shrunk:
                 self._hold_replacement(key, pods, lies, position)
             stays = lies if workload.spec.elastic or not anew else Counter[_Host]()
+            # After a shrink pods that stay are where they are, whoever has been let in there meanwhile.
+            stays = pods if shrunk else stays
             for host in sorted(pods):
                 if pods[host] > stays[host]:
                     self._hold_capacity(one.topology.flavor, host, position)
+
+    def _lie_there(self, key: str, assignments: Sequence[PodSetAssignment], *, anew: bool) -> bool:
+        """Whether all pods that stay after a shrink lie where pods are placed from now on, with their cards."""
+        for one in assignments:
+            if anew or one.topology is None:
+                continue
+            lie = Counter(
+                pod.topology.node_selector.get(HOSTNAME, "")
+                for pod in self._world.pods.values()
+                if pod.workload == key and pod.pod_set == one.name and pod.topology is not None
+                if not pod.topology.gated and pod.phase not in TERMINAL
+            )
+            if lie - _by_host(one.topology.assignment):
+                return False
+        return not anew
 
     def _hold_cards(
         self,

@@ -10,6 +10,7 @@ from events.json_object import JsonObject
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.log.memory import IDS_KNOWN_FOR
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
+from ops.sandbox.simulate.elastic_jobs import with_elastic_jobs
 from ops.sandbox.simulate.fault_plan import rolls
 from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of, job_of
 
@@ -65,10 +66,11 @@ def platform_of(seed: int, span: Millis) -> SeedPlatform:
         if chance.random() < 0.15  # noqa: PLR2004
         else None,
     )
+    actions = actions_of(chance, queues, span, most, make=partial(job_of, chance, with_cards=with_cards))
     return SeedPlatform(
         objects=objects,
         settings=settings,
-        actions=actions_of(chance, queues, span, most, make=partial(job_of, chance, with_cards=with_cards)),
+        actions=with_elastic_jobs(seed, actions, span, most) if with_cards else actions,
         queues=queues,
         cards=cards,
         nodes=nodes,

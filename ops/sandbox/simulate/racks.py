@@ -20,6 +20,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.log.memory import IDS_KNOWN_FOR
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
+from ops.sandbox.simulate.elastic_jobs import changes_of_size, with_elastic_jobs
 from ops.sandbox.simulate.fault_plan import rolls
 from ops.sandbox.simulate.platform import CARD_MIB, LAYOUTS, SeedPlatform, kueue_object, preemption_of, priority_class
 from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of
@@ -52,10 +53,15 @@ def racks_of(seed: int, span: Millis) -> SeedPlatform:
             "TASFailedNodeReplacementFailFast": chance.random() < 0.7,  # noqa: PLR2004
         },
     )
+    actions = sorted(
+        [*actions, *changes_of_size(chance, actions, span, most), *_strangers(chance, site, span)], key=_at
+    )
+    if site.with_cards:
+        actions = with_elastic_jobs(seed, actions, span, most)
     return SeedPlatform(
         objects=objects,
         settings=settings,
-        actions=sorted([*actions, *_changes(chance, actions, span, most), *_strangers(chance, site, span)], key=_at),
+        actions=actions,
         queues=queues,
         cards=site.cards,
         nodes=site.hosts,
@@ -161,20 +167,6 @@ class _Jobs:
             return {"requests": {"cpu": chance.choice(("500m", "1"))}}
         memory, cores = chance.choice((8000, 16000, 20000, 30000)), chance.choice((10, 25, 50))
         return {"limits": {GPU: "1", MEMORY: str(memory), CORES: str(cores)}}
-
-
-def _changes(chance: random.Random, actions: list[UserAction], span: Millis, most: dict[str, int]) -> list[UserAction]:
-    """Elastic jobs get other sizes, again and again."""
-    found: list[UserAction] = []
-    for one in actions:
-        if one.verb == "create" and ELASTIC_JOB in one.object["metadata"].get("annotations", {}):
-            at, queue = one.at, one.object["metadata"]["labels"][QUEUE_NAME]
-            for _ in range(chance.randrange(4)):
-                at += chance.randrange(500, max(span // 6, 1000))
-                if at < span:
-                    size = chance.randint(1, most[queue])
-                    found.append(UserAction(at=at, verb="scale", job=one.job, value=str(size)))
-    return found
 
 
 def _strangers(chance: random.Random, site: _Site, span: Millis) -> list[UserAction]:

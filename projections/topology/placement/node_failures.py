@@ -7,10 +7,12 @@ to go, or is placed on another; on one that is not ready, or keeps pods off, who
 from collections.abc import Iterable, Sequence
 
 from events.device import NodeObserved, PodObserved, PodPlacement
+from events.event import Millis
 from events.selector import Toleration
 from events.workload import PodSetAssignment
 from projections.devices.annotations.allocated_cards import vendor_word
 from projections.devices.holdings.card_holdings import TERMINAL, holding_key
+from projections.devices.placement.hanging_pods import workloads_hanging_on
 from projections.devices.vendors.table import BY_WORD
 from projections.devices.vendors.vendor import Encoding
 from projections.feature_gates import enabled
@@ -19,6 +21,9 @@ from projections.topology.domains.tree import HOSTNAME
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Devices, Workload
 from projections.workloads.second_pass import failed_nodes
+
+NOT_READY_FOR: Millis = 30_000
+"""So long a node is not ready before it is replaced whoever goes on there (docs/rules/topology.md#not-ready)."""
 
 
 def lost_place(world: TopologyState, workload: Workload) -> str:
@@ -63,7 +68,7 @@ def host_of(world: TopologyState, node: str) -> str:
     return node if known is None else known.labels.get(HOSTNAME, node)
 
 
-def unhealthy_nodes(world: TopologyState, workload: Workload) -> tuple[str, ...]:
+def unhealthy_nodes(world: TopologyState, workload: Workload, at: Millis) -> tuple[str, ...]:
     """The hosts that a workload is placed on by topology and whose pods are to go elsewhere, in the order of its domains.
 
     Rule: docs/rules/topology.md#node-failures
@@ -75,7 +80,7 @@ def unhealthy_nodes(world: TopologyState, workload: Workload) -> tuple[str, ...]
         if one.topology is not None and one.topology.assignment.levels[-1:] == (HOSTNAME,):
             for domain in one.topology.assignment.domains:
                 hosts.setdefault(domain.values[-1], []).append(one)
-    return tuple(host for host, placed in hosts.items() if _unhealthy(world, workload, host, placed))
+    return tuple(host for host, placed in hosts.items() if _unhealthy(world, workload, host, placed, at))
 
 
 def stranded_pods(world: TopologyState, workload: Workload) -> tuple[PodObserved, ...]:
@@ -111,6 +116,8 @@ def review_places(world: TopologyState, node: str) -> None:
     for holding in world.cards.holdings.values():
         if all_of_them or any(one.node == node for one in holding.placements):
             world.work.mark_dirty(holding.workload)
+    for workload in workloads_hanging_on(world, node):
+        world.work.mark_dirty(workload)
     known = world.nodes.get(node)
     hosts = {node} if known is None else {node, known.labels.get(HOSTNAME, node)}
     for workload, placements in world.domains.held().items():
@@ -125,14 +132,20 @@ def review_owner(world: TopologyState, pod: str) -> None:
         world.work.mark_dirty(gone.workload)
 
 
-def _unhealthy(world: TopologyState, workload: Workload, host: str, placed: Sequence[PodSetAssignment]) -> bool:
+def _unhealthy(
+    world: TopologyState, workload: Workload, host: str, placed: Sequence[PodSetAssignment], at: Millis
+) -> bool:
     node = _node_of(world, host)
     if node is None:
         return True
-    if not node.ready or _keeps_off(world, workload, node, placed):
-        at_once = not enabled(world.settings, "TASReplaceNodeOnPodTermination")
-        return at_once or not _goes_on(world, workload, node.name)
-    return False
+    waits_for_pods = enabled(world.settings, "TASReplaceNodeOnPodTermination")
+    if not node.ready:
+        for_a_time = enabled(world.settings, "TASReplaceNodeDueToNotReadyOverFixedTime") or not waits_for_pods
+        if for_a_time and at >= node.not_ready_since + NOT_READY_FOR:
+            return True
+        return waits_for_pods and not _goes_on(world, workload, node.name)
+    keeps_off = _keeps_off(world, workload, node, placed)
+    return keeps_off and (not waits_for_pods or not _goes_on(world, workload, node.name))
 
 
 def _node_of(world: TopologyState, host: str) -> NodeObserved | None:

@@ -5,6 +5,7 @@ Rules: docs/rules/devices.md#own-cards, docs/rules/topology.md#ungating, docs/ru
 
 from events.device import PodObserved
 from projections.devices.placement.elastic_pods import forget_elastic_pod, note_elastic_pod
+from projections.devices.placement.hanging_pods import forget_hanging_pod, note_hanging_pod
 from projections.devices.placement.pod_cards import hold_at_gate, leave_gate
 from projections.topology.pods.placed_pods import forget_placed_pod, note_placed_pod
 from projections.topology.state import TopologyState
@@ -20,10 +21,12 @@ def note_pod(world: TopologyState, pod: PodObserved) -> None:
         forget_elastic_pod(world, key)
     note_placed_pod(world, pod)
     note_elastic_pod(world, pod)
+    note_hanging_pod(world, pod)
 
 
 def forget_pod(world: TopologyState, key: str) -> None:
     """The pod is gone. To be called while the table of pods still has it."""
     leave_gate(world, key)
+    forget_hanging_pod(world, key)
     forget_placed_pod(world, key)
     forget_elastic_pod(world, key)

@@ -89,7 +89,7 @@ def _by_rank(
     for pod, rank in zip(pods, ranks, strict=True):
         if pod.topology.gated and pod.given in ((), domains[rank]):
             places[pod.uid] = domains[rank]
-        elif pod.topology.gated or _selected(pod, assignment.levels) != domains[rank]:
+        elif pod.topology.gated or selected(pod, assignment.levels) != domains[rank]:
             return None
     return places
 
@@ -121,12 +121,13 @@ def _rank(one: PlacedPodSet, indexes: Mapping[str, int], frame: _Frame) -> int |
 def _by_room(assignment: TopologyAssignment, pods: Sequence[PlacedPod]) -> dict[str, tuple[str, ...]]:
     """Domains in their order, each with as many gated pods as it has places left."""
     bound = {pod.uid: pod.given for pod in pods if pod.topology.gated and pod.given}
-    taken = Counter(_selected(pod, assignment.levels) for pod in pods if not pod.topology.gated)
+    taken = Counter(selected(pod, assignment.levels) for pod in pods if not pod.topology.gated)
     taken.update(bound.values())
     gated = iter(pod for pod in pods if pod.topology.gated and not pod.given)
     rooms = (domain.values for domain in assignment.domains for _ in range(domain.count - taken[domain.values]))
     return bound | {pod.uid: values for values, pod in zip(rooms, gated, strict=False)}
 
 
-def _selected(pod: PlacedPod, levels: Sequence[str]) -> tuple[str, ...]:
+def selected(pod: PlacedPod, levels: Sequence[str]) -> tuple[str, ...]:
+    """The values of the domain that a pod was sent to."""
     return tuple(pod.topology.node_selector.get(level, "") for level in levels)

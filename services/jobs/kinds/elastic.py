@@ -4,9 +4,9 @@ Rule: docs/rules/elastic.md#kinds
 """
 
 from events.job_kind import JobKind
-from services.jobs.kinds.table import JOB, RAY_CLUSTER
+from services.jobs.kinds.table import JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 
-_KINDS = frozenset({JOB.name, RAY_CLUSTER.name})
+_KINDS = frozenset(one.name for one in (JOB, RAY_CLUSTER, RAY_JOB, RAY_SERVICE))
 
 
 def may_be_elastic(kind: JobKind) -> bool:

@@ -1,7 +1,11 @@
 """Ray's kinds: a head with its sidecars, worker groups of several hosts, and the pod that submits."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from events.api.labels import ELASTIC_JOB
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, is_array, is_object, object_at
 from events.json_path import FieldBroken, Location, dotted, get, whole
@@ -13,26 +17,36 @@ _AUTOSCALER: JsonObject = {
 }
 _SUBMITTER: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
 """What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
+CLUSTER = "kuelog.io/cluster"
+"""Where the watcher puts the RayCluster that a RayJob or RayService runs in before it asks about it."""
+CLUSTER_AT: Mapping[str, Location] = {
+    "ray cluster": ("spec",),
+    "ray job": ("spec", "rayClusterSpec"),
+    "ray service": ("spec", "rayClusterConfig"),
+}
+"""By reader, where a kind describes its cluster."""
+CLUSTER_NAME_AT: Mapping[str, Location] = {
+    "ray job": ("status", "rayClusterName"),
+    "ray service": ("status", "activeServiceStatus", "rayClusterName"),
+}
+"""By reader, where a kind says which cluster it runs in."""
 
 
 def cluster_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head and worker groups of a RayCluster. Raises `FieldBroken`."""
-    del kind
-    return _cluster(job, ("spec",))
+    return _cluster(job, CLUSTER_AT[kind.reader])
 
 
 def service_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head and worker groups of a RayService. Raises `FieldBroken`."""
-    del kind
-    return _cluster(job, ("spec", "rayClusterConfig"))
+    return _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
 
 
 def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head, worker groups and submitter of a RayJob; none when it uses a cluster that is there. Raises `FieldBroken`."""
-    del kind
     if get(job, ("spec", "clusterSelector")):
         return []
-    found = _cluster(job, ("spec", "rayClusterSpec"))
+    found = _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
     if (get(job, ("spec", "submissionMode")) or "K8sJobMode") != "K8sJobMode":
         return found
     at = ("spec", "submitterPodTemplate")
@@ -41,6 +55,46 @@ def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     implied: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     template = get(job, at) or implied
     return [*found, Pods(name="submitter", count=1, template=template, at=at, implied=implied)]
+
+
+def autoscaling_at(kind: JobKind, job: JsonObject) -> Location | None:
+    """Where a job of Ray's says that Ray's own autoscaler changes how many workers it has; None where it does not."""
+    at = CLUSTER_AT.get(kind.reader)
+    if at is None or get(job, (*at, "enableInTreeAutoscaling")) is not True:
+        return None
+    return (*at, "enableInTreeAutoscaling")
+
+
+def autoscaled_cluster(kind: JobKind, job: JsonObject) -> str:
+    """The name of the RayCluster that says how many workers an elastic RayJob or RayService wants; empty where it says so itself.
+
+    Ray's autoscaler changes the cluster and not the job that it is made for.
+
+    Rule: docs/rules/elastic.md#ray
+    """
+    at = CLUSTER_NAME_AT.get(kind.reader)
+    elastic = object_at(job, "metadata", "annotations").get(ELASTIC_JOB) == "true"
+    if at is None or not elastic or autoscaling_at(kind, job) is None:
+        return ""
+    return str(get(job, at) or "")
+
+
+def _scaled(job: JsonObject, found: list[Pods]) -> list[Pods]:
+    """The pod sets with as many workers as its RayCluster has by now, where that is beside the job. Raises `FieldBroken`."""
+    cluster = job.get(CLUSTER)
+    if not is_object(cluster):
+        return found
+    names = [one.name for one in found]
+    counts: dict[str, int] = {}
+    for index, group in enumerate(array_at(cluster, "spec", "workerGroupSpecs")):
+        at = ("spec", "workerGroupSpecs", index)
+        name = str(group.get("groupName") or "").lower()
+        if name not in names:
+            which = f"its RayCluster {object_at(cluster, 'metadata').get('name')} has a worker group {name!r} of which it knows nothing"
+            raise FieldBroken(dotted(at), which, f"one of {', '.join(names[1:]) or 'none'}")
+        if group.get("replicas") is not None:
+            counts[name] = whole(cluster, "replicas", 1, at) * whole(cluster, "numOfHosts", 1, at)
+    return [msgspec.structs.replace(one, count=counts.get(one.name, one.count)) for one in found]
 
 
 def _cluster(job: JsonObject, at: Location) -> list[Pods]:

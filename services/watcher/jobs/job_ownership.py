@@ -5,8 +5,11 @@ from collections.abc import Mapping
 import msgspec
 
 from events.api.meta import ObjectMeta, OwnerReference
+from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject
 from services.jobs.kinds.managed_kinds import Kinds
+from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
+from services.jobs.kinds.table import RAY_CLUSTER
 from services.jobs.kinds.train_job import CHILD
 from services.watcher.fields.problems import Refused, problem
 
@@ -32,6 +35,10 @@ class JobOwnership:
         self._children: dict[str, JsonObject] = {}
         self._parents: dict[str, JsonObject] = {}
         """Jobs that say only through their child what they ask for, and those children; by the parent's place."""
+        self._scaled: dict[str, JsonObject] = {}
+        """Elastic jobs of Ray's whose RayCluster says how many pods they want, by place."""
+        self._clusters: dict[str, JsonObject] = {}
+        """RayClusters that such jobs own, by place."""
         self._owners: dict[str, str] = {}
         """By the place of a job that another one owns, that one's place; empty for one that somebody else manages."""
 
@@ -73,10 +80,20 @@ class JobOwnership:
         self._note_owner(place, value)
         kind = self._kinds.by_place[place.partition("/")[0]]
         if kind.reader != "train job":
-            return value
+            return self._with_cluster(place, kind, value)
         self._parents[place] = value
         child = self._children.get(place)
         return value if child is None else {**value, CHILD: child}
+
+    def _with_cluster(self, place: str, kind: JobKind, value: JsonObject) -> JsonObject:
+        """A job of Ray's with the cluster beside it that says how many pods it wants, if there is one."""
+        name = autoscaled_cluster(kind, value)
+        if not name:
+            self._scaled.pop(place, None)
+            return value
+        self._scaled[place] = value
+        cluster = self._clusters.get(f"{RAY_CLUSTER.place}/{place.split('/')[1]}/{name}")
+        return value if cluster is None else {**value, CLUSTER: cluster}
 
     def parent_of(self, value: JsonObject) -> ParentJob | None:
         """The job that has to be looked at again because this one is its child."""
@@ -88,6 +105,11 @@ class JobOwnership:
                 self._children[place] = value
                 parent = self._parents.get(place)
                 return None if parent is None else ParentJob(kind.place, parent)
+            if kind is not None and kind.reader in ("ray job", "ray service") and owner.get("controller"):
+                place = f"{kind.place}/{meta.get('namespace', '')}/{owner.get('name', '')}"
+                self._clusters[f"{RAY_CLUSTER.place}/{meta.get('namespace', '')}/{meta.get('name', '')}"] = value
+                parent = self._scaled.get(place)
+                return None if parent is None else ParentJob(kind.place, parent)
         return None
 
     def lose(self, place: str) -> None:
@@ -95,6 +117,8 @@ class JobOwnership:
         self._parents.pop(place, None)
         self._children.pop(place, None)
         self._owners.pop(place, None)
+        self._scaled.pop(place, None)
+        self._clusters.pop(place, None)
 
     def _note_owner(self, place: str, value: JsonMapping) -> None:
         meta: JsonMapping = value.get("metadata") or {}

@@ -26,11 +26,12 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec, WorkloadSubmitted
-from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
+from services.jobs.job_status import finished_of, is_on_hold, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
 from services.jobs.kinds.table import JOB, POD
 from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
@@ -87,6 +88,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     owner: Owner | None
     created_at: int
     spec: WorkloadSpec
+    sized: bool = True
+    """How many pods it wants is known; not while the RayCluster that says so was not seen."""
     started: bool = False
     """Its template may hold what we injected."""
     marked: bool = False
@@ -176,6 +179,7 @@ def _state(
             max_execution=None if seconds is None else seconds * 1000,
             labels=copied_labels(labels, around),
             user=labels.get(USER, ""),
+            on_hold=is_on_hold(kind, value),
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             managed_by=_managed_by(value, kind),
             leaving=meta.deletion_timestamp is not None,
@@ -184,6 +188,7 @@ def _state(
             not_done=asked_in(value),
             elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
         ),
+        sized=not autoscaled_cluster(kind, value) or CLUSTER in value,
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
         mark=decision,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.api.jobs import ApiResourceQuota
-from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
+from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, FORCIBLE, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
@@ -41,7 +41,9 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
     """
     found = read(value, ApiNode)
     meta = found.metadata
-    ready = any((one.type, one.status) == ("Ready", "True") for one in found.status.conditions or ())
+    told = next((one for one in found.status.conditions or () if one.type == "Ready"), None)
+    ready = told is not None and told.status == "True"
+    since = told.last_transition_time if told is not None and not ready else None
     facts: list[Fact] = [
         NodeObserved(
             name=meta.name,
@@ -49,6 +51,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
             labels=dict(sorted((meta.labels or {}).items())),
             taints=taints(found.spec.taints or (), "spec.taints"),
             ready=ready,
+            not_ready_since=parse_timestamp(since) if since else 0,
             unschedulable=found.spec.unschedulable,
             allocatable=readable_amounts(found.status.allocatable),
         )
@@ -70,7 +73,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
 
 
 def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
-    """A Pod that holds cards or asks for some, is placed by topology or is of an elastic job; None for any other."""
+    """A Pod that holds cards or asks for some, is placed by topology, is of an elastic job or may be ended by force; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
@@ -81,7 +84,8 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
     cardless = not shares and not asks_for_cards(shape, config)
     topology = pod_topology(found)
     elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
-    if cardless and topology is None and not elastic:
+    forcible = meta.deletion_timestamp is not None and annotations.get(FORCIBLE) == "true"
+    if cardless and topology is None and not elastic and not forcible:
         return None
     workload = annotations.get(WORKLOAD_SLICE_NAME) or annotations.get(WORKLOAD, "")
     bound = bool(found.spec.node_name)
@@ -108,6 +112,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
         cardless=cardless,
         elastic=elastic,
         waits_for_slice=waits_at(value, ELASTIC_JOB),
+        forcible=forcible,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from events.api.labels import ELASTIC_JOB, PREBUILT_WORKLOAD_NAME
+from events.api.labels import PREBUILT_WORKLOAD_NAME
 from events.catalogue import Fact
 from events.json_object import JsonObject
 from events.pod_set import PodSet
@@ -20,7 +20,6 @@ from services.watcher.workloads.workload_object_diff import marks_of
 
 _OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 _FIELD = f"metadata.labels[{PREBUILT_WORKLOAD_NAME}]"
-_ELASTIC = f"metadata.annotations[{ELASTIC_JOB}]"
 _ANOTHER = "name another one that nobody owns"
 
 
@@ -72,13 +71,10 @@ class PrebuiltWorkloads:
 def taken_up(state: JobState, reported: ReportedState | None, found: JobState | None) -> list[Fact]:
     """The facts by which a job owns the Workload that it names, as `reported` or, where another owned it before us, as `found`.
 
-    Raises `Refused` where there is no such Workload, or another job owns it: the job waits; and where its size may change.
+    Raises `Refused` where there is no such Workload, or another job owns it: the job waits.
     """
     key = state.workload
     facts: list[Fact] = []
-    if state.spec.elastic:
-        text = "a job that names its Workload can't change its size while it runs"
-        raise Refused([problem(_ELASTIC, text, f"leave it out, or {_FIELD}")])
     if reported is not None:
         if reported.source != workload_place(key):
             raise _refused(f"Workload {key} belongs to {reported.source}", _ANOTHER)
@@ -98,7 +94,10 @@ def _refused(message: str, instead: str) -> Refused:
 
 
 def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
-    """A job that asks for what its prebuilt Workload says: the job itself says its queue, and a class of Kueue's if it names one."""
+    """A job that asks for what its prebuilt Workload says: the job itself says its queue, and a class of Kueue's if it names one.
+
+    One that is elastic keeps the size of its Workload, and further pods of it wait at their gate.
+    """
     job = state.spec
     named = job.priority_class
     if named is not None and named.workload and named != workload.priority_class:
@@ -109,6 +108,7 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
         managed_by=job.managed_by,
         leaving=job.leaving,
         user=job.user or workload.user,
+        elastic=job.elastic or workload.elastic,
         job_uid="",
         orphaned=False,
     )

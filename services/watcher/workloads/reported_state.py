@@ -157,7 +157,7 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     kept = state.started or reported.injected or (state.marked and same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
-        counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic else {}
+        counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic and state.sized else {}
         return msgspec.structs.replace(spec, pod_sets=_with_counts(reported.spec.pod_sets, counts))
     if spec.pod_sets == reported.spec.pod_sets:
         return spec

@@ -1,16 +1,19 @@
 """Elastic jobs with cards that are placed by topology: those that stay keep host and cards, and only pods that come get others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, QuotaReserved
+from events.admission import AdmissionRefused, QuotaReserved, TopologyAssigned
 from events.catalogue import Decision
 from events.control import ObjectRemoved
 from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.pod_set import ContainerShape
+from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup
+from events.selector import LabelSelector
 from events.settings import SettingsObserved
-from events.topology import PodTopology, TopologyRequest
-from events.workload import WorkloadChanged, WorkloadSubmitted
+from events.topology import PodTopology, TopologyDomain, TopologyRequest
+from events.workload import PodSetAssignment, WorkloadChanged, WorkloadSubmitted
 from projections.topology.domains.tree import HOSTNAME
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story
@@ -40,6 +43,10 @@ def last_places(said: list[Decision]) -> Mapping[str, int]:
 def last_cards(said: list[Decision]) -> Mapping[int, tuple[str, str]]:
     found = [one for one in said if isinstance(one, DevicesReserved)][-1]
     return {one.index: (one.node, one.containers[0][0].uuid) for one in found.placements}
+
+
+def domains_of(assignments: Sequence[PodSetAssignment]) -> Sequence[TopologyDomain]:
+    return [one for given in assignments if given.topology is not None for one in given.topology.assignment.domains]
 
 
 def two_racks() -> Story:
@@ -138,3 +145,74 @@ def test_while_pods_that_are_not_wanted_any_more_have_cards_elsewhere_it_does_no
         living(last, "b", terminating=True), ObjectRemoved(kind="Pod", namespace="team", name=last)
     ).decided()
     assert sum(last_places(said).values()) == 4
+
+
+def after_a_shrink(told: Story, asked: WorkloadSubmitted) -> dict[str, tuple[int, str]]:
+    """A job of three pods, two on one host and one on another, that is to have two: its pods by name, with their cards and hosts."""
+    first = told.told(asked).decided()
+    cards = last_cards(first)
+    pods = told.told(*(living(f"e-{index}") for index in range(3))).decided()
+    index_of = {one.pod: one.index for one in pods if isinstance(one, PodCardsAssigned)}
+    told.told(*(living(name, cards[index][0]) for name, index in index_of.items())).decided()
+    told.told(sized(asked, 2)).decided()
+    return {name: (index, cards[index][0]) for name, index in index_of.items()}
+
+
+def gone(name: str, node: str) -> tuple[PodObserved, ObjectRemoved]:
+    return living(name, node, terminating=True), ObjectRemoved(kind="Pod", namespace="team", name=name)
+
+
+def test_a_job_whose_shrink_has_ended_other_pods_than_the_last_grows_and_those_that_stay_keep_host_and_cards() -> None:
+    told, asked = two_racks(), elastic("e", 3)
+    pods = after_a_shrink(told, asked)
+    ended = next(name for name, (_, node) in pods.items() if node == "a")
+    said = told.told(*gone(ended, "a")).decided()
+    (placed,) = [one for one in said if isinstance(one, TopologyAssigned)]
+    assert {one.values[-1]: one.count for one in domains_of(placed.assignments)} == {"a": 1, "b": 1}
+    said = told.told(sized(asked, 4)).decided()
+    given = last_cards(said)
+    assert all(given[index][0] == node for name, (index, node) in pods.items() if name != ended)
+    assert last_places(said)["a"] >= 1 and last_places(said)["b"] >= 1 and sum(last_places(said).values()) == 4
+
+
+def test_a_job_that_wants_to_grow_again_before_the_other_pods_are_gone_grows_when_they_are() -> None:
+    told, asked = two_racks(), elastic("e", 3)
+    pods = after_a_shrink(told, asked)
+    assert not [one for one in told.told(sized(asked, 4)).decided() if isinstance(one, QuotaReserved)]
+    ended = next(name for name, (_, node) in pods.items() if node == "a")
+    said = told.told(*gone(ended, "a")).decided()
+    assert sum(last_places(said).values()) == 4
+    given = last_cards(said)
+    assert all(given[index][0] == node for name, (index, node) in pods.items() if name != ended)
+
+
+def test_room_is_held_where_the_pods_of_a_job_are_that_asks_for_no_cards() -> None:
+    plain_quota = FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=999_000),))
+    queue = ClusterQueueObserved(
+        name="cq", namespaces=LabelSelector(), groups=(ResourceGroup(resources=("cpu",), flavors=(plain_quota,)),)
+    )
+    told = two_racks().told(queue)
+    asked = elastic("e", 3)
+    plain = tuple(
+        replace(one, shape=replace(one.shape, containers=(ContainerShape(name="c", requests={"cpu": 30_000}),)))
+        for one in asked.spec.pod_sets
+    )
+    asked = replace(asked, spec=replace(asked.spec, pod_sets=plain))
+    said = told.told(asked).decided()
+    assert last_places(said) == {"a": 2, "b": 1}
+    told.told(*(living(f"e-{index}", node) for index, node in enumerate("aab"))).decided()
+    told.told(sized(asked, 2)).decided()
+    said = told.told(*gone("e-0", "a")).decided()
+    assert [one for one in said if isinstance(one, TopologyAssigned)]
+    held = told.world.domains.held()["team/e"][0].assignment
+    assert {one.values[-1]: one.count for one in held.domains} == {"a": 1, "b": 1}
+    assert not [one for one in told.told(living("e-1", "a")).decided() if isinstance(one, TopologyAssigned)]
+
+
+def test_a_pod_that_waits_goes_where_a_place_is_left_of_those_that_were_given() -> None:
+    told, asked = two_racks(), elastic("e", 3)
+    pods = after_a_shrink(told, asked)
+    first, second = (name for name, (_, node) in pods.items() if node == "a")
+    said = told.told(*gone(first, "a"), *gone(second, "a"), living("e-9")).decided()
+    placed = [one for one in said if isinstance(one, TopologyAssigned)][-1]
+    assert {one.values[-1]: one.count for one in domains_of(placed.assignments)} == {"a": 1, "b": 1}

@@ -71,9 +71,13 @@ class InProcess:
 
         return self._answered(applied)
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
+    ) -> None:
         await self._some_time("delete")
-        options = {"preconditions": {"uid": uid}} if uid else None
+        options: JsonObject = {"preconditions": {"uid": uid}} if uid else {}
+        if at_once:
+            options["gracePeriodSeconds"] = 0
         self._answered(lambda: self.resources.delete(self.kind(resource), (namespace, name), options))
 
     def kind(self, resource: Resource) -> ApiKind:

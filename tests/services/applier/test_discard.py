@@ -45,7 +45,9 @@ class Cluster:
     ) -> dict[str, Any]:
         raise AssertionError("nothing is shown")
 
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
+    ) -> None:
         if resource.plural not in self.objects:
             raise ObjectMissing(name)
         if uid and self.objects[resource.plural]["metadata"].get("uid", uid) != uid:

@@ -14,8 +14,9 @@ from events.pod_set import PodSet
 from events.selector import Effect, Taint, Toleration
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import EvictionOrdered, PodSetAssignment
+from projections.snapshot import tables_of, world_of
 from projections.topology.placement.node_failures import stranded_pods
-from tests.services.queue_manager.waiting_room import KEY, MINUTE, SHAPE, SPEC, Room, settings, submitted
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SHAPE, SPEC, Room, settings, submitted
 
 HOST = "kubernetes.io/hostname"
 
@@ -164,6 +165,54 @@ def test_gates_leave_failures_taints_or_waiting_out(
 ) -> None:
     over = [] if expected else [pod("p0", "a", phase="Failed")]
     assert running(settings(gates={gate: False})).tell(change, *over).steps() == expected
+
+
+def not_ready_for(room: Room, seconds: int) -> NodeObserved:
+    return replace(node("a", ready=False), not_ready_since=room.at - seconds * SECOND)
+
+
+def after(room: Room, seconds: int) -> Room:
+    """The room so much later, when what falls due by then is looked at."""
+    list(room.world.work.take_all("queue-manager"))
+    room.at += seconds * SECOND
+    room.world.advance(room.at)
+    return room
+
+
+FOR_A_TIME = {"TASReplaceNodeDueToNotReadyOverFixedTime": True}
+AT_ONCE = {"TASReplaceNodeOnPodTermination": False}
+
+
+@pytest.mark.parametrize("gates", [FOR_A_TIME, AT_ONCE, FOR_A_TIME | AT_ONCE], ids=["over time", "at once", "both"])
+@pytest.mark.parametrize("saved", [False, True], ids=["", "from a saved world"])
+def test_a_host_that_is_not_ready_is_waited_for_before_pods_that_go_on_are_replaced(
+    gates: dict[str, bool], *, saved: bool
+) -> None:
+    room = running(settings(gates=gates))
+    assert room.tell(not_ready_for(room, 10)).steps() == []
+    if saved:
+        room.world = world_of(tables_of(room.world))
+    assert after(room, 19).steps() == []
+    assert KEY not in room.world.work.waiting("queue-manager")
+    assert KEY in after(room, 1).world.work.waiting("queue-manager")
+    assert room.steps() == failed("a")
+
+
+def test_a_host_that_is_ready_again_in_time_keeps_its_pods() -> None:
+    room = running(settings(gates=FOR_A_TIME))
+    room.tell(not_ready_for(room, 10), node("a"))
+    assert after(room, 60).steps() == []
+
+
+def test_a_host_on_which_no_pod_goes_on_is_not_waited_for_unless_the_gate_says_so() -> None:
+    for gates, expected in ((FOR_A_TIME, failed("a")), (AT_ONCE, [])):
+        room = running(settings(gates=gates))
+        assert room.tell(not_ready_for(room, 10), pod("p0", "a", phase="Failed")).steps() == expected
+
+
+def test_a_node_that_does_not_say_whether_it_is_ready_is_not_waited_for() -> None:
+    room = running(settings(gates=FOR_A_TIME))
+    assert room.tell(node("a", ready=False)).steps() == failed("a")
 
 
 def test_only_hosts_fail() -> None:

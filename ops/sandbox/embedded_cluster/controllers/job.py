@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from events.timestamp import format_timestamp
@@ -51,8 +52,7 @@ class JobController(Controller):
         pods = self._pods(value)
         alive = [pod for pod in pods if look(pod, "status.phase") not in _OVER]
         active = [pod for pod in alive if not pod["metadata"].get("deletionTimestamp")]
-        succeeded = sum(1 for pod in pods if look(pod, "status.phase") == "Succeeded")
-        failed = sum(1 for pod in pods if look(pod, "status.phase") == "Failed")
+        succeeded, failed = _counted(value, pods, "Succeeded"), _counted(value, pods, "Failed")
         completions = spec.get("completions")
         conditions: list[Object] = list(look(value, "status.conditions") or [])
         started = look(value, "status.startTime")
@@ -227,6 +227,12 @@ def _owner(pod: Object) -> Object | None:
 def _is_of_another(job: Object) -> bool:
     """Whether another controller runs the job, as its `managedBy` says."""
     return job["spec"].get("managedBy") not in (None, "", "kubernetes.io/job-controller")
+
+
+def _counted(job: Object, pods: Sequence[Object], phase: str) -> int:
+    """How many pods have ended so; those that were taken away since count still."""
+    before: int = look(job, f"status.{phase.lower()}") or 0
+    return max(before, sum(1 for pod in pods if look(pod, "status.phase") == phase))
 
 
 def _ended(job: Object) -> bool:

@@ -66,9 +66,9 @@ LIMIT = {"nominalQuota": 1, "borrowingLimit": 1, "name": "cpu"}
 GROUP = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [LIMIT]}]}
 
 
-def verdict(raw: bytes) -> JsonObject:
+def verdict(raw: bytes, settings: SettingsObserved | None = None) -> JsonObject:
     asked = read_review(raw)
-    return judged(asked, problems_of(asked, SETTINGS))["response"]
+    return judged(asked, problems_of(asked, settings or SETTINGS))["response"]
 
 
 MAYBE = {"kueue.x-k8s.io/podset-unconstrained-topology": "maybe"}
@@ -112,6 +112,8 @@ ELASTIC = "kueue.x-k8s.io/elastic-job"
     [
         ("Job", "batch/v1", {ELASTIC: "true"}, ""),
         ("RayCluster", "ray.io/v1", {ELASTIC: "true"}, ""),
+        ("RayJob", "ray.io/v1", {ELASTIC: "true"}, ""),
+        ("RayService", "ray.io/v1", {ELASTIC: "true"}, ""),
         ("JobSet", "jobset.x-k8s.io/v1alpha2", {ELASTIC: "false"}, ""),
         (
             "JobSet",
@@ -137,6 +139,25 @@ def test_only_kinds_that_can_grow_are_elastic_and_not_together_with_partial_admi
     response = verdict(review(kind, value, group=group))
     assert response["allowed"] is not bool(told)
     assert told in response.get("status", {}).get("message", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "at"), [("RayCluster", ""), ("RayJob", "rayClusterSpec."), ("RayService", "rayClusterConfig.")]
+)
+def test_rays_own_autoscaler_is_for_jobs_that_are_elastic(kind: str, at: str) -> None:
+    value: JsonObject = {**job(NAMED), "kind": kind, "apiVersion": "ray.io/v1"}
+    field = f"spec.{at}enableInTreeAutoscaling"
+    value = put(value, tuple(field.split(".")), True)  # noqa: FBT003 - a field of the job
+    refused = verdict(review(kind, value, group="ray.io"))
+    assert not refused["allowed"]
+    told = "a kueue managed job should only use autoscaling when workload slicing is enabled"
+    assert f"{field}: {told}" in refused["status"]["message"]
+    elastic = put(value, ("metadata", "annotations"), {ELASTIC: "true"})
+    assert verdict(review(kind, elastic, group="ray.io"))["allowed"]
+    off = SettingsObserved(gates={"ElasticJobsViaWorkloadSlices": False})
+    assert not verdict(review(kind, elastic, group="ray.io"), off)["allowed"]
+    unnamed = put(value, ("metadata", "labels"), {})
+    assert verdict(review(kind, unnamed, group="ray.io"))["allowed"], "it waits in no queue"
 
 
 def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:

@@ -62,6 +62,18 @@ def test_a_node_without_cards_says_nothing_of_cards_and_one_that_has_lost_them_s
     assert view.see("Node", node()) == []
 
 
+def test_a_node_that_is_not_ready_says_since_when() -> None:
+    def told(*conditions: dict[str, str]) -> tuple[bool, int]:
+        value = {"metadata": {"name": "n"}, "status": {"conditions": list(conditions)}}
+        (found,) = [one for one in View().see("Node", value) if isinstance(one, NodeObserved)]
+        return found.ready, found.not_ready_since
+
+    at = {"type": "Ready", "lastTransitionTime": "1970-01-01T00:01:00Z"}
+    assert told({**at, "status": "False"}) == told({**at, "status": "Unknown"}) == (False, 60_000)
+    assert told({**at, "status": "True"}) == (True, 0)
+    assert told({"type": "Ready", "status": "False"}) == told() == (False, 0)
+
+
 def test_both_cordons_count_and_scores_and_the_split_by_software_are_told() -> None:
     told = cards(
         View(), node(nvidia=JSON, cordon="GPU-a", ours="GPU-b, GPU-a", scores='[{"uuid":"GPU-a"}]', soft="true")

@@ -162,14 +162,18 @@ def test_a_job_whose_workload_goes_waits_for_another_of_that_name_also_after_a_r
     assert names(view.see("Workload", workload())) == ["WorkloadSubmitted"]
 
 
-def test_an_elastic_job_is_told_that_it_cannot_name_its_workload() -> None:
+def test_an_elastic_job_keeps_the_size_of_the_workload_that_it_names() -> None:
     view = View()
     view.see("Workload", workload())
     elastic = job()
-    elastic["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
-    field, message = problem(view.see("Job", elastic))
-    assert field == "metadata.annotations[kueue.x-k8s.io/elastic-job]"
-    assert message == "a job that names its Workload can't change its size while it runs"
+    elastic["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true", "kuelog.io/decision": "LOG_0/1"}
+    elastic["spec"]["suspend"] = False
+    told = view.see("Job", elastic)
+    assert names(told)[:2] == ["WorkloadOwned", "WorkloadChanged"]
+    changed = told[1]
+    assert isinstance(changed, WorkloadChanged) and changed.spec.elastic
+    elastic["spec"]["parallelism"] = 3
+    assert view.see("Job", elastic) == []
 
 
 def test_a_job_that_names_no_workload_any_more_gets_one_of_its_own() -> None:

@@ -1,0 +1,158 @@
+"""`kuelog import-pods`: bring pods that run, and that no queue manages, into queues."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from events.json_object import JsonObject, is_array, is_object, object_at
+from events.settings import SettingsObserved
+from ops.cli.failures import known_failures
+from ops.cli.serving.serve import settings_of
+from ops.files.reading import yaml_file
+from ops.production.kubernetes.client import connect
+from ops.production.pod_import import MappingRule, PodImport, carry_out, found_pods, planned, targets
+from ops.production.process.clock import ScaledClock
+from ops.terminal.console import terminal
+from ops.terminal.form import AnswerForm, Output, print_answer
+
+console = terminal(soft_wrap=True)
+
+
+class ImportedPod(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod, and what has become of it, or would."""
+
+    pod: str
+    queue: str
+    cluster_queue: str
+    flavors: dict[str, str]
+    problem: str
+
+
+class PodsImported(msgspec.Struct, frozen=True, kw_only=True):
+    """All pods that were looked at, and whether they were brought in or only checked."""
+
+    dry_run: bool
+    pods: list[ImportedPod]
+
+    @property
+    def failed(self) -> int:
+        """How many stay as they are."""
+        return sum(1 for one in self.pods if one.problem)
+
+
+def import_pods(
+    namespace: Annotated[list[str], typer.Option("-n", "--namespace", help="A namespace; may be repeated.")],
+    queuelabel: Annotated[str, typer.Option(help="The label of pods by which they are mapped.")] = "",
+    queuemapping: Annotated[
+        str, typer.Option(help="VALUE=QUEUE[,VALUE=QUEUE]: to which LocalQueue each value of that label goes.")
+    ] = "",
+    queuemapping_file: Annotated[
+        Path | None, typer.Option(help="Or a file with rules, in the form of Kueue's importer.")
+    ] = None,
+    add_labels: Annotated[str, typer.Option(help="KEY=VALUE[,KEY=VALUE]: labels that pods and Workloads get.")] = "",
+    kubeconfig: Annotated[str, typer.Option(help="The cluster.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    config: Annotated[Path | None, typer.Option(help="Kueue's Configuration file, if there is one.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run/--no-dry-run", help="Only check, and say what is wrong.")] = True,
+    output: Output = AnswerForm.TEXT,
+) -> None:
+    """Bring pods that run and that no queue manages into queues: each gets a Workload that holds its quota, and runs on.
+
+    Exit codes: 0 all of them, or all of them could be; 1 some stay as they are; 2 a mistake.
+
+    Example: kuelog import-pods -n lab --queuelabel team --queuemapping a=queue-a,b=queue-b --no-dry-run
+    """
+    with known_failures() as outcome:
+        settings = settings_of(config, terminal(stderr=True, soft_wrap=True))
+        rules = _rules(queuelabel, queuemapping, queuemapping_file)
+        extra = _pairs("--add-labels", add_labels)
+        answer = asyncio.run(imported(namespace, rules, extra, settings, (kubeconfig, context), dry_run=dry_run))
+        if output is not AnswerForm.TEXT:
+            print_answer(answer, output)
+        else:
+            _print(answer)
+        outcome.code = 1 if answer.failed else 0
+    raise typer.Exit(outcome.code)
+
+
+async def imported(
+    namespaces: list[str],
+    rules: list[MappingRule],
+    add: dict[str, str],
+    settings: SettingsObserved,
+    where: tuple[str, str],
+    *,
+    dry_run: bool,
+) -> PodsImported:
+    """Check all pods, and bring them in if it is meant so and nothing is wrong with any of them."""
+    client = await connect(*where, service="import-pods")
+    try:
+        found = planned(await found_pods(client, namespaces), rules, await targets(client), settings)
+        writes = not dry_run and not any(one.problem for one in found)
+        for one in found if writes else ():
+            await carry_out(client, one, add, ScaledClock().now())
+        return PodsImported(dry_run=not writes, pods=[_told(one) for one in found])
+    finally:
+        await client.close()
+
+
+def _told(one: PodImport) -> ImportedPod:
+    return ImportedPod(
+        pod=one.pod,
+        queue=one.queue,
+        cluster_queue=one.cluster_queue,
+        flavors=dict(one.flavors),
+        problem=one.problem,
+    )
+
+
+def _rules(label: str, mapping: str, file: Path | None) -> list[MappingRule]:
+    if file is not None:
+        return _rules_in(file)
+    if not label or not mapping:
+        raise typer.BadParameter("name --queuelabel and --queuemapping, or --queuemapping-file")
+    pairs = _pairs("--queuemapping", mapping)
+    return [MappingRule(labels={label: value}, to_local_queue=queue) for value, queue in pairs.items()]
+
+
+def _rules_in(file: Path) -> list[MappingRule]:
+    found: object = yaml_file(file)
+    if not is_array(found):
+        raise typer.BadParameter(f"{file}: a list of rules is expected, each with match and toLocalQueue or skip")
+    return [_rule(file, number, one) for number, one in enumerate(found)]
+
+
+def _rule(file: Path, number: int, found: object) -> MappingRule:
+    value: JsonObject = found if is_object(found) else {}
+    match = object_at(value, "match")
+    labels = {str(name): str(text) for name, text in object_at(match, "labels").items()}
+    queue, skip = str(value.get("toLocalQueue") or ""), value.get("skip") is True
+    if not labels and not match.get("priorityClassName"):
+        raise typer.BadParameter(f"{file}: rule {number + 1} matches by nothing: name labels or priorityClassName")
+    if bool(queue) is skip:
+        raise typer.BadParameter(f"{file}: rule {number + 1} needs one of toLocalQueue and skip: true")
+    named = str(match.get("priorityClassName") or "")
+    return MappingRule(labels=labels, priority_class=named, to_local_queue=queue, skip=skip)
+
+
+def _pairs(option: str, text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in (part.strip() for part in text.split(",") if part.strip()):
+        name, equals, value = one.partition("=")
+        if not (name and equals and value):
+            raise typer.BadParameter(f"{option}: {one!r} is not of the form KEY=VALUE")
+        found[name] = value
+    return found
+
+
+def _print(answer: PodsImported) -> None:
+    for one in answer.pods:
+        where = f"{one.queue} ({one.cluster_queue}, {', '.join(sorted(set(one.flavors.values())))})"
+        console.print(f"{one.pod}: {one.problem or where}", highlight=False, markup=False)
+    done = "nothing was written" if answer.dry_run else "they run on, and hold their quota"
+    console.print(
+        f"{len(answer.pods)} pods, {answer.failed} of them can't be brought in: {done}", highlight=False, markup=False
+    )
