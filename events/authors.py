@@ -22,6 +22,7 @@ from events.application import DecisionApplied, DecisionRejected
 from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.catalogue import ControlEvent, DeviceDecision, Fact
 from events.commit import Commit, Sighting
+from events.control import EpochStarted
 from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
@@ -124,6 +125,7 @@ AUTHORS = {
                     BudgetThresholdReached,
                     BudgetRenewed,
                     SetAside,
+                    EpochStarted,
                 )
             ),
         ),
@@ -141,16 +143,19 @@ AUTHORS = {
                     WorkloadSliceReplaced,
                     MigrationOrdered,
                     SetAside,
+                    EpochStarted,
                 )
             ),
         ),
         Author(
             "preemptor",
             LOG,
-            frozenset((PreemptionOrdered, PreemptionRefused, RoomClaimed, PreemptionWasted, SetAside)),
+            frozenset((PreemptionOrdered, PreemptionRefused, RoomClaimed, PreemptionWasted, SetAside, EpochStarted)),
         ),
-        Author("multikueue", LOG, frozenset((ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside))),
-        Author("accountant", DEVICES, frozenset(get_args(DeviceDecision))),
+        Author(
+            "multikueue", LOG, frozenset((ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside, EpochStarted))
+        ),
+        Author("accountant", DEVICES, frozenset((*get_args(DeviceDecision), EpochStarted))),
         Author("operator", CONTROL, frozenset(get_args(ControlEvent))),
     )
 }

@@ -19,11 +19,11 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, path_of
 from projections.quota.effective_requests import pod_set_requests
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.workload_name import workload_name
 from services.runtime.cluster_port import ObjectConflict, Resource
 from services.watcher.fields.object_reading import read
 from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.problems import Refused
-from services.watcher.jobs.jobs import workload_name
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 PODS = Resource(plural="pods", kind="Pod")

@@ -8,6 +8,7 @@ import msgspec
 from ops.production.log.jetstream.capacity import StreamFill
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Connector, Reader, Watches, Writer
+from services.runtime.lease_port import Leases
 from services.runtime.log_port import Bus
 from services.runtime.shelf_port import Shelf
 
@@ -34,6 +35,8 @@ class Ports(msgspec.Struct, kw_only=True):
     """Connects to worker clusters; None where nobody does."""
     shelf: Shelf | None = None
     """Where saved worlds are shared; they are not when there is none."""
+    leases: Leases | None = None
+    """Where replicas say who of them tries; None where there is one of each service."""
     filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
     """How full streams are; None where the bus can't say."""
     connections: Callable[[], int] = lambda: 0

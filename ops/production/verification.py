@@ -9,11 +9,13 @@ import structlog
 from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit
+from events.control import EpochStarted
 from events.event import Millis
 from events.hash_chain import follows
 from events.rules import RULES
 from ops.production.deciders import all_deciders
 from ops.production.log.snapshots import image_of
+from projections.evolve import evolve
 from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
@@ -126,7 +128,11 @@ class Verification:
         fold.world.advance(commit.at)
         place = LogPosition(partition=fold.partition, sequence=commit.base + 1, at=commit.at)
         try:
-            return encode_events(self._deciders[commit.author].decide(fold.world, place)), ""
+            # That somebody took over follows from no state, and is taken as it was said.
+            begun = [one for one in commit.events if isinstance(one, EpochStarted)]
+            for one in begun:
+                evolve(fold.world, one, place)
+            return encode_events([*begun, *self._deciders[commit.author].decide(fold.world, place)]), ""
         except Exception as problem:  # noqa: BLE001 - it decided once: whatever it fails on now is a difference
             return b"", f"{type(problem).__name__}: {problem}"
 

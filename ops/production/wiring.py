@@ -38,6 +38,7 @@ from services.multikueue.shell import RemoteClusters
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
+from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
@@ -106,6 +107,8 @@ class Running:
         """Why the witness can take no note at the moment; empty when it can."""
         self.witnessed_at: Millis | None = None if witness is None else 0
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
+        self.leases: list[Lease] = []
+        """The leases that this process takes or waits for."""
         self._whole = WholeWorld()
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
@@ -132,8 +135,10 @@ class Running:
         await self._check()
         await self._prepare_shelf()
         await self._record_clock(control)
+        await self._prepare_leases()
         tracer = self._tracer
         async with asyncio.TaskGroup() as tasks:
+            self.leases.clear()
             listed: asyncio.Event | None = None
             if "watcher" in self.services:
                 self.watcher = Watcher(
@@ -144,6 +149,7 @@ class Running:
                     shelf=self.ports.shelf,
                     control=self.control,
                     tracer=tracer,
+                    lease=self._lease("watcher", tasks),
                 )
                 listed = self.watcher.listed
                 tasks.create_task(self.watcher.run())
@@ -160,12 +166,12 @@ class Running:
                     tasks.create_task(remote.run())
                 if deciders or observers or again or FOLLOWER in self.services:
                     self.hosts[name] = await self._host(
-                        name, deciders, observers, listed, again.get(name), AdmissionWindow()
+                        name, deciders, observers, listed, again.get(name), tasks, AdmissionWindow()
                     )
             for name in self._serves(self.streams.pools):
                 accountants = [Accountant()] if "accountant" in self.services else []
                 if accountants or again:
-                    self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name))
+                    self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))
@@ -198,9 +204,11 @@ class Running:
         observers: Sequence[Observer],
         listed: asyncio.Event | None,
         verifier: Verifier | None,
+        tasks: asyncio.TaskGroup,
         window: AdmissionWindow | None = None,
     ) -> PartitionHost:
         own = await self._bus.stream(name)
+        together = "+".join(sorted(one.name for one in deciders))
         return PartitionHost(
             own=own,
             inputs=[await self._bus.stream(one) for one in self.streams.inputs(name)],
@@ -214,9 +222,27 @@ class Running:
             keepers=[self._snapshots.settled],
             mark=self._snapshots.mark,
             window=window,
+            deciding=self._lease(f"{name}.{together}", tasks) if deciders else None,
+            writing=self._lease(f"{name}.applier", tasks) if observers else None,
             listed=listed,
             verifier=verifier,
         )
+
+    def _lease(self, name: str, tasks: asyncio.TaskGroup) -> Lease | None:
+        """The lease on a piece of work; None where no other replica would do it."""
+        if self.ports.leases is None:
+            return None
+        lease = Lease(self.ports.leases, name, self._replica)
+        self.leases.append(lease)
+        tasks.create_task(lease.run())
+        return lease
+
+    async def _prepare_leases(self) -> None:
+        if self.ports.leases is not None:
+            try:
+                await self.ports.leases.prepare()
+            except LogUnavailable as problem:
+                log.warning("no leases", problem=str(problem))
 
     async def _heed_control(self) -> Stream:
         """Know which streams there are and what is skipped before anything else is decoded."""

@@ -17,6 +17,7 @@ from services.jobs.kinds.pods import is_managed, labels_of
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.runtime.control_log import Control
+from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
@@ -39,6 +40,15 @@ log = structlog.get_logger()
 _RETRY_MS = 500
 _FIRST_LIST_S = 10.0
 Begun = tuple[AsyncIterator[Sight], Resource]
+
+
+class LeaseLost(Exception):
+    """Another replica has taken over, or may have."""
+
+
+async def _lost(lease: Lease) -> None:
+    await lease.lost.wait()
+    raise LeaseLost
 
 
 class FirstSight(msgspec.Struct, frozen=True):
@@ -65,9 +75,11 @@ class Watcher:
         shelf: Shelf | None = None,
         control: Control | None = None,
         tracer: Tracer | None = None,
+        lease: Lease | None = None,
     ) -> None:
         self.listed = asyncio.Event()
-        """Set when every kind has been listed once and all of it was reported."""
+        """Set when every kind has been listed once and all of it was reported, or when another replica watches."""
+        self._lease = lease
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
         self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
         self._control, self._tracer = control or Control(), tracer or NoTracer()
@@ -100,14 +112,32 @@ class Watcher:
     async def run(self) -> None:
         """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
         while True:
+            await self._wait_for_turn()
             try:
-                await in_own_task(self._live())
+                await in_own_task(self._live() if self._lease is None else self._live_on(self._lease))
             except* FellBehind as behind:
                 log.warning("looks at everything anew", why=str(behind.exceptions[0]))
+            except* LeaseLost:
+                log.info("another replica watches")
             else:
                 return
             await self._clock.sleep(_RETRY_MS)
             self._begin_anew()
+
+    async def _wait_for_turn(self) -> None:
+        """Return when this replica is to watch: at once where no other would."""
+        if self._lease is None:
+            return
+        await self._lease.known.wait()
+        if not self._lease.gained.is_set():
+            self.listed.set()  # Another watches, and who decides here need not wait for what this one would see.
+            await self._lease.gained.wait()
+
+    async def _live_on(self, lease: Lease) -> None:
+        """Watch until the lease is lost. Raises `LeaseLost` then."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._live())
+            tasks.create_task(_lost(lease))
 
     async def _live(self) -> None:
         await self._read_back()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.capacity import StreamFill
+from services.runtime.lease_port import Leases
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf, ShelfLabel
 
@@ -20,6 +21,8 @@ class LazyBus:
         self._connecting = asyncio.Lock()
         self.shelf: Shelf = _LateShelf(self)
         """Where saved worlds are kept for whoever starts anew."""
+        self.leases: Leases = _LateLeases(self)
+        """Where replicas say who of them tries."""
 
     async def stream(self, name: str) -> Stream:
         """The stream of that name. Raises `LogUnavailable` while nobody answers, `UnsafeStream`."""
@@ -67,3 +70,22 @@ class _LateShelf:
 
     async def take(self, label: ShelfLabel) -> bytes | None:
         return await (await self._bus.connected()).shelf.take(label)
+
+
+class _LateLeases:
+    """The leases on a bus that may come later."""
+
+    def __init__(self, bus: LazyBus) -> None:
+        self._bus = bus
+
+    async def prepare(self) -> None:
+        await (await self._bus.connected()).leases.prepare()
+
+    async def take(self, name: str, replica: str) -> int:
+        return await (await self._bus.connected()).leases.take(name, replica)
+
+    async def renew(self, name: str, replica: str, held: int) -> int:
+        return await (await self._bus.connected()).leases.renew(name, replica, held)
+
+    async def give_back(self, name: str, held: int) -> None:
+        await (await self._bus.connected()).leases.give_back(name, held)

@@ -19,11 +19,13 @@ from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER
 from services.runtime.bus_time import BusTime
 from services.runtime.clock_port import Clock
+from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogMovedOn, LogRegressed, LogRolled, LogUnavailable
 from services.runtime.log_port import Entry, Stream
 from services.runtime.partition.admission_window import AdmissionWindow
 from services.runtime.partition.appends import Appends
 from services.runtime.partition.commit_making import commit_of
+from services.runtime.partition.epochs import Epochs
 from services.runtime.partition.errors import InputsWrong, MessageHalts
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
@@ -53,6 +55,8 @@ class PartitionHost:
         verifier: Verifier | None = None,
         mark: Callable[[PartitionFold], str] = lambda _: "",
         window: AdmissionWindow | None = None,
+        deciding: Lease | None = None,
+        writing: Lease | None = None,
         listed: asyncio.Event | None = None,
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
@@ -84,6 +88,16 @@ class PartitionHost:
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
+        self._deciding, self._writing = deciding, writing
+        """Whether it should decide, and whether its observers should look; None where no other replica would."""
+        self._epochs = Epochs(self.fold.world)
+        self._taken_up = 0
+        """The grant of the lease in which everything was looked at."""
+        self._looked_on = writing is not None
+        """Whether observers have missed what happened, because another replica wrote."""
+        for lease in (deciding, writing):
+            if lease is not None:
+                lease.listeners.append(self.nudge)
 
     async def run(self) -> None:
         """Serve the partition until cancelled; what is wrong with the log halts it by name and does not end it."""
@@ -122,7 +136,7 @@ class PartitionHost:
     @property
     def decides(self) -> bool:
         """Whether this replica decides, or only follows."""
-        return self.halts.allow_deciding
+        return self.halts.allow_deciding and (self._deciding is None or self._deciding.held)
 
     def nudge(self) -> None:
         """Have the host look again, for instance after a quarantine or a takeover."""
@@ -244,6 +258,8 @@ class PartitionHost:
         world.advance(at)
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
+        if self._deciding is not None:
+            self._take_up(self._deciding)
         if self.decides and self.deciders and not await self._ask_next(at):
             return True
         spoke = self.decides and self._silent < len(self.deciders)
@@ -252,6 +268,14 @@ class PartitionHost:
             # Who decides again looks at what has changed when the commit comes, and not before.
             world.reviewed()
         return spoke
+
+    def _take_up(self, lease: Lease) -> None:
+        """Look at everything once when this replica begins to decide, and stop when the log says that another has begun since."""
+        if self._epochs.is_deposed(lease):
+            lease.let_go()
+        elif lease.held and self._taken_up != lease.grants:
+            self._taken_up = lease.grants
+            self.fold.world.review_all()
 
     async def _ask_next(self, at: Millis) -> bool:
         """Run the next decider and append its decisions; False when they could not be appended."""
@@ -280,8 +304,10 @@ class PartitionHost:
         nothing of it stays folded, and the others go on.
         """
         fold, name = self.fold, decider.name
+        place = LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at)
         try:
-            events = decider.decide(fold.world, LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at))
+            begun: Sequence[Decision] = () if self._deciding is None else self._epochs.begin(name, self._deciding, place)
+            events = [*begun, *decider.decide(fold.world, place)]
             commit = self._made(name, events, at) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)
@@ -334,6 +360,11 @@ class PartitionHost:
     def _observe(self) -> None:
         if self._observers:
             touched = list(self.fold.world.work.take("observers"))
+            if self._writing is not None and not self._writing.held:
+                self._looked_on = True
+                return
+            if self._looked_on:
+                touched, self._looked_on = list(self.fold.world.workloads), False
             for observer in self._observers:
                 self.halts.tried(observer, self.fold.world, touched)
 

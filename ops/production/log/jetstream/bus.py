@@ -14,6 +14,7 @@ from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.capacity import StreamFill, stream_fill
 from ops.production.log.jetstream.connection import Connection
 from ops.production.log.jetstream.generations import generations, names_of
+from ops.production.log.jetstream.leases import BusLeases
 from ops.production.log.jetstream.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
 from ops.production.log.jetstream.shelf import BusShelf
 from ops.production.log.jetstream.stream import JetStreamStream
@@ -33,6 +34,8 @@ class JetStreamBus:
         """Where it was connected to, with its password: for a process of ours that connects as well. Not to be shown."""
         self.shelf: Shelf = BusShelf(client, replicas=replicas, max_bytes=max_bytes)
         """Where saved worlds are kept for whoever starts anew."""
+        self.leases = BusLeases(client, replicas=replicas)
+        """Where replicas say who of them tries."""
         self._replicas, self._max_bytes = replicas, max_bytes
 
     async def stream(self, name: str) -> Stream:

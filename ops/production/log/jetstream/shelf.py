@@ -12,10 +12,9 @@ from collections.abc import Mapping
 import msgspec
 from nats.aio.client import Client
 
-from ops.production.log.jetstream.cancellable import cancellable
-from ops.production.log.jetstream.connection import is_answered
-from ops.production.log.jetstream.generations import NO_MESSAGE, NOT_THERE, as_answer, asked, decoded
-from ops.production.log.jetstream.refusals import UNANSWERED, refusal, unanswered
+from ops.production.log.jetstream.generations import asked
+from ops.production.log.jetstream.last_messages import LastMessage, last_message, replace_message
+from ops.production.log.jetstream.refusals import refusal
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.shelf_port import ShelfLabel
 from services.watcher.saved_view import KEY
@@ -55,25 +54,6 @@ class _Place(msgspec.Struct, frozen=True):
     @property
     def number(self) -> int:
         return self.label.number if self.label is not None else 0
-
-
-class _Stored(msgspec.Struct, frozen=True):
-    seq: int = 0
-    data: str = ""
-
-
-class _Error(msgspec.Struct, frozen=True):
-    err_code: int = 0
-    description: str = ""
-
-
-class _Found(msgspec.Struct, frozen=True):
-    message: _Stored = _Stored()
-    error: _Error | None = None
-
-
-class _Ack(msgspec.Struct, frozen=True):
-    error: _Error | None = None
 
 
 class BusShelf:
@@ -137,14 +117,8 @@ class BusShelf:
             found.append(_Place(name, label if label is not None and label.kept.key == key else None, stored.seq))
         return found
 
-    async def _last(self, subject: str) -> _Stored:
-        answer = await asked(self._client, f"STREAM.MSG.GET.{STREAM}", {"last_by_subj": subject})
-        found = as_answer(STREAM, answer, _Found)
-        if found.error is None:
-            return found.message
-        if found.error.err_code in (NO_MESSAGE, NOT_THERE):
-            return _Stored()
-        raise LogUnavailable(stream=STREAM, problem=found.error.description)
+    async def _last(self, subject: str) -> LastMessage:
+        return await last_message(self._client, STREAM, subject)
 
     async def _store(self, key: str, place: _Place, part: str, data: bytes) -> None:
         """Store a part, on the condition that the label of its place is the one that was found."""
@@ -153,14 +127,9 @@ class BusShelf:
             "Nats-Expected-Last-Subject-Sequence": str(place.sequence),
             "Nats-Expected-Last-Subject-Sequence-Subject": _subject(key, place.name, "label"),
         }
-        try:
-            reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S, headers=condition))
-        except UNANSWERED as problem:
-            raise unanswered(self._client, subject, STREAM, problem) from problem
-        is_answered(self._client, subject)
-        ack = decoded(STREAM, reply.data, _Ack)
-        if ack.error is not None:
-            raise refusal(STREAM, msgspec.to_builtins(ack.error))
+        stored = await replace_message(self._client, STREAM, subject, data, condition=condition, deadline_s=_DEADLINE_S)
+        if not stored:
+            raise LogUnavailable(stream=STREAM, problem="another has put a saved world there since")
 
 
 def _subject(key: str, place: str, part: str) -> str:

@@ -1,0 +1,111 @@
+"""Whether this process should do a piece of work that one of several replicas does.
+
+It says who tries, so that replicas do not write twice what one has written. Who may is said by the log alone: a replica that tries without
+a lease, or with one that it has lost without knowing, does no harm (docs/rules/log.md#leases).
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from services.runtime.lease_port import Leases
+from services.runtime.log_errors import LogUnavailable
+
+log = structlog.get_logger()
+
+RENEWED_EVERY_S = 0.75
+LOOKED_EVERY_S = 0.5
+"""How often a replica that waits looks whether it is free."""
+COUNTS_FOR_S = 2.0
+"""So long after it was last renewed a lease counts here: less than the bus keeps it for, by this process's own clock alone."""
+GOES_WITHOUT_AFTER_S = 10.0
+"""Where leases can't be asked for so long, work is done without them."""
+_GIVEN_BACK_WITHIN_S = 1.0
+
+
+class Lease:
+    """One lease, taken and renewed for as long as `run` runs."""
+
+    def __init__(self, leases: Leases, name: str, replica: str) -> None:
+        self.name = name
+        self.grants = 0
+        """How often it was taken here, the times included in which leases could not be asked."""
+        self.listeners: list[Callable[[], None]] = []
+        """Called whenever it is taken or lost."""
+        self.gained = asyncio.Event()
+        """Set while it is held here."""
+        self.known = asyncio.Event()
+        """Set once it is known whether it is held here."""
+        self.lost = asyncio.Event()
+        """Set while it is not held here."""
+        self._leases, self._replica = leases, replica
+        self._held, self._until = 0, 0.0
+        self._answered: float | None = None
+        self._without = False
+        self.lost.set()
+
+    @property
+    def held(self) -> bool:
+        """Whether this process should try."""
+        return self.gained.is_set() and (self._without or asyncio.get_running_loop().time() < self._until)
+
+    async def run(self) -> None:
+        """Hold it whenever it can be had, until cancelled; then others may have it at once."""
+        try:
+            while True:
+                await self._look()
+                await asyncio.sleep(RENEWED_EVERY_S if self._held else LOOKED_EVERY_S)
+        finally:
+            if self._held:
+                with suppress(LogUnavailable, TimeoutError):
+                    async with asyncio.timeout(_GIVEN_BACK_WITHIN_S):
+                        await self._leases.give_back(self.name, self._held)
+            self._held = 0
+            self._lose()
+
+    def let_go(self) -> None:
+        """The log says that another has taken over: it counts no more here until it is taken anew."""
+        self._held = 0
+        self._lose()
+
+    async def _look(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._answered = now if self._answered is None else self._answered
+        try:
+            if self._held:
+                self._held = await self._leases.renew(self.name, self._replica, self._held)
+            else:
+                self._held = await self._leases.take(self.name, self._replica)
+        except LogUnavailable as problem:
+            if now - self._answered >= GOES_WITHOUT_AFTER_S and not self._without:
+                log.warning("goes on without leases", lease=self.name, problem=str(problem))
+                self._without = True
+                self._gain()
+        else:
+            self._answered, self._without, self._until = now, False, now + COUNTS_FOR_S
+            self._gain() if self._held else self._lose()
+        if not self._without and now >= self._until:
+            self._lose()
+
+    def _gain(self) -> None:
+        self.known.set()
+        if not self.gained.is_set():
+            self.grants += 1
+            log.info("lease taken", lease=self.name)
+            self.gained.set()
+            self.lost.clear()
+            self._tell()
+
+    def _lose(self) -> None:
+        self.known.set()
+        if self.gained.is_set():
+            log.info("lease lost", lease=self.name)
+            self.gained.clear()
+            self.lost.set()
+            self._tell()
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
