@@ -109,6 +109,7 @@ async def _create(nats: str, replicas: int, max_bytes: int) -> None:
             stream = await bus.stream(name)
             console.print(f"{name}: there, at sequence {(await stream.last()).sequence}", highlight=False)
         await bus.shelf.prepare()
+        await bus.leases.prepare()
     finally:
         await bus.close()
 

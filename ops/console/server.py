@@ -32,7 +32,6 @@ from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.listeners.listening import listening
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.visibility.server import follower
-from ops.production.wiring import stopped
 from ops.queries.answers import explained, life_of
 from ops.queries.explaining import stops
 from ops.queries.near_words import heading, near_rows
@@ -41,6 +40,7 @@ from ops.queries.point import Point
 from ops.queries.topology_view import stands_of
 from projections.world import World
 from services.runtime.log_port import Bus
+from services.runtime.own_task import stopped
 
 PORT = 8083
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

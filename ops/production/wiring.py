@@ -21,6 +21,7 @@ from ops.production.log.jetstream.capacity import StreamFill
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
 from ops.production.log.streams import SOLE, streams_known
+from ops.production.own_leases import OwnLeases
 from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
@@ -38,7 +39,6 @@ from services.multikueue.shell import RemoteClusters
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
-from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
@@ -107,11 +107,10 @@ class Running:
         """Why the witness can take no note at the moment; empty when it can."""
         self.witnessed_at: Millis | None = None if witness is None else 0
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
-        self.leases: list[Lease] = []
-        """The leases that this process takes or waits for."""
         self._whole = WholeWorld()
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
+        self.leases = OwnLeases(ports.leases, self._replica)
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
         self._served = tuple(partitions)
         """The partitions that are folded here; all of them when empty."""
@@ -135,10 +134,9 @@ class Running:
         await self._check()
         await self._prepare_shelf()
         await self._record_clock(control)
-        await self._prepare_leases()
+        await self.leases.prepare()
         tracer = self._tracer
         async with asyncio.TaskGroup() as tasks:
-            self.leases.clear()
             listed: asyncio.Event | None = None
             if "watcher" in self.services:
                 self.watcher = Watcher(
@@ -149,7 +147,7 @@ class Running:
                     shelf=self.ports.shelf,
                     control=self.control,
                     tracer=tracer,
-                    lease=self._lease("watcher", tasks),
+                    lease=self.leases.lease("watcher", tasks),
                 )
                 listed = self.watcher.listed
                 tasks.create_task(self.watcher.run())
@@ -208,7 +206,6 @@ class Running:
         window: AdmissionWindow | None = None,
     ) -> PartitionHost:
         own = await self._bus.stream(name)
-        together = "+".join(sorted(one.name for one in deciders))
         return PartitionHost(
             own=own,
             inputs=[await self._bus.stream(one) for one in self.streams.inputs(name)],
@@ -222,27 +219,11 @@ class Running:
             keepers=[self._snapshots.settled],
             mark=self._snapshots.mark,
             window=window,
-            deciding=self._lease(f"{name}.{together}", tasks) if deciders else None,
-            writing=self._lease(f"{name}.applier", tasks) if observers else None,
+            deciding=self.leases.on_deciding(name, deciders, tasks),
+            writing=self.leases.on_writing(name, self.services, tasks) if observers else None,
             listed=listed,
             verifier=verifier,
         )
-
-    def _lease(self, name: str, tasks: asyncio.TaskGroup) -> Lease | None:
-        """The lease on a piece of work; None where no other replica would do it."""
-        if self.ports.leases is None:
-            return None
-        lease = Lease(self.ports.leases, name, self._replica)
-        self.leases.append(lease)
-        tasks.create_task(lease.run())
-        return lease
-
-    async def _prepare_leases(self) -> None:
-        if self.ports.leases is not None:
-            try:
-                await self.ports.leases.prepare()
-            except LogUnavailable as problem:
-                log.warning("no leases", problem=str(problem))
 
     async def _heed_control(self) -> Stream:
         """Know which streams there are and what is skipped before anything else is decoded."""
@@ -411,14 +392,4 @@ class Running:
         self.witnessed_at = self.ports.clock.now()
 
 
-async def stopped(task: "asyncio.Task[None]") -> None:
-    """Cancel the services and wait for their end, but not for ever.
-
-    Before Python 3.12 a client's `wait_for` can swallow a cancellation; the event loop's own end then gets it out.
-    """
-    task.cancel()
-    await asyncio.wait({task}, timeout=_PATIENCE_S)
-
-
-_PATIENCE_S = 5.0
 _LAST_NOTE_S = 2.0

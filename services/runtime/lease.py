@@ -25,6 +25,10 @@ GOES_WITHOUT_AFTER_S = 10.0
 _GIVEN_BACK_WITHIN_S = 1.0
 
 
+class LeaseLost(Exception):
+    """Another replica has taken over, or may have."""
+
+
 class Lease:
     """One lease, taken and renewed for as long as `run` runs."""
 
@@ -64,6 +68,11 @@ class Lease:
                         await self._leases.give_back(self.name, self._held)
             self._held = 0
             self._lose()
+
+    async def keep(self) -> None:
+        """Wait for as long as it is held. Raises `LeaseLost` then."""
+        await self.lost.wait()
+        raise LeaseLost(self.name)
 
     def let_go(self) -> None:
         """The log says that another has taken over: it counts no more here until it is taken anew."""

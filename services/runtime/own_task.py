@@ -19,3 +19,15 @@ async def in_own_task(work: Coroutine[Any, Any, None]) -> None:
         await asyncio.gather(task, return_exceptions=True)
         raise
     task.result()
+
+
+async def stopped(task: "asyncio.Task[None]") -> None:
+    """Cancel the services and wait for their end, but not for ever.
+
+    Before Python 3.12 a client's `wait_for` can swallow a cancellation; the event loop's own end then gets it out.
+    """
+    task.cancel()
+    await asyncio.wait({task}, timeout=_PATIENCE_S)
+
+
+_PATIENCE_S = 5.0

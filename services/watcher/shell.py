@@ -17,7 +17,7 @@ from services.jobs.kinds.pods import is_managed, labels_of
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.runtime.control_log import Control
-from services.runtime.lease import Lease
+from services.runtime.lease import Lease, LeaseLost
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
@@ -40,15 +40,6 @@ log = structlog.get_logger()
 _RETRY_MS = 500
 _FIRST_LIST_S = 10.0
 Begun = tuple[AsyncIterator[Sight], Resource]
-
-
-class LeaseLost(Exception):
-    """Another replica has taken over, or may have."""
-
-
-async def _lost(lease: Lease) -> None:
-    await lease.lost.wait()
-    raise LeaseLost
 
 
 class FirstSight(msgspec.Struct, frozen=True):
@@ -114,7 +105,7 @@ class Watcher:
         while True:
             await self._wait_for_turn()
             try:
-                await in_own_task(self._live() if self._lease is None else self._live_on(self._lease))
+                await in_own_task(self._live())
             except* FellBehind as behind:
                 log.warning("looks at everything anew", why=str(behind.exceptions[0]))
             except* LeaseLost:
@@ -133,15 +124,11 @@ class Watcher:
             self.listed.set()  # Another watches, and who decides here need not wait for what this one would see.
             await self._lease.gained.wait()
 
-    async def _live_on(self, lease: Lease) -> None:
-        """Watch until the lease is lost. Raises `LeaseLost` then."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._live())
-            tasks.create_task(_lost(lease))
-
     async def _live(self) -> None:
         await self._read_back()
         async with self._tasks as tasks:
+            if self._lease is not None:
+                tasks.create_task(self._lease.keep())
             tasks.create_task(self.outbox.run())
             tasks.create_task(self._reported.follow(self._facts))
             tasks.create_task(self._compare_usage())

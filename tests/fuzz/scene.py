@@ -20,7 +20,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.control import say
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -28,6 +28,7 @@ from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.platform import platform_of
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Message
+from services.runtime.own_task import stopped
 from services.runtime.tracing import NoTracer
 from tests.fuzz.inputs import STREAMS, Input
 

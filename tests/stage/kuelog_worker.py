@@ -6,7 +6,8 @@ from typing import Any
 
 from events.settings import SettingsObserved
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import Running, stopped
+from ops.production.wiring import Running
+from services.runtime.own_task import stopped
 from tests.stage.cluster import Cluster
 from tests.stage.stage import Stage
 

@@ -6,10 +6,11 @@ from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import SERVICES, stopped
+from ops.production.wiring import SERVICES
 from ops.queries.replay import fold_partition
 from services.jobs.kinds.pods import is_gated
 from services.runtime.cluster_port import Resource
+from services.runtime.own_task import stopped
 from tests.stage.stage import Stage
 from tests.stories.test_pods import PODS, Pods, member, pod
 

@@ -11,12 +11,13 @@ from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.kubernetes.client import path_of
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.server.server import NatsServer
-from ops.production.wiring import SERVICES, stopped
+from ops.production.wiring import SERVICES
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
 from services.jobs.kinds.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
 from services.jobs.workload_name import workload_name
 from services.runtime.cluster_port import ObjectMissing, Resource
+from services.runtime.own_task import stopped
 from tests.stage.stage import Stage
 from tests.stories.job_samples import definition
 from tests.stories.test_pod_groups import BIG, HALF, SMALL, WORKLOADS, condition, replays

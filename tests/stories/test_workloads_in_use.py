@@ -3,8 +3,8 @@
 from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
 from events.json_path import look
-from ops.production.wiring import stopped
 from services.runtime.cluster_port import ObjectMissing, Resource
+from services.runtime.own_task import stopped
 from tests.stage.stage import JOBS, Stage, job
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")

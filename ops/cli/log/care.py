@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 
 from events.control import Quarantined
@@ -15,6 +16,7 @@ from ops.production.log.jetstream.bus import connect
 from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
+from ops.terminal.form import AnswerForm, print_answer
 
 
 def run_quarantine(stream: str, sequence: int, reason: str, nats: str, *, console: Console) -> int:
@@ -34,6 +36,37 @@ def run_accept_loss(stream: str, witness: Path, *, console: Console) -> int:
         console.print(message)
         outcome.code = 0 if known else 1
     return outcome.code
+
+
+class LeaseHeld(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease that a replica holds at the moment."""
+
+    lease: str
+    replica: str
+
+
+def run_leases(nats: str, output: AnswerForm, *, console: Console) -> int:
+    """Print who holds which lease."""
+    with known_failures() as outcome:
+        found = [LeaseHeld(lease=name, replica=who) for name, who in sorted(asyncio.run(_holders(nats)).items())]
+        if output is not AnswerForm.TEXT:
+            print_answer(found, output)
+        elif not found:
+            console.print("nobody holds a lease: no replica runs, or each runs without them")
+        else:
+            width = max(len(one.lease) for one in found)
+            for one in found:
+                console.print(f"{one.lease:<{width}}  {one.replica}", highlight=False)
+        outcome.code = 0
+    return outcome.code
+
+
+async def _holders(nats: str) -> dict[str, str]:
+    bus = await connect(nats)
+    try:
+        return await bus.leases.holders()
+    finally:
+        await bus.close()
 
 
 async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> None:

@@ -9,6 +9,7 @@ from ops.cli.log.life import roll
 from ops.cli.object_names import streams
 from ops.cli.questions.commands import log_show
 from ops.terminal.console import terminal
+from ops.terminal.form import AnswerForm, Output
 
 console = terminal()
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
@@ -44,3 +45,17 @@ def accept_loss(
     from ops.cli.log.care import run_accept_loss  # noqa: PLC0415
 
     raise typer.Exit(run_accept_loss(stream, witness, console=console))
+
+
+@log_app.command()
+def leases(
+    nats: Annotated[str, typer.Option(help="The bus.")] = "nats://127.0.0.1:4222",
+    output: Output = AnswerForm.TEXT,
+) -> None:
+    """Which replica holds which lease: it decides, writes or watches, and the others wait.
+
+    Example: kuelog log leases -o json
+    """
+    from ops.cli.log.care import run_leases  # noqa: PLC0415
+
+    raise typer.Exit(run_leases(nats, output, console=console))

@@ -19,7 +19,7 @@ from ops.cli.serving.serve import stop_signal
 from ops.console.live import Live
 from ops.production.process.event_loop import run
 from ops.production.visibility.server import follower
-from ops.production.wiring import Running, stopped
+from ops.production.wiring import Running
 from ops.queries.explaining import world_at
 from ops.queries.point import Point, point_at
 from ops.queries.standing import standings
@@ -30,6 +30,7 @@ from ops.terminal.endings import STOPPED
 from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.keys import keys
 from projections.world import World
+from services.runtime.own_task import stopped
 
 _PATIENCE_ONCE_S, _PATIENCE_S = 2.0, 0.1
 """So long it is tried to foresee starts: by who waits for the one answer, and by who looks on."""

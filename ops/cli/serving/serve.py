@@ -31,10 +31,11 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER, Ports, Running, stopped
+from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER, Ports, Running
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
+from services.runtime.own_task import stopped
 
 NOWHERE = Endpoint()
 ON_CLUSTER = ("watcher", "applier", MULTIKUEUE)

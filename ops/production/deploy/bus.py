@@ -11,6 +11,8 @@ from events.subjects import CLUSTER, CONTROL, commit_subject
 from ops.production.log.control import OPERATOR
 from ops.production.log.jetstream.bus import subjects_of
 from ops.production.log.jetstream.generations import mark_subject, names_of, room_name
+from ops.production.log.jetstream.leases import STREAM as LEASES
+from ops.production.log.jetstream.leases import lease_subject
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
 from ops.production.log.streams import SOLE
@@ -29,6 +31,8 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     """The streams that it may bring into being."""
     saves: tuple[str, ...] = ()
     """Whose saved worlds it may put on the shelf."""
+    takes: tuple[str, ...] = ()
+    """The leases that it may take."""
     rolls: tuple[str, ...] = ()
     """The streams that it may have go on in fresh ones, and remove when they are archived."""
     restores: tuple[str, ...] = ()
@@ -45,6 +49,9 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         allowed += [f"$JS.API.STREAM.INFO.{SHELF}", f"$JS.API.STREAM.MSG.GET.{SHELF}"]
         allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
         allowed += [subject for key in self.saves for subject in rooms_of(key)]
+        if self.takes:
+            allowed += [f"$JS.API.STREAM.INFO.{LEASES}", f"$JS.API.STREAM.MSG.GET.{LEASES}"]
+            allowed += [lease_subject(name) for name in self.takes]
         for stream in self.rolls:
             verbs = [
                 f"$JS.API.STREAM.{verb}.{name}" for verb in ("UPDATE", "CREATE", "DELETE") for name in names_of(stream)
@@ -66,30 +73,42 @@ def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
     return tuple(f"kuelog.facts.{tree}.{kind}" for kind in kinds)
 
 
+def _leases(*works: str, of: tuple[str, ...] = SOLE.trees) -> tuple[str, ...]:
+    """The leases on pieces of work in each of these partitions."""
+    return tuple(f"{partition}.{work}" for partition in of for work in works)
+
+
 USERS = (
-    User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,)),
+    User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,), takes=("watcher",)),
     *(
-        User(name=name, publishes=tuple(commit_subject(one, name) for one in SOLE.trees), saves=(*SOLE.trees, *more))
+        User(
+            name=name,
+            publishes=tuple(commit_subject(one, name) for one in SOLE.trees),
+            saves=(*SOLE.trees, *more),
+            takes=_leases(name),
+        )
         for name, more in (("queue-manager", (COUNTERS,)), ("admitter", ()), ("preemptor", ()))
     ),
     User(
         name="accountant",
         publishes=tuple(commit_subject(one, "accountant") for one in SOLE.pools),
         saves=SOLE.pools,
+        takes=_leases("accountant", of=SOLE.pools),
     ),
-    User(name="applier", publishes=_facts_of("applier", CLUSTER)),
+    User(name="applier", publishes=_facts_of("applier", CLUSTER), takes=_leases("applier")),
     # What stands in other clusters is told by who decides about them.
     User(
         name=MULTIKUEUE,
         publishes=(*(commit_subject(one, MULTIKUEUE) for one in SOLE.trees), *_facts_of("remote-clusters", CLUSTER)),
         saves=SOLE.trees,
+        takes=_leases(MULTIKUEUE, "remote-clusters"),
     ),
     User(name="visibility"),
     User(name="verifier"),
     User(name="console"),
     User(name="reader"),
     User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
-    User(name="streams", creates=(*STREAMS, SHELF)),
+    User(name="streams", creates=(*STREAMS, SHELF, LEASES)),
     User(
         name="archivist",
         publishes=(*_facts_of("watcher"), *_facts_of("applier"), *_facts_of("remote-clusters")),

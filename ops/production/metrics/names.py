@@ -220,6 +220,8 @@ KUELOG = (
     _ours("kuelog_replay_verified_timestamp_seconds", ("partition",), "When the verifier was last seen at the end of the log, in seconds since 1970; 0 before the first time"),
     _ours("kuelog_oldest_pending_seconds", (_CQ,), "How long ago the workload was created that has waited longest; 0 where none waits"),
     _ours("kuelog_partition_halted", ("partition", "reason"), "1 for each reason that halts a partition, else 0"),
+    _ours("kuelog_lease_held", ("lease",), "1 while the process holds a lease, 0 while it waits for another's"),
+    _ours("kuelog_lease_taken_total", ("lease",), "How often the process has taken a lease since it began", _C),
     _ours("kuelog_failing", ("partition", "who"), "1 for who fails while the others go on"),
     _ours("kuelog_set_aside", ("service", "scope"), "What is left alone, by who failed on it"),
     _ours("kuelog_amiss_messages", ("stream", "what", "author"), "Messages that are not as they must be"),

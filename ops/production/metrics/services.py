@@ -38,6 +38,9 @@ class ServiceMetrics(Collector):
         yield from _watching(self._running.ports.watches)
         yield from _applying(self._running.applier, now)
         yield from self._reporting(now)
+        leases = sorted(self._running.leases.all, key=lambda one: one.name)
+        yield gauge("kuelog_lease_held", [((one.name,), float(one.held)) for one in leases])
+        yield counter("kuelog_lease_taken_total", [((one.name,), one.grants) for one in leases])
         skew = self._found.clock_skew
         yield gauge("kuelog_clock_skew_seconds", [] if skew is None else [((), in_seconds(skew))])
         noted = self._running.witnessed_at

@@ -15,10 +15,11 @@ from ops.production.log.jetstream.bus import connect
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from ops.sandbox.bench.usage import own_peak_mib
 from services.runtime.control_log import Control
 from services.runtime.log_port import Stream
+from services.runtime.own_task import stopped
 from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import ViewSaver

@@ -30,7 +30,7 @@ from ops.production.webhook.conversion import converted
 from ops.production.webhook.review import ReviewRequest, judged
 from ops.production.webhook.server import reviewed
 from ops.production.webhook.verdicts import problems_of
-from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.production.wiring import SERVICES, Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import denied
 from ops.sandbox.embedded_cluster.kinds import ApiKind
@@ -40,6 +40,7 @@ from ops.sandbox.scenario.played_clock import PlayedClock
 from projections.nodes.affinity import selects
 from services.jobs.defaulting import suspend_queued
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.runtime.own_task import stopped
 
 
 class ScenarioPlatform(msgspec.Struct, kw_only=True):

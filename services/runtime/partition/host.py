@@ -25,10 +25,10 @@ from services.runtime.log_port import Entry, Stream
 from services.runtime.partition.admission_window import AdmissionWindow
 from services.runtime.partition.appends import Appends
 from services.runtime.partition.commit_making import commit_of
-from services.runtime.partition.epochs import Epochs
 from services.runtime.partition.errors import InputsWrong, MessageHalts
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
+from services.runtime.partition.leased_work import LeasedWork
 from services.runtime.partition.roles import Decider, Keeper, Observer, Verifier
 from services.runtime.partition.turn_durations import Turns
 from services.runtime.tracing import Tracer
@@ -88,16 +88,7 @@ class PartitionHost:
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
-        self._deciding, self._writing = deciding, writing
-        """Whether it should decide, and whether its observers should look; None where no other replica would."""
-        self._epochs = Epochs(self.fold.world)
-        self._taken_up = 0
-        """The grant of the lease in which everything was looked at."""
-        self._looked_on = writing is not None
-        """Whether observers have missed what happened, because another replica wrote."""
-        for lease in (deciding, writing):
-            if lease is not None:
-                lease.listeners.append(self.nudge)
+        self._leased = LeasedWork(self.fold.world, deciding, writing, changed=self.nudge)
 
     async def run(self) -> None:
         """Serve the partition until cancelled; what is wrong with the log halts it by name and does not end it."""
@@ -136,7 +127,7 @@ class PartitionHost:
     @property
     def decides(self) -> bool:
         """Whether this replica decides, or only follows."""
-        return self.halts.allow_deciding and (self._deciding is None or self._deciding.held)
+        return self.halts.allow_deciding and self._leased.decides
 
     def nudge(self) -> None:
         """Have the host look again, for instance after a quarantine or a takeover."""
@@ -258,8 +249,7 @@ class PartitionHost:
         world.advance(at)
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
-        if self._deciding is not None:
-            self._take_up(self._deciding)
+        self._leased.take_up()
         if self.decides and self.deciders and not await self._ask_next(at):
             return True
         spoke = self.decides and self._silent < len(self.deciders)
@@ -268,14 +258,6 @@ class PartitionHost:
             # Who decides again looks at what has changed when the commit comes, and not before.
             world.reviewed()
         return spoke
-
-    def _take_up(self, lease: Lease) -> None:
-        """Look at everything once when this replica begins to decide, and stop when the log says that another has begun since."""
-        if self._epochs.is_deposed(lease):
-            lease.let_go()
-        elif lease.held and self._taken_up != lease.grants:
-            self._taken_up = lease.grants
-            self.fold.world.review_all()
 
     async def _ask_next(self, at: Millis) -> bool:
         """Run the next decider and append its decisions; False when they could not be appended."""
@@ -306,8 +288,7 @@ class PartitionHost:
         fold, name = self.fold, decider.name
         place = LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at)
         try:
-            begun: Sequence[Decision] = () if self._deciding is None else self._epochs.begin(name, self._deciding, place)
-            events = [*begun, *decider.decide(fold.world, place)]
+            events = [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
             commit = self._made(name, events, at) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)
@@ -358,13 +339,8 @@ class PartitionHost:
         return span.sequence
 
     def _observe(self) -> None:
-        if self._observers:
-            touched = list(self.fold.world.work.take("observers"))
-            if self._writing is not None and not self._writing.held:
-                self._looked_on = True
-                return
-            if self._looked_on:
-                touched, self._looked_on = list(self.fold.world.workloads), False
+        touched = self._leased.touched() if self._observers else None
+        if touched is not None:
             for observer in self._observers:
                 self.halts.tried(observer, self.fold.world, touched)
 

@@ -19,9 +19,10 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from services.applier.writing import WORKLOADS
 from services.jobs.workload_name import workload_name
+from services.runtime.own_task import stopped
 from tests.ops.production.deploy.small_cluster import KUEUE, job, platform
 from tests.stage.cluster import Cluster, end_pods
 from tests.stage.stage import CLUSTER_QUEUES, JOBS

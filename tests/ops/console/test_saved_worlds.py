@@ -14,13 +14,13 @@ from ops.production.log.jetstream.shelf import STREAM, MemoryShelf
 from ops.production.log.snapshots import Snapshots
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.visibility.server import follower
-from ops.production.wiring import stopped
 from ops.queries.replay import fold_up
 from ops.queries.whatif.run import VirtualRun
 from ops.sandbox.bench.day import BEGINS, small_day
 from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.state_hash import state_hash
 from services.runtime.log_port import Entry
+from services.runtime.own_task import stopped
 from tests.ops.console.served import PATIENCE_S, middle, served
 
 OFTEN = 10

@@ -6,8 +6,8 @@ from events.subjects import FACTS
 from ops.production.health import LAGGING, Health
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import stopped
 from services.runtime.log_port import Message
+from services.runtime.own_task import stopped
 from tests.ops.production.metrics.test_services import services_on
 from tests.services.runtime.partition.test_host import admitted, tell, without_cards
 from tests.stories.small_world import job

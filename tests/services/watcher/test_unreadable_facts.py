@@ -14,10 +14,11 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from services.runtime.log_port import Message
+from services.runtime.own_task import stopped
 
 
 class Watching:

@@ -7,7 +7,7 @@ import base64
 
 from nats.aio.client import Client
 
-from ops.production.log.jetstream.generations import asked
+from ops.production.log.jetstream.generations import NOT_THERE, asked
 from ops.production.log.jetstream.last_messages import LastMessage, last_message, replace_message
 from ops.production.log.jetstream.refusals import refusal
 
@@ -69,6 +69,8 @@ class BusLeases:
         """Who holds which lease, by name. Raises `LogUnavailable`."""
         info = await asked(self._client, f"STREAM.INFO.{STREAM}", {"subjects_filter": lease_subject(">")})
         if info.get("error") is not None:
+            if info["error"].get("err_code") == NOT_THERE:
+                return {}
             raise refusal(STREAM, info["error"])
         found: dict[str, str] = {}
         for subject in sorted(info.get("state", {}).get("subjects") or ()):

@@ -20,10 +20,11 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.control import record_rate
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.production.wiring import SERVICES, Ports, Running
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import AccessRefused, Resource
 from services.runtime.control_log import Control
+from services.runtime.own_task import stopped
 from tests.ops.production.deploy.small_cluster import job, platform
 from tests.ops.production.deploy.test_bus_users import address, bus
 from tests.ops.production.kubernetes.recording import Recording, recording

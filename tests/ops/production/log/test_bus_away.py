@@ -16,9 +16,10 @@ from ops.production.health import Health
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.lazy_bus import LazyBus
 from ops.production.log.server.server import NatsServer
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable
 from services.runtime.log_port import Message
+from services.runtime.own_task import stopped
 from tests.stage.ports import reserved_port
 from tests.stage.stage import Stage
 

@@ -8,9 +8,10 @@ from ops.production.archive.history import read_stored
 from ops.production.archive.proof.evidence import load_evidence
 from ops.production.log.memory import MemoryBus
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from ops.queries.audit.verify import Auditor
 from services.runtime.cluster_port import Reader, Writer
+from services.runtime.own_task import stopped
 from tests.services.runtime.partition.test_host import NoCluster, admitted, tell, without_cards
 from tests.stories.small_world import job
 

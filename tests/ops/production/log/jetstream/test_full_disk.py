@@ -17,10 +17,11 @@ from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.server.keeper import kept
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
-from ops.production.wiring import Ports, Running, stopped
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
 from services.runtime.log_errors import DiskFull
 from services.runtime.log_port import Message
+from services.runtime.own_task import stopped
 from tests.ops.production.log.test_bus_away import said
 from tests.stage.stage import Stage, job
 

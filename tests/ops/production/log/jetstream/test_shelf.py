@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from events.codec import decode_commit, encode
 from events.commit import Commit
 from events.subjects import FACTS
-from ops.production.log.jetstream import shelf
+from ops.production.log.jetstream import last_messages
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.jetstream.generations import asked
 from ops.production.log.jetstream.shelf import STREAM, MemoryShelf
@@ -65,13 +65,13 @@ async def test_who_was_paused_while_others_have_put_theirs_puts_nothing_in_their
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelf, "asked", paused)
+        patch.setattr(last_messages, "asked", paused)
         putting = asyncio.create_task(late.shelf.put("LOG_0", b"old", upto={"LOG_0": 1}, rules="1"))
         await looked.wait()
         for number, world in enumerate((b"new", b"newer"), start=2):
             await bus.shelf.put("LOG_0", world, upto={"LOG_0": number}, rules="1")
         gate.set()
-        with pytest.raises(LogUnavailable, match="wrong last sequence"):
+        with pytest.raises(LogUnavailable, match="another has put a saved world there"):
             await putting
     found = await bus.shelf.labels("LOG_0")
     assert [await bus.shelf.take(one) for one in found] == [b"newer", b"new"]
