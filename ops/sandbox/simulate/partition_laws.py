@@ -21,6 +21,7 @@ from projections.devices.holdings.card_holdings import TERMINAL
 from projections.devices.holdings.card_stakes import uses_of
 from projections.log_position import LogPosition
 from projections.quota.node import Node
+from projections.workloads.lifecycle import chain_of
 from projections.world import World
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
@@ -145,14 +146,18 @@ class PartitionLaws:
         self.broken.append(f"{position.partition}/{position.sequence} {what}")
 
 
+_PodCards = tuple[str, tuple[tuple[str, ...], ...]]
+"""A pod set, and the cards of the containers of one of its pods."""
+
+
 class CardLaws:
     """The same of the partition of cards."""
 
     def __init__(self, world: World) -> None:
         self.broken: list[str] = []
         self._world = world
-        self._given: dict[str, int] = {}
-        """The reservation for which each workload was given cards last."""
+        self._given: dict[str, tuple[int, Counter[_PodCards]]] = {}
+        """By elastic job, for which reservation cards were given last, and which each of its pods got."""
 
     def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
@@ -172,20 +177,24 @@ class CardLaws:
         self._hold_those_that_stay(event, position)
 
     def _hold_those_that_stay(self, event: DevicesReserved, position: LogPosition) -> None:
-        """Pods of an elastic job that go on have their cards still, whatever is given to it."""
+        """Pods of an elastic job that go on have still the cards that they were given, whatever is given to it besides.
+
+        A pod on a host that was replaced and came back has none of those that were given: that is told as drift.
+        """
         workload = self._world.workloads.get(event.workload)
         if workload is None or not workload.spec.elastic:
             return
-        again = self._given.get(event.workload) == event.reservation
-        self._given[event.workload] = event.reservation
-        if not (again or workload.continues):
-            return
         given = Counter((one.pod_set, _cards_of(one.containers)) for one in event.placements)
+        reservation, before = self._given.get(chain_of(workload), (0, Counter[_PodCards]()))
+        self._given[chain_of(workload)] = event.reservation, Counter(given)
+        if not (reservation == event.reservation or workload.continues):
+            return
         for pod in self._world.pods.values():
             node = self._world.nodes.get(pod.node)
             goes_on = node is not None and node.ready and not pod.terminating and pod.phase not in TERMINAL
             has = (pod.pod_set, _cards_of(pod.shares))
-            if pod.workload == event.workload and goes_on and any(pod.shares):
+            if pod.workload == event.workload and goes_on and before[has]:
+                before[has] -= 1
                 if not given[has]:
                     self._report(position, f"leaves {pod.name} of {event.workload} without its cards: {has[1]}")
                 given[has] -= 1
