@@ -11,7 +11,7 @@ from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device_config import DeviceConfigObserved
 from events.json_object import JsonObject
-from events.quota import NamespaceObserved, PriorityClassObserved
+from events.quota import LocalQueueObserved, NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
@@ -45,6 +45,7 @@ from services.watcher.seen_versions import place_in
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import hami_config
 from services.watcher.settings.provisioning import provisioning_request
+from services.watcher.workloads.last_looks import LastLooks, digest_of
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
@@ -62,6 +63,9 @@ from services.watcher.workloads.workload_object_diff import (
     terminating,
 )
 from services.watcher.workloads.workload_objects import belongs_to_job, workload_state
+
+_UNDERSTOOD_BY = (PriorityClassObserved, LocalQueueObserved, NamespaceObserved, ObjectRemoved, ObjectMended)
+"""What others are understood by, or are understood again with."""
 
 
 class View:
@@ -96,6 +100,7 @@ class View:
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
         """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
+        self._looks = LastLooks()
         self._compares = False
         """Whether Workload objects are held against what was written of decisions: in a list, not as each write of ours is seen."""
 
@@ -120,6 +125,26 @@ class View:
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
+        if kind != "Workload":
+            return self._look_at(kind, value)
+        place, digest = place_in(kind, value), digest_of(value)
+        refused = f"{place}#refused" in self.facts
+        if not self._compares and not refused and self._looks.same(place, digest):
+            return []
+        fresh = self._look_at(kind, value)
+        if self._stands_alone(place):
+            self._looks.note(place, digest)
+        return fresh
+
+    def _stands_alone(self, place: str) -> bool:
+        """Whether nothing but what is read of a Workload object makes a difference to what follows from it."""
+        key = place.removeprefix("Workload/")
+        reported = self.workloads.get(key)
+        if reported is None or key in self._orphans or self._prebuilt.is_named(key) or f"{place}#refused" in self.facts:
+            return False
+        return reported.source == place or reported.source.partition("/")[0] in self.kinds.by_place
+
+    def _look_at(self, kind: str, value: JsonObject) -> list[Fact]:
         try:
             well_formed(value)
             found = understood(
@@ -185,6 +210,7 @@ class View:
         fresh += self._pods.lose(kind, namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         if kind == "Workload":
+            self._looks.forget(place)
             self.slices.pop(f"{namespace}/{name}", None)
             fresh += self._jobs_naming(f"{namespace}/{name}")
         self._families.lose(place)
@@ -208,6 +234,10 @@ class View:
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
         """Fold a fact, reported by this watcher or another."""
         self.node_usage.note(fact)
+        if isinstance(fact, _UNDERSTOOD_BY):
+            self._looks.forget_all()
+        elif not isinstance(fact, DecisionApplied):
+            self._looks.forget(f"Workload/{getattr(fact, 'workload', '')}")
         match fact:
             case WorkloadSubmitted() if fact.workload in self.workloads:
                 pass  # Reported twice, by two replicas.
