@@ -45,7 +45,7 @@ from services.watcher.seen_versions import place_in
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import hami_config
 from services.watcher.settings.provisioning import provisioning_request
-from services.watcher.workloads.last_looks import LastLooks, digest_of
+from services.watcher.workloads.last_looks import LastLooks, digest_of, end_of
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
@@ -129,12 +129,19 @@ class View:
             return self._look_at(kind, value)
         place, digest = place_in(kind, value), digest_of(value)
         refused = f"{place}#refused" in self.facts
-        if not self._compares and not refused and self._looks.same(place, digest):
-            return []
-        fresh = self._look_at(kind, value)
+        same = not self._compares and not refused and self._looks.same(place, digest)
+        fresh = self._ended(place, value) if same else self._look_at(kind, value)
         if self._stands_alone(place):
             self._looks.note(place, digest)
         return fresh
+
+    def _ended(self, place: str, value: JsonObject) -> list[Fact]:
+        """The end of a workload whose object says it and nothing else that is new; that of a job is read from the job."""
+        key = place.removeprefix("Workload/")
+        reported, end = self.workloads.get(key), end_of(value)
+        if reported is None or reported.source != place or reported.finished or end is None:
+            return []
+        return self.fresh([WorkloadFinished(workload=key, reason=end[0], message=end[1])])
 
     def _stands_alone(self, place: str) -> bool:
         """Whether nothing but what is read of a Workload object makes a difference to what follows from it."""

@@ -53,6 +53,18 @@ def test_an_end_a_check_and_a_switch_are_read_of_it_all_the_same() -> None:
     assert [type(one) for one in view.see("Workload", companion(active=False))] == [WorkloadSwitched]
 
 
+def test_an_end_is_told_once_and_of_a_job_by_the_job() -> None:
+    view = View()
+    view.see("Workload", workload())
+    finished = [{"type": "Finished", "status": "True", "reason": "Done", "message": "well"}]
+    (told,) = view.see("Workload", decided(workload(), conditions=finished))
+    assert told == WorkloadFinished(workload="team/w", reason="Done", message="well"), "and the admission was not read"
+    assert view.see("Workload", decided(workload(), conditions=[*finished, {"type": "Admitted"}])) == []
+    view.see("Job", job())
+    view.see("Workload", companion())
+    assert view.see("Workload", decided(companion(), conditions=finished)) == []
+
+
 def test_who_hears_of_others_reads_it_again() -> None:
     view = View()
     view.see("Job", job())
