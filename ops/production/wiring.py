@@ -10,7 +10,6 @@ from pathlib import Path
 import structlog
 
 from events.event import Millis
-from events.json_object import JsonObject
 from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
@@ -185,16 +184,13 @@ class Running:
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
         clock, writer = self.ports.clock, self.ports.writer
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, self._job_as_seen)
+        seen = self.watcher.job if self.watcher is not None else lambda _: None
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen)
         self.applier = self.applier or applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
         for one in (applier, statuses, asking):
             tasks.create_task(one.run())
         return [applier.observe, statuses.observe, asking.observe]
-
-    def _job_as_seen(self, place: str) -> JsonObject | None:
-        """A job as the watcher beside it has seen it last; None where there is no watcher, or it has not seen it."""
-        return None if self.watcher is None else self.watcher.job(place)
 
     async def _host(
         self,

@@ -27,7 +27,7 @@ from kubernetes.aio.config.config_exception import ConfigException
 
 from events.json_object import JsonObject
 from ops.files.reading import Unreadable, yaml_file
-from ops.production.kubernetes.kept_connections import Answer, KeptConnections
+from ops.production.kubernetes.kept_connections import HttpAnswer, KeptConnections
 from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
@@ -164,12 +164,12 @@ class KubeClient(ApiRequests):
                 raise ClusterUnavailable(f"the answer to {method} {path} can't be read: {problem}", 5.0) from problem
         raise failure_of(answer.status, answer.body, answer.retry_after)
 
-    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
+    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
         """What the server has answered, whatever that is. Raises what the client raises."""
         if self._proxy is None:
             return await self._kept.ask(method, path, headers, data)
         async with self.session.request(method, self.host + path, data=data, headers=headers) as answer:
-            return Answer(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
+            return HttpAnswer(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
 
     async def lines(self, path: str) -> AsyncGenerator[bytes, None]:
         """The lines of an answer over HTTP."""

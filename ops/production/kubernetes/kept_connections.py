@@ -21,7 +21,7 @@ _FIRST_FINAL, _NO_BODY = 200, frozenset({204, 304})
 _SAFE = "/?&=%:+,;@!$'()*~"
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What a server has answered."""
 
     status: int
@@ -46,7 +46,7 @@ class KeptConnections:
         self._root = place.path.rstrip("/")
         self._idle: deque[tuple[float, _Connection]] = deque()
 
-    async def ask(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
+    async def ask(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
         """The answer to one request, which is sent once."""
         words = self._head(method, path, headers, data)
         connection = self._kept() or await self._connected()
@@ -105,10 +105,10 @@ class _Connection(asyncio.Protocol):
         self.lost = False
         self._transport: asyncio.Transport | None = None
         self._arrived = bytearray()
-        self._reading: Generator[None, None, Answer] | None = None
-        self._answer: asyncio.Future[Answer] | None = None
+        self._reading: Generator[None, None, HttpAnswer] | None = None
+        self._answer: asyncio.Future[HttpAnswer] | None = None
 
-    async def ask(self, words: bytes) -> Answer:
+    async def ask(self, words: bytes) -> HttpAnswer:
         """The answer to what is sent. Raises `OSError`."""
         if self._transport is None or self.lost:
             raise AnswerBroken("the connection has ended")
@@ -158,7 +158,7 @@ class _Connection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(problem)
 
-    def _read(self) -> Generator[None, None, Answer]:
+    def _read(self) -> Generator[None, None, HttpAnswer]:
         """One answer, read on whenever more has arrived. Raises `ValueError` where it is none."""
         status = 0
         version, headers = b"", dict[bytes, bytes]()
@@ -182,7 +182,7 @@ class _Connection(asyncio.Protocol):
             body = bytes(self._arrived)
         if headers.get(b"content-encoding") == b"gzip":
             body = gzip.decompress(body)
-        return Answer(status, body, headers.get(b"retry-after", b"").decode("latin-1"), keeps and not self._arrived)
+        return HttpAnswer(status, body, headers.get(b"retry-after", b"").decode("latin-1"), keeps and not self._arrived)
 
     def _chunks(self) -> Generator[None, None, bytes]:
         body = bytearray()

@@ -12,7 +12,7 @@ from kubernetes.aio.config.config_exception import ConfigException
 
 from events.bounded_yaml import Unreadable, yaml_of
 from ops.production.kubernetes.client import KubeClient
-from ops.production.kubernetes.kept_connections import Answer
+from ops.production.kubernetes.kept_connections import HttpAnswer
 from ops.production.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import ClusterUnavailable, RemoteCluster, Resource, Sight
 
@@ -41,7 +41,7 @@ class RemoteClient(KubeClient):
             raise ClusterUnavailable("the connection to it has ended")
         return super().session
 
-    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
+    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
         """What the server has answered. Raises `ClusterUnavailable` after the end of the connection."""
         if self._closed:
             raise ClusterUnavailable("the connection to it has ended")

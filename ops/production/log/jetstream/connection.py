@@ -31,7 +31,7 @@ class MayNot(Error):
         self.subject = subject
 
 
-class Question(NamedTuple):
+class Publication(NamedTuple):
     """What is published to a subject so that it is answered."""
 
     subject: str
@@ -42,7 +42,7 @@ class Question(NamedTuple):
 class _Round:
     """Questions that are asked together, and what came of each so far."""
 
-    def __init__(self, questions: Sequence[Question]) -> None:
+    def __init__(self, questions: Sequence[Publication]) -> None:
         self.questions = questions
         self.answers: dict[int, Msg | Error] = {}
         self.whole = asyncio.Event()
@@ -120,7 +120,7 @@ class Connection(Client):
         finally:
             self._asking.pop(until, None)
 
-    async def answers_to(self, questions: Sequence[Question], within_s: float) -> list[Msg | Error]:
+    async def answers_to(self, questions: Sequence[Publication], within_s: float) -> list[Msg | Error]:
         """What came of each question: its answer, or why there is none. One wait for all, where `request` has one for each.
 
         Raises `ConnectionReconnectingError` where nothing can be asked at the moment.

@@ -17,7 +17,7 @@ from nats.js.errors import NotFoundError
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.production.log.jetstream.cancellable import cancellable
-from ops.production.log.jetstream.connection import Connection, Question, is_answered
+from ops.production.log.jetstream.connection import Connection, Publication, is_answered
 from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject
 from ops.production.log.jetstream.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.production.log.jetstream.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
@@ -243,7 +243,9 @@ class JetStreamStream:
 
     async def _publish(self, window: Sequence[Message]) -> None:
         breaks = int(self._client.stats["reconnects"])
-        questions = [Question(one.subject, one.data, {**one.headers, "Nats-Msg-Id": one.message_id}) for one in window]
+        questions = [
+            Publication(one.subject, one.data, {**one.headers, "Nats-Msg-Id": one.message_id}) for one in window
+        ]
         try:
             answers = await self._client.answers_to(questions, DEADLINE_S)
         except UNANSWERED as problem:

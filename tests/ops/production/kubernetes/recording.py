@@ -8,7 +8,7 @@ from kubernetes.aio import client as kube
 from kubernetes.aio import config as kube_config
 
 from ops.production.kubernetes.client import KubeClient
-from ops.production.kubernetes.kept_connections import Answer
+from ops.production.kubernetes.kept_connections import HttpAnswer
 
 
 class Recording(KubeClient):
@@ -31,7 +31,7 @@ class Recording(KubeClient):
         del session, context
         self.answers.append((end.method, end.url.path_qs, end.response.status))
 
-    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> Answer:
+    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
         answer = await super().answer_to(method, path, headers, data)
         self.answers.append((method, path, answer.status))
         return answer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.production.kubernetes.kept_connections import Answer, AnswerBroken, KeptConnections
+from ops.production.kubernetes.kept_connections import AnswerBroken, HttpAnswer, KeptConnections
 from ops.production.process.event_loop import run
 from ops.production.webhook.certificates import renewed
 
@@ -69,12 +69,12 @@ def to(server: Server, root: str = "") -> KeptConnections:
     return KeptConnections(f"{server.url}{root}", None)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-async def asked(connections: KeptConnections, method: str = "GET", data: bytes | None = None) -> Answer:
+async def asked(connections: KeptConnections, method: str = "GET", data: bytes | None = None) -> HttpAnswer:
     async with asyncio.timeout(PATIENCE_S):
         return await connections.ask(method, "/api", {"Accept": "application/json"}, data)
 
 
-async def asked_at_last(connections: KeptConnections) -> Answer:
+async def asked_at_last(connections: KeptConnections) -> HttpAnswer:
     """As the client does it: once more, where the end of the connection was not noticed before it was used."""
     try:
         return await asked(connections)
@@ -86,41 +86,41 @@ async def asked_at_last(connections: KeptConnections) -> Answer:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (WHOLE, Answer(200, b"{}")),
-        (OK + b"content-length: 0\r\n\r\n", Answer(200, b"")),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", Answer(204, b"")),
-        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + WHOLE, Answer(200, b"{}")),
+        (WHOLE, HttpAnswer(200, b"{}")),
+        (OK + b"content-length: 0\r\n\r\n", HttpAnswer(200, b"")),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", HttpAnswer(204, b"")),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + WHOLE, HttpAnswer(200, b"{}")),
         (
             OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nDate: x\r\n\r\n",
-            Answer(200, b"abc0123456789"),
+            HttpAnswer(200, b"abc0123456789"),
         ),
         (
             OK
             + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(gzip.compress(b"{}", mtime=0))
             + gzip.compress(b"{}", mtime=0),
-            Answer(200, b"{}"),
+            HttpAnswer(200, b"{}"),
         ),
         (
             b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\nContent-Length: 1\r\n\r\nx",
-            Answer(429, b"x", "3"),
+            HttpAnswer(429, b"x", "3"),
         ),
-        (OK + b"Connection: Close\r\nContent-Length: 2\r\n\r\n{}", Answer(200, b"{}", "", keeps=False)),
+        (OK + b"Connection: Close\r\nContent-Length: 2\r\n\r\n{}", HttpAnswer(200, b"{}", "", keeps=False)),
     ],
 )
 async def test_every_form_of_answer_is_read_in_whatever_pieces_it_comes(
-    server: Server, pieces: int, answer: bytes, expected: Answer
+    server: Server, pieces: int, answer: bytes, expected: HttpAnswer
 ) -> None:
     server.answers, server.pieces = [answer, WHOLE], pieces
     connections = to(server)
     assert await asked(connections) == expected
-    assert await asked(connections) == Answer(200, b"{}")
+    assert await asked(connections) == HttpAnswer(200, b"{}")
     assert server.connections == (1 if expected.keeps else 2)
     connections.close()
 
 
 async def test_an_answer_without_a_length_ends_with_the_connection(server: Server) -> None:
     server.answers, server.closes = [OK + b"\r\nall of it"], True
-    assert await asked(to(server)) == Answer(200, b"all of it", "", keeps=False)
+    assert await asked(to(server)) == HttpAnswer(200, b"all of it", "", keeps=False)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_what_is_no_whole_answer_is_an_error_of_the_connection_which_is_no
     with pytest.raises(AnswerBroken):
         await asked(connections)
     server.answers, server.closes = [WHOLE], False
-    assert await asked(connections) == Answer(200, b"{}")
+    assert await asked(connections) == HttpAnswer(200, b"{}")
     assert server.connections == 2
     connections.close()
 
