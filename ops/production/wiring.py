@@ -188,7 +188,8 @@ class Running:
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
         clock, writer = self.ports.clock, self.ports.writer
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer)
+        seen = self.watcher.job if self.watcher is not None else lambda _: None
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen)
         self.applier = self.applier or applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
         for one in (applier, statuses, asking):

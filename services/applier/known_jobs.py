@@ -1,6 +1,10 @@
-"""A cache of jobs as the API server last returned them: a job is read again only when it may have changed."""
+"""A cache of jobs as the API server last returned them: a job is read again only when it may have changed.
 
-from typing import TypeVar
+A watcher in the same process has each job as it was seen, so that there none is read at all.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -9,6 +13,8 @@ from events.object_version import version_number
 from services.applier.plan import Application
 
 T = TypeVar("T")
+SeenJobs: TypeAlias = Callable[[str], JsonObject | None]
+"""A job as it was last seen, by `kind/namespace/name`; None where nobody here has seen it."""
 
 _MOST = 50_000
 _MOST_WHOLE = 1_000
@@ -28,13 +34,16 @@ class KnownJobs:
     read in any case.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seen: SeenJobs = lambda _: None) -> None:
+        self._seen = seen
         self._whole: dict[str, JsonObject] = {}
         self._still: dict[str, Still] = {}
 
     def of(self, application: Application) -> JsonObject | None:
         """The cached job, if it is as new as the log; else None."""
         job = self._whole.get(application.workload)
+        if job is None or not self._is_current(application, Still(*_versioned(job))):
+            job = self._seen_in_watch(application)
         if job is None or application.pods_run or not self._is_current(application, Still(*_versioned(job))):
             return None
         return job
@@ -64,6 +73,13 @@ class KnownJobs:
         """Drop a job that has changed or is gone."""
         self._whole.pop(workload, None)
         self._still.pop(workload, None)
+
+    def _seen_in_watch(self, application: Application) -> JsonObject | None:
+        """The job as the watcher has it, if that is the version of the API in which it is written; objects in lists may name none."""
+        place = application.job_resource
+        job = self._seen(f"{place.kind}/{application.namespace}/{application.described_by}")
+        version = f"{place.group}/{place.version}"
+        return job if job is not None and job.get("apiVersion", version) == version else None
 
     @staticmethod
     def _is_current(application: Application, known: Still) -> bool:

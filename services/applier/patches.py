@@ -187,12 +187,14 @@ def owners_patch(found: JsonObject, application: Application) -> JsonObject | No
 
     With the job come our finalizer and the job's UID, as objects that kuelog makes have them from the start.
     """
+    if not (application.group or application.of.prebuilt):
+        return None
     made: JsonObject = workload_object(application.of)["metadata"]
     wanted: list[JsonObject] = made.get("ownerReferences") or []
     there: list[JsonObject] = found["metadata"].get("ownerReferences") or []
     uids = {one.get("uid") for one in there}
     fresh = [one for one in wanted if one["uid"] not in uids]
-    if not (application.group or application.of.prebuilt) or not fresh:
+    if not fresh:
         return None
     kept = there if application.of.prebuilt else [one for one in there if _is_in(one, wanted)]
     meta: JsonObject = {

@@ -18,6 +18,7 @@ from services.applier.backlog import Backlog
 from services.applier.events.budget_events import BudgetEvents
 from services.applier.events.cluster_events import refusal_event
 from services.applier.events.event_recorder import EventRecorder
+from services.applier.known_jobs import SeenJobs
 from services.applier.plan import Application, plan
 from services.applier.pods.forced_pods import ForcedPods
 from services.applier.pods.pod_finalizers import PodKeeper
@@ -59,6 +60,7 @@ class Applier:
         partition: str,
         spare: LowPriorityWrites,
         tracer: Tracer | None = None,
+        seen: SeenJobs = lambda _: None,
     ) -> None:
         self._clock, self._partition, self._spare = clock, partition, spare
         self._tracer = tracer or NoTracer()
@@ -66,7 +68,7 @@ class Applier:
         self._notices = EventRecorder(writer, spare, clock)
         self._budgets = BudgetEvents()
         self._workloads = WorkloadKeeper(writer, clock, spare)
-        self._write = ApplicationWriter(writer, self._notices, self._workloads)
+        self._write = ApplicationWriter(writer, self._notices, self._workloads, seen)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = PodGates(writer, clock, spare)
         self._stranded = StrandedPods(writer, clock, spare, self._notices)

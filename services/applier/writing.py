@@ -12,7 +12,7 @@ from services.applier.discarding import delete_job
 from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.events.workload_events import created, finished, started, stopped, updated, workload_events
-from services.applier.known_jobs import KnownJobs
+from services.applier.known_jobs import KnownJobs, SeenJobs
 from services.applier.manifests import finalizers_left
 from services.applier.patches import (
     JobWrite,
@@ -52,11 +52,13 @@ def _status_of(found: JsonObject | None) -> JsonObject | None:
 class ApplicationWriter:
     """Writes one application's objects. Each call may raise what the port to the cluster raises."""
 
-    def __init__(self, writer: Writer, notices: EventRecorder, keeper: WorkloadKeeper) -> None:
+    def __init__(
+        self, writer: Writer, notices: EventRecorder, keeper: WorkloadKeeper, seen: SeenJobs = lambda _: None
+    ) -> None:
         self.limit = WriteLimit()
         """How many applications may be written at once."""
         self._writer, self._notices, self._keeper = writer, notices, keeper
-        self._known, self._jobs = KnownObjects(), KnownJobs()
+        self._known, self._jobs = KnownObjects(), KnownJobs(seen)
         self._templates = Templates(writer)
 
     async def write(self, application: Application) -> Ended:

@@ -100,6 +100,10 @@ class Watcher:
         """Have it look again at what halts it, for instance after a quarantine."""
         self._reported.skips.set()
 
+    def job(self, place: str) -> JsonObject | None:
+        """A job as it was last seen, by `kind/namespace/name`; None where it was not."""
+        return self._jobs.get(place)
+
     async def run(self) -> None:
         """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
         while True:

@@ -15,14 +15,7 @@ from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
-    DecidedElsewhere,
-    JobUnsuspended,
-    PodsGone,
-    PodsReady,
-    PodsReclaimed,
-    WorkloadChanged,
     WorkloadDeleted,
-    WorkloadFinished,
     WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
@@ -45,6 +38,7 @@ from services.watcher.seen_versions import place_in
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import hami_config
 from services.watcher.settings.provisioning import provisioning_request
+from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
@@ -52,7 +46,7 @@ from services.watcher.workloads.prebuilt_workloads import (
     taken_up,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import ReportedState, changes, note
+from services.watcher.workloads.reported_state import Noted, ReportedState, changes, note
 from services.watcher.workloads.workload_object_diff import (
     as_found,
     companion_facts,
@@ -96,6 +90,7 @@ class View:
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
         """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
+        self._looks = LastLooks(self)
         self._compares = False
         """Whether Workload objects are held against what was written of decisions: in a list, not as each write of ours is seen."""
 
@@ -120,6 +115,15 @@ class View:
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
+        seen = self._looks.see(place_in(kind, value), value, whole=self._compares) if kind == "Workload" else None
+        return self.look_at(kind, value) if seen is None else seen
+
+    def hangs_together(self, key: str) -> bool:
+        """Whether what follows from a Workload object depends on other objects, too."""
+        return key in self._orphans or self._prebuilt.is_named(key)
+
+    def look_at(self, kind: str, value: JsonObject) -> list[Fact]:
+        """The same of an object that is read in full."""
         try:
             well_formed(value)
             found = understood(
@@ -172,8 +176,8 @@ class View:
         """The facts that an object is gone."""
         place = f"{kind}/{namespace}/{name}"
         fresh: list[Fact] = []
-        workload = self.by_source.get(place)
-        if kind == "Workload" and self._is_owned_prebuilt(f"{namespace}/{name}"):
+        workload, named = self.by_source.get(place), self.workloads.get(f"{namespace}/{name}")
+        if kind == "Workload" and named is not None and named.owner_uid:
             workload = f"{namespace}/{name}"
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
@@ -185,6 +189,7 @@ class View:
         fresh += self._pods.lose(kind, namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         if kind == "Workload":
+            self._looks.forget(place)
             self.slices.pop(f"{namespace}/{name}", None)
             fresh += self._jobs_naming(f"{namespace}/{name}")
         self._families.lose(place)
@@ -198,16 +203,13 @@ class View:
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         found |= {place for place in self.by_source if place.startswith(prefix)}
         if kind == "Workload":
-            found |= {workload_place(key) for key in self.workloads if self._is_owned_prebuilt(key)}
+            found |= {workload_place(key) for key, one in self.workloads.items() if one.owner_uid}
         return sorted(found)
-
-    def _is_owned_prebuilt(self, workload: str) -> bool:
-        reported = self.workloads.get(workload)
-        return reported is not None and bool(reported.owner_uid)
 
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
         """Fold a fact, reported by this watcher or another."""
         self.node_usage.note(fact)
+        self._looks.heed(fact)
         match fact:
             case WorkloadSubmitted() if fact.workload in self.workloads:
                 pass  # Reported twice, by two replicas.
@@ -221,17 +223,7 @@ class View:
                     self.left[fact.workload] = reported.source
                 if reported is not None and self.by_source.get(reported.source) == fact.workload:
                     del self.by_source[reported.source]
-            case (
-                WorkloadChanged()
-                | DecidedElsewhere()
-                | WorkloadSwitched()
-                | PodsReady()
-                | JobUnsuspended()
-                | PodsGone()
-                | PodsReclaimed()
-                | WorkloadFinished()
-                | CheckReported()
-            ):
+            case _ if isinstance(fact, Noted):
                 reported = self.workloads.get(fact.workload)
                 if reported is None and isinstance(fact, CheckReported | WorkloadSwitched):
                     blank = ReportedState(uid="", source="", spec=WorkloadSpec(queue="", pod_sets=()))

@@ -134,6 +134,8 @@ async def test_an_index_that_fails_for_good_makes_room_for_who_waits(stage: Stag
     first = pods_of(stage, "indexed")[0]["metadata"]["name"]
     await stage.client.merge(PODS, "default", first, {"status": {"phase": "Failed"}}, subresource="status")
     await stage.until(lambda: stage.running("next"))
+    # What was only observed is written in spare time, after the job that it lets in.
+    await stage.until(lambda: "reclaimablePods" in workload(stage, "indexed")["status"])
     assert workload(stage, "indexed")["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
     await stage.end_pods("indexed")
     await stage.until(lambda: finished(stage, "indexed") == "Failed")

@@ -8,9 +8,10 @@ import asyncio
 import os
 import random
 import re
+import ssl
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ from kubernetes.aio.config.config_exception import ConfigException
 
 from events.json_object import JsonObject
 from ops.files.reading import Unreadable, yaml_file
+from ops.production.kubernetes.kept_connections import HttpAnswer, KeptConnections
 from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
@@ -45,7 +47,7 @@ _DIGITS, _SOON_S = 9, 0.2
 _UNAVAILABLE = frozenset({429, 500, 502, 503, 504})
 _SILENT_S = 300.0
 _MERGE, _APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
-_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 400, 401, 403, 404, 409, 410
+_REDIRECTED, _BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 300, 400, 401, 403, 404, 409, 410
 _NO_RIGHT = re.compile(r" cannot \w+ (resource|path) ")
 """How the API server words a missing right; any other 403 is a verdict on the object."""
 MANAGER = "kuelog"
@@ -124,20 +126,24 @@ class KubeClient(ApiRequests):
         self._api = kube.ApiClient(configuration)
         self._configuration = configuration
         self._room = asyncio.Semaphore(burst)
+        rest: Any = self._api.rest_client
+        self._tls: ssl.SSLContext = rest.ssl_context
+        # Asked once: the client would look into the environment, and for a netrc, at each request.
+        self._proxy = _proxy_to(self.host)
+        self._kept = KeptConnections(self.host, self._tls)
         self._session: aiohttp.ClientSession | None = None
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """One HTTP session for reads and writes, with the TLS that the official client has set up."""
+        """An HTTP session for watches, and for all that goes through a proxy, with the TLS that the official client has set up."""
         if self._session is None:
-            rest: Any = self._api.rest_client
-            connector = aiohttp.TCPConnector(limit=0, ssl=rest.ssl_context)
-            # Asked once: the client would look into the environment, and for a netrc, at each request.
-            self._session = aiohttp.ClientSession(connector=connector, proxy=_proxy_to(self.host))
+            connector = aiohttp.TCPConnector(limit=0, ssl=self._tls)
+            self._session = aiohttp.ClientSession(connector=connector, proxy=self._proxy)
         return self._session
 
     async def close(self) -> None:
         """Close the connection."""
+        self._kept.close()
         if self._session is not None:
             await self._session.close()
         await self._api.close()
@@ -152,18 +158,22 @@ class KubeClient(ApiRequests):
         """One request over HTTP."""
         async with self._room:
             try:
-                headers = {**(await self.headers()), "Content-Type": form}
-                async with self.session.request(method, self.host + path, data=data, headers=headers) as answer:
-                    raw = await answer.read()
-                    status, retry_after = answer.status, answer.headers.get("Retry-After", "")
+                answer = await self.answer_to(method, path, {**(await self.headers()), "Content-Type": form}, data)
             except (aiohttp.ClientError, TimeoutError, OSError) as problem:
                 raise ClusterUnavailable(str(problem) or type(problem).__name__, 0.2) from problem
-        if status < _BAD_REQUEST:
+        if answer.status < _REDIRECTED:
             try:
-                return msgspec.json.decode(raw) if raw else {}
+                return msgspec.json.decode(answer.body) if answer.body else {}
             except (msgspec.DecodeError, RecursionError) as problem:
                 raise ClusterUnavailable(f"the answer to {method} {path} can't be read: {problem}", 5.0) from problem
-        raise failure_of(status, raw, retry_after)
+        raise failure_of(answer.status, answer.body, answer.retry_after)
+
+    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
+        """What the server has answered, whatever that is. Raises what the client raises."""
+        if self._proxy is None:
+            return await self._kept.ask(method, path, headers, data)
+        async with self.session.request(method, self.host + path, data=data, headers=headers) as answer:
+            return HttpAnswer(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
 
     async def lines(self, path: str) -> AsyncGenerator[bytes, None]:
         """The lines of an answer over HTTP."""

@@ -1,6 +1,6 @@
 """Clients for worker clusters, each made from a kubeconfig that was checked before."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from kubernetes.aio.config.config_exception import ConfigException
 
 from events.bounded_yaml import Unreadable, yaml_of
 from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.kept_connections import HttpAnswer
 from ops.production.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import ClusterUnavailable, RemoteCluster, Resource, Sight
 
@@ -39,6 +40,12 @@ class RemoteClient(KubeClient):
         if self._closed:
             raise ClusterUnavailable("the connection to it has ended")
         return super().session
+
+    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
+        """What the server has answered. Raises `ClusterUnavailable` after the end of the connection."""
+        if self._closed:
+            raise ClusterUnavailable("the connection to it has ended")
+        return await super().answer_to(method, path, headers, data)
 
     async def close(self) -> None:
         """Close the connection for good."""

@@ -6,7 +6,7 @@ given them again before anything new is stored.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ import structlog
 from events.event import Millis
 from ops.production.log.given_back import GivingBack
 from ops.production.log.kept_tail import KeptTail
+from ops.production.log.shared_reading import SharedReading
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import DiskFull, LogUnavailable, TailLost
 from services.runtime.log_port import Bus, Entry, Head, Message, Stream
@@ -43,6 +44,7 @@ class RetryingBus:
         self._full: set[str] = set()
         self._tails: dict[str, KeptTail] = {}
         self._giving: dict[str, GivingBack] = {}
+        self._readings: dict[str, SharedReading] = {}
         self._seen = 0
         self._pausing = asyncio.Lock()
 
@@ -58,7 +60,9 @@ class RetryingBus:
         tail = self._tails.setdefault(name, KeptTail())
         if name not in self._giving:
             self._giving[name] = GivingBack(stream, tail, self._clock, self.problems, self.given_back)
-        return RetryingStream(stream, self, tail, self._giving[name])
+        found = RetryingStream(stream, self, tail, self._giving[name])
+        found.shared = self._readings.setdefault(name, found.shared)
+        return found
 
     def known(self, stream: str) -> int:
         """The last sequence of a stream that was read or stored from here; 0 where none was."""
@@ -110,6 +114,8 @@ class RetryingStream:
 
     def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, giving: GivingBack) -> None:
         self._stream, self._bus, self._tail, self._giving = stream, bus, tail, giving
+        self.shared = SharedReading(self._follow)
+        """In which all of this process follow it."""
 
     @property
     def name(self) -> str:
@@ -154,11 +160,14 @@ class RetryingStream:
             if self._bus.connections() == now and await self._giving.unread():
                 self._giving.seen_to = now
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All behind `after`, then what comes; it survives by itself that the bus is away.
+    def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes, fetched once for all who follow; it survives by itself that the bus is away.
 
         What the bus has lost of what was read is given back first. Raises `LogGap`, `TailLost`.
         """
+        return self.shared.follow(after)
+
+    async def _follow(self, after: int) -> AsyncGenerator[list[Entry]]:
         position = after
         while True:
             try:
@@ -184,7 +193,7 @@ class RetryingStream:
         end = (await self.last()).sequence
         if end <= after:
             return
-        async for batch in self.follow(after):
+        async for batch in self._follow(after):
             yield [entry for entry in batch if entry.sequence <= end]
             if batch[-1].sequence >= end:
                 return

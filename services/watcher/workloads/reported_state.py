@@ -1,6 +1,7 @@
 """What was reported of one workload, and the facts in which its job or its own object differs from that."""
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,6 +24,19 @@ from events.workload import (
 )
 from projections.flavors.suitability import asks_for_topology
 from services.watcher.jobs.jobs import JobState
+
+Noted: TypeAlias = (
+    WorkloadChanged
+    | DecidedElsewhere
+    | WorkloadSwitched
+    | PodsReady
+    | JobUnsuspended
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | CheckReported
+)
+"""What is taken down of a workload that was reported."""
 
 
 class ReportedState(msgspec.Struct):
@@ -110,18 +124,7 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
             return False
 
 
-def note(
-    reported: ReportedState,
-    fact: WorkloadChanged
-    | DecidedElsewhere
-    | WorkloadSwitched
-    | PodsReady
-    | JobUnsuspended
-    | PodsGone
-    | PodsReclaimed
-    | WorkloadFinished
-    | CheckReported,
-) -> None:
+def note(reported: ReportedState, fact: Noted) -> None:
     """Fold a fact about a workload, reported by this watcher or another."""
     match fact:
         case WorkloadChanged():

@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
-from nats.aio.client import Client
 from nats.errors import Error
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NotFoundError
@@ -28,7 +27,7 @@ _GIB = 1 << 30
 class JetStreamBus:
     """A connection to NATS, and the streams on it."""
 
-    def __init__(self, client: Client, *, replicas: int, max_bytes: int, address: str = "") -> None:
+    def __init__(self, client: Connection, *, replicas: int, max_bytes: int, address: str = "") -> None:
         self.client = client
         self.address = address
         """Where it was connected to, with its password: for a process of ours that connects as well. Not to be shown."""
@@ -68,8 +67,8 @@ class JetStreamBus:
 
     def unreadable(self) -> list[str]:
         """Which streams can't be read for want of a right, each with what to do; empty when all can that are read."""
-        found = self.client.unreadable if isinstance(self.client, Connection) else {}
-        return [str(NotAllowed(stream=stream, subject=subject)) for stream, subject in sorted(found.items())]
+        found = sorted(self.client.unreadable.items())
+        return [str(NotAllowed(stream=stream, subject=subject)) for stream, subject in found]
 
     async def close(self) -> None:
         """Close the connection."""

@@ -6,17 +6,20 @@ pass: too many connections, a user that is not there just now. The client on its
 
 import asyncio
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import ConnectionReconnectingError, Error
+from nats.errors import ConnectionReconnectingError, Error, NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
 _CLOSING = re.compile("^nats: '(.*)'$")
 _QUESTIONS = "$JS.API."
+_NOBODY_THERE = "503"
 _FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
 
 
@@ -26,6 +29,35 @@ class MayNot(Error):
     def __init__(self, subject: str) -> None:
         super().__init__(f"it may not publish to {subject}")
         self.subject = subject
+
+
+class Publication(NamedTuple):
+    """What is published to a subject so that it is answered."""
+
+    subject: str
+    payload: bytes
+    headers: Mapping[str, str]
+
+
+class _Round:
+    """Questions that are asked together, and what came of each so far."""
+
+    def __init__(self, questions: Sequence[Publication]) -> None:
+        self.questions = questions
+        self.answers: dict[int, Msg | Error] = {}
+        self.whole = asyncio.Event()
+
+    def take(self, number: int, answer: Msg | Error) -> None:
+        """The answer to one of them; what comes again counts no more."""
+        self.answers.setdefault(number, answer)
+        if len(self.answers) == len(self.questions):
+            self.whole.set()
+
+    def refuse(self, subject: str) -> None:
+        """The server does not let this user publish there."""
+        for number, one in enumerate(self.questions):
+            if one.subject.lower() == subject:
+                self.take(number, MayNot(one.subject))
 
 
 class Connection(Client):
@@ -39,6 +71,10 @@ class Connection(Client):
         """By stream of the log: where its reader would have to publish so as to read on, and may not."""
         self._refused: set[str] = set()
         self._asking: dict[asyncio.Timeout, str] = {}
+        self._rounds: dict[str, _Round] = {}
+        """By the name under which their answers come."""
+        self._inbox = ""
+        self._names = count()
         self.on_return: set[Callable[[], None]] = set()
         """Called when the connection is there again after it was lost."""
 
@@ -84,6 +120,39 @@ class Connection(Client):
         finally:
             self._asking.pop(until, None)
 
+    async def answers_to(self, questions: Sequence[Publication], within_s: float) -> list[Msg | Error]:
+        """What came of each question: its answer, or why there is none. One wait for all, where `request` has one for each.
+
+        Raises `ConnectionReconnectingError` where nothing can be asked at the moment.
+        """
+        if self.is_reconnecting:
+            raise ConnectionReconnectingError  # As in `request`.
+        if not self._inbox:
+            self._inbox = self.new_inbox()
+            await self.subscribe(
+                f"{self._inbox}.*.*", cb=self._take_answer, pending_msgs_limit=0, pending_bytes_limit=0
+            )
+        name, asked = f"{self._inbox}.{next(self._names)}", _Round(questions)
+        self._rounds[name] = asked
+        try:
+            async with asyncio.timeout(within_s):
+                for number, one in enumerate(questions):
+                    await self.publish(one.subject, one.payload, f"{name}.{number}", dict(one.headers))
+                if questions:
+                    await asked.whole.wait()
+        except TimeoutError:
+            pass
+        finally:
+            del self._rounds[name]
+        return [asked.answers.get(number) or NatsTimeout() for number in range(len(questions))]
+
+    async def _take_answer(self, message: Msg) -> None:
+        name, _, number = message.subject.rpartition(".")
+        asked = self._rounds.get(name)
+        if asked is not None and number.isdecimal() and int(number) < len(asked.questions):
+            nobody = (message.headers or {}).get("Status") == _NOBODY_THERE
+            asked.take(int(number), NoRespondersError() if nobody else message)
+
     def may_not(self, subject: str) -> bool:
         """Whether the server has refused what was published to a subject."""
         return subject.lower() in self._refused
@@ -116,6 +185,8 @@ class Connection(Client):
             for until in [one for one, subject in self._asking.items() if subject == refused[1]]:
                 del self._asking[until]
                 until.reschedule(asyncio.get_running_loop().time())
+            for asked in self._rounds.values():
+                asked.refuse(refused[1])
         elif closing is not None:
             self.closed_for = closing[1].lower()
 

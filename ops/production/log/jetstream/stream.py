@@ -12,13 +12,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
 
 import msgspec
-from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.production.log.jetstream.cancellable import cancellable
-from ops.production.log.jetstream.connection import is_answered
+from ops.production.log.jetstream.connection import Connection, Publication, is_answered
 from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject
 from ops.production.log.jetstream.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.production.log.jetstream.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
@@ -59,7 +58,7 @@ def _millis(moment: datetime) -> Millis:
 class JetStreamStream:
     """One stream of the log on JetStream."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Connection, name: str) -> None:
         self.name = name
         self._client = client
         self._js = client.jetstream()
@@ -95,12 +94,12 @@ class JetStreamStream:
         messages = [message for message in messages if message.message_id not in stored]
         for start in range(0, len(messages), _WINDOW):
             window = messages[start : start + _WINDOW]
-            acks = await asyncio.gather(*(self._publish(message) for message in window), return_exceptions=True)
-            for answer in acks:
-                if isinstance(answer, BaseException):
-                    # Whoever publishes all of them again may do so behind a roll, also what is stored already.
-                    self._unsure.update(message.message_id for message in messages[: start + len(window)])
-                    raise answer
+            try:
+                await self._publish(window)
+            except BaseException:
+                # Whoever publishes all of them again may do so behind a roll, also what is stored already.
+                self._unsure.update(message.message_id for message in messages[: start + len(window)])
+                raise
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled."""
@@ -242,21 +241,24 @@ class JetStreamStream:
                 return one.name
         return None
 
-    async def _publish(self, message: Message) -> None:
+    async def _publish(self, window: Sequence[Message]) -> None:
         breaks = int(self._client.stats["reconnects"])
-        sent = {**message.headers, "Nats-Msg-Id": message.message_id}
+        questions = [
+            Publication(one.subject, one.data, {**one.headers, "Nats-Msg-Id": one.message_id}) for one in window
+        ]
         try:
-            reply = await cancellable(
-                self._client.request(message.subject, message.data, timeout=DEADLINE_S, headers=sent)
-            )
+            answers = await self._client.answers_to(questions, DEADLINE_S)
         except UNANSWERED as problem:
-            await self.last()
-            raise not_stored(self._client, message.subject, self.name, problem, breaks) from problem
-        is_answered(self._client, message.subject)
-        ack = decoded(self.name, reply.data, PublishAck)
-        if ack.error is not None:
-            raise refusal(self.name, ack.error)
-        self._unsure.discard(message.message_id)
+            answers = [problem]
+        for message, answer in zip(window, answers, strict=False):
+            if isinstance(answer, Exception):
+                await self.last()
+                raise not_stored(self._client, message.subject, self.name, answer, breaks) from answer
+            is_answered(self._client, message.subject)
+            ack = decoded(self.name, answer.data, PublishAck)
+            if ack.error is not None:
+                raise refusal(self.name, ack.error)
+            self._unsure.discard(message.message_id)
 
     async def _stored_before_a_roll(self, ids: set[str]) -> frozenset[str]:
         """Which messages were stored before a roll: the stream that goes on does not know the ids of the one before it."""

@@ -1,5 +1,6 @@
 """A client that takes note of what it asks, and of how it was answered."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
@@ -7,6 +8,7 @@ from kubernetes.aio import client as kube
 from kubernetes.aio import config as kube_config
 
 from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.kept_connections import HttpAnswer
 
 
 class Recording(KubeClient):
@@ -28,6 +30,11 @@ class Recording(KubeClient):
     async def _note(self, session: Any, context: Any, end: aiohttp.TraceRequestEndParams) -> None:
         del session, context
         self.answers.append((end.method, end.url.path_qs, end.response.status))
+
+    async def answer_to(self, method: str, path: str, headers: Mapping[str, str], data: bytes | None) -> HttpAnswer:
+        answer = await super().answer_to(method, path, headers, data)
+        self.answers.append((method, path, answer.status))
+        return answer
 
 
 async def recording(kubeconfig: str, service: str = "tests") -> Recording:
