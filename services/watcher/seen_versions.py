@@ -8,7 +8,12 @@ from projections.object_versions import NODE_USAGE, KnownVersion
 from services.runtime.cluster_port import Listed
 from services.watcher.fields.problems import is_named
 
-DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"})
+DEPENDED_ON = frozenset(
+    {
+        *("PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"),
+        *("DeviceClass", "ResourceClaimTemplate", "ResourceSlice"),
+    }
+)
 """Kinds whose objects say what others mean."""
 
 

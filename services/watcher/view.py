@@ -6,6 +6,8 @@ twice (docs/rules/log.md#differences).
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
@@ -32,6 +34,8 @@ from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.nodes.affinity import selects
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.validation.conversion.convert import to_v1beta2
+from services.watcher.claims.claim_book import ClaimBook
+from services.watcher.claims.selectors import Selectors
 from services.watcher.fields.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
@@ -67,7 +71,13 @@ from services.watcher.workloads.workload_objects import belongs_to_job, workload
 class View:
     """The facts reported so far, by object."""
 
-    def __init__(self, *, validates: bool = True, settings: SettingsObserved | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        validates: bool = True,
+        settings: SettingsObserved | None = None,
+        selectors: Selectors | None = None,
+    ) -> None:
         self._validates = validates
         """Whether objects are held to the rules of their kind, or what they say is simply taken."""
         self.facts: dict[str, Fact] = {}
@@ -81,6 +91,8 @@ class View:
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.settings = settings = settings or SettingsObserved()
         self.kinds, self.copied_labels = kinds_of(settings), settings.copied_labels
+        self.claims = ClaimBook(settings, selectors)
+        """What devices are claimed by."""
         self._managed = settings.managed_namespaces
         self._hami = settings.hami
         self._cards: tuple[object, CardConfig] = (None, HAMI)
@@ -182,6 +194,7 @@ class View:
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
+        self.claims.lose(kind, namespace, name)
         fresh += self._pods.lose(kind, namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         if kind == "Workload":
@@ -197,6 +210,7 @@ class View:
         prefix = f"{kind}/"
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         found |= {place for place in self.by_source if place.startswith(prefix)}
+        found |= set(self.claims.places(kind))
         if kind == "Workload":
             found |= {workload_place(key) for key in self.workloads if self._is_owned_prebuilt(key)}
         return sorted(found)
@@ -287,6 +301,9 @@ class View:
             if self._validates:
                 refuse_invalid(value)
             return [fact]
+        if self.claims.holds(kind):
+            self.claims.see(kind, value)
+            return []
         match kind:
             case "Node":
                 return node_facts(value, self.cards)
@@ -299,15 +316,23 @@ class View:
             case "ProvisioningRequest":
                 return provisioning_request(value)
             case _ if kind in self.kinds.by_place and self.manages(place):
-                found = self._families.with_child(place, value)
-                state = job_state(found, self, self.kinds.by_place[kind])
-                if state is not None and state.prebuilt:
-                    self._prebuilt.name(state.workload, place, NamingJob(kind, value))
-                    return self._job_of_prebuilt(place, state)
-                self._prebuilt.forget(place)
-                return self.workload_facts(place, state)
+                return self._job(kind, place, value)
             case _:
                 return []
+
+    def _job(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
+        found = self._families.with_child(place, value)
+        state = job_state(found, self, self.kinds.by_place[kind])
+        if state is not None and state.prebuilt:
+            self._prebuilt.name(state.workload, place, NamingJob(kind, value))
+            return self._job_of_prebuilt(place, state)
+        self._prebuilt.forget(place)
+        return self.workload_facts(place, state)
+
+    def claims_at(self, place: str) -> bool:
+        """Whether the workload of a place may be charged otherwise when claims are counted again."""
+        reported = self.workloads.get(self.by_source.get(place, ""))
+        return reported is not None and not reported.finished and self.claims.concerns(reported.spec.pod_sets)
 
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
@@ -349,7 +374,7 @@ class View:
                 return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
-            self._found[key] = workload_state(value)
+            self._found[key] = self._counted(workload_state(value))
         elif not beside_job and self._prebuilt.is_named(key):
             return []  # The job that owns it says so.
         facts = self.workload_facts(place, None)
@@ -361,6 +386,12 @@ class View:
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported)
         return [*facts, *self._pods.owned(reported, key, value)]
+
+    def _counted(self, state: JobState) -> JobState:
+        """A workload with what its pods claim counted; one that has ended claims nothing more."""
+        if state.finished is not None:
+            return state
+        return replace(state, spec=self.claims.counted(state.workload, state.spec))
 
     def _job_of_prebuilt(self, place: str, state: JobState) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
@@ -382,6 +413,7 @@ class View:
             named = None
         if state is None:
             return facts
+        state = self._counted(state)
         reported = self.workloads.get(state.workload) if named is not None else None
         found = self._found.get(state.workload) if reported is None else None
         before = reported or found

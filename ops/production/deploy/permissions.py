@@ -27,7 +27,14 @@ from services.jobs.kinds.table import POD
 from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
-from services.watcher.settings.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
+from services.watcher.settings.watched_kinds import (
+    CLUSTER_KINDS,
+    IF_INSTALLED,
+    JOB_KINDS,
+    WORKLOAD_KIND,
+    claim_kinds,
+    hami_configs,
+)
 
 REVIEWS = Resource(
     group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
@@ -75,8 +82,8 @@ def parents(settings: SettingsObserved) -> list[Resource]:
 
 def seen(settings: SettingsObserved) -> list[Grant]:
     """The kinds that the watcher lists and watches under these settings."""
-    looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)]
-    return _by_group(looked_at, SEEING)
+    first = (*CLUSTER_KINDS, *claim_kinds(settings), WORKLOAD_KIND)
+    return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)], SEEING)
 
 
 def written(settings: SettingsObserved) -> list[Grant]:

@@ -158,7 +158,9 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
         counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic else {}
-        return msgspec.structs.replace(spec, pod_sets=_with_counts(reported.spec.pod_sets, counts))
+        refused = reported.spec.claims_refused if state.started or reported.injected else spec.claims_refused
+        pod_sets = _with_counts(reported.spec.pod_sets, counts)
+        return msgspec.structs.replace(spec, pod_sets=pod_sets, claims_refused=refused)
     if spec.pod_sets == reported.spec.pod_sets:
         return spec
     return msgspec.structs.replace(spec, pod_sets=_as_reported(spec.pod_sets, reported.spec.pod_sets))
