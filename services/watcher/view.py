@@ -17,14 +17,7 @@ from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
-    DecidedElsewhere,
-    JobUnsuspended,
-    PodsGone,
-    PodsReady,
-    PodsReclaimed,
-    WorkloadChanged,
     WorkloadDeleted,
-    WorkloadFinished,
     WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
@@ -56,7 +49,7 @@ from services.watcher.workloads.prebuilt_workloads import (
     taken_up,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import ReportedState, changes, note
+from services.watcher.workloads.reported_state import Noted, ReportedState, changes, note
 from services.watcher.workloads.workload_object_diff import (
     as_found,
     companion_facts,
@@ -72,11 +65,7 @@ class View:
     """The facts reported so far, by object."""
 
     def __init__(
-        self,
-        *,
-        validates: bool = True,
-        settings: SettingsObserved | None = None,
-        selectors: Selectors | None = None,
+        self, *, validates: bool = True, settings: SettingsObserved | None = None, selectors: Selectors | None = None
     ) -> None:
         self._validates = validates
         """Whether objects are held to the rules of their kind, or what they say is simply taken."""
@@ -134,10 +123,7 @@ class View:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
         try:
             well_formed(value)
-            found = understood(
-                lambda: self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind}).value),
-                value,
-            )
+            found = understood(lambda: self._said_of(kind, value), value)
         except Refused as refused:
             # What it says of pods and of its parent is ignored as well: the last state that was understood is kept.
             return self.fresh([refusal(kind, value, refused)])
@@ -235,17 +221,7 @@ class View:
                     self.left[fact.workload] = reported.source
                 if reported is not None and self.by_source.get(reported.source) == fact.workload:
                     del self.by_source[reported.source]
-            case (
-                WorkloadChanged()
-                | DecidedElsewhere()
-                | WorkloadSwitched()
-                | PodsReady()
-                | JobUnsuspended()
-                | PodsGone()
-                | PodsReclaimed()
-                | WorkloadFinished()
-                | CheckReported()
-            ):
+            case _ if isinstance(fact, Noted):
                 reported = self.workloads.get(fact.workload)
                 if reported is None and isinstance(fact, CheckReported | WorkloadSwitched):
                     blank = ReportedState(uid="", source="", spec=WorkloadSpec(queue="", pod_sets=()))
@@ -295,15 +271,17 @@ class View:
             reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
             self.by_source[reported.source] = fact.workload
 
+    def _said_of(self, kind: str, value: JsonObject) -> list[Fact]:
+        if self.claims.holds(kind):
+            return self.claims.see(kind, value)
+        return self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind}).value)
+
     def _translate(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
         if kind in SIMPLE:
             fact = SIMPLE[kind](value)
             if self._validates:
                 refuse_invalid(value)
             return [fact]
-        if self.claims.holds(kind):
-            self.claims.see(kind, value)
-            return []
         match kind:
             case "Node":
                 return node_facts(value, self.cards)
@@ -316,18 +294,15 @@ class View:
             case "ProvisioningRequest":
                 return provisioning_request(value)
             case _ if kind in self.kinds.by_place and self.manages(place):
-                return self._job(kind, place, value)
+                found = self._families.with_child(place, value)
+                state = job_state(found, self, self.kinds.by_place[kind])
+                if state is not None and state.prebuilt:
+                    self._prebuilt.name(state.workload, place, NamingJob(kind, value))
+                    return self._job_of_prebuilt(place, state)
+                self._prebuilt.forget(place)
+                return self.workload_facts(place, state)
             case _:
                 return []
-
-    def _job(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
-        found = self._families.with_child(place, value)
-        state = job_state(found, self, self.kinds.by_place[kind])
-        if state is not None and state.prebuilt:
-            self._prebuilt.name(state.workload, place, NamingJob(kind, value))
-            return self._job_of_prebuilt(place, state)
-        self._prebuilt.forget(place)
-        return self.workload_facts(place, state)
 
     def claims_at(self, place: str) -> bool:
         """Whether the workload of a place may be charged otherwise when claims are counted again."""
@@ -343,16 +318,7 @@ class View:
 
     def usage_news(self, *, but: Callable[[str], bool] = lambda _: False) -> list[Fact]:
         """What pods hold of nodes otherwise than was reported; of nodes `but` those of which others know more, it is kept for later."""
-        fresh: list[Fact] = []
-        for fact in self.node_usage.take_news():
-            if known(self.facts, fact):
-                continue
-            if but(fact.node):
-                self.node_usage.look_again(fact.node)
-            else:
-                self.fold(fact)
-                fresh.append(fact)
-        return fresh
+        return self.fresh(self.node_usage.news(but))
 
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""
@@ -370,7 +336,11 @@ class View:
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
-                elsewhere = decided_elsewhere(key, value, reported) if self._compares and reported is not None else []
+                elsewhere = (
+                    decided_elsewhere(key, value, reported, self._counted)
+                    if self._compares and reported is not None
+                    else []
+                )
                 return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
@@ -384,13 +354,11 @@ class View:
             return facts
         facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
-            facts += decided_elsewhere(key, value, reported)
+            facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]
 
     def _counted(self, state: JobState) -> JobState:
-        """A workload with what its pods claim counted; one that has ended claims nothing more."""
-        if state.finished is not None:
-            return state
+        """A workload with what its pods claim counted."""
         return replace(state, spec=self.claims.counted(state.workload, state.spec))
 
     def _job_of_prebuilt(self, place: str, state: JobState) -> list[Fact]:

@@ -27,12 +27,12 @@ from services.jobs.kinds.table import POD
 from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
+from services.watcher.claims.claim_book import CLAIM_KINDS
 from services.watcher.settings.watched_kinds import (
     CLUSTER_KINDS,
     IF_INSTALLED,
     JOB_KINDS,
     WORKLOAD_KIND,
-    claim_kinds,
     hami_configs,
 )
 
@@ -81,8 +81,11 @@ def parents(settings: SettingsObserved) -> list[Resource]:
 
 
 def seen(settings: SettingsObserved) -> list[Grant]:
-    """The kinds that the watcher lists and watches under these settings."""
-    first = (*CLUSTER_KINDS, *claim_kinds(settings), WORKLOAD_KIND)
+    """The kinds that the watcher lists and watches under these settings.
+
+    What claims are counted by is among them whether device classes are mapped or not: a chart does not know its configuration.
+    """
+    first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND)
     return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)], SEEING)
 
 

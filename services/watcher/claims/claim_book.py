@@ -6,6 +6,7 @@ Nothing of these objects is on the log: what a workload's claims come to is, in 
 from msgspec.structs import replace
 
 from events.api.claims import ApiClaimTemplate, ApiDeviceClass, ApiResourceSlice
+from events.catalogue import Fact
 from events.json_object import JsonMapping
 from events.pod_set import PodSet
 from events.settings import SettingsObserved
@@ -13,7 +14,7 @@ from events.workload import WorkloadSpec
 from projections.feature_gates import enabled
 from services.runtime.cluster_port import Resource
 from services.watcher.claims.class_mappings import ClassMappings
-from services.watcher.claims.counting import BY_NAME, Surroundings, count_claims
+from services.watcher.claims.counting import BY_NAME, CountedBy, count_claims
 from services.watcher.claims.devices import Published
 from services.watcher.claims.extended_resources import extended_requests
 from services.watcher.claims.field_errors import CannotCount
@@ -54,8 +55,8 @@ class ClaimBook:
         """Whether objects of a kind are kept here."""
         return kind in _KINDS
 
-    def see(self, kind: str, value: JsonMapping) -> None:
-        """Note an object. Raises `Refused`; then what was seen of it before counts."""
+    def see(self, kind: str, value: JsonMapping) -> list[Fact]:
+        """Note an object, of which no fact is told for itself. Raises `Refused`; then what was seen of it before counts."""
         match kind:
             case "DeviceClass":
                 found = read(value, ApiDeviceClass)
@@ -72,6 +73,7 @@ class ClaimBook:
                 self._slices[found.metadata.name] = found
                 self._published = Published(self._slices)
         self.changed = self.changed or before is None or before.spec != found.spec
+        return []
 
     def lose(self, kind: str, namespace: str, name: str) -> None:
         """Forget an object that is gone."""
@@ -115,7 +117,7 @@ class ClaimBook:
             return spec
         if not self._counts:
             return replace(spec, claims_refused=BY_NAME if any(one.claim for one in claims) else _UNMAPPED)
-        around = Surroundings(self._mappings, self._classes, self._templates, self._published, self._selectors)
+        around = CountedBy(self._mappings, self._classes, self._templates, self._published, self._selectors)
         try:
             found = count_claims(spec.pod_sets, workload.partition("/")[0], around)
         except CannotCount as problem:

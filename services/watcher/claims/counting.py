@@ -27,7 +27,7 @@ _Amount: TypeAlias = Callable[[CountedSource, ExactDeviceRequest, Sequence[ApiDe
 """What each device of a request is charged of one source, given all that match it and the field of the request."""
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class CountedBy(msgspec.Struct, frozen=True):
     """What claims are counted by."""
 
     mappings: ClassMappings
@@ -38,7 +38,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     selectors: Selectors
 
 
-def count_claims(pod_sets: Sequence[PodSet], namespace: str, around: Surroundings) -> list[PodClaims | None]:
+def count_claims(pod_sets: Sequence[PodSet], namespace: str, around: CountedBy) -> list[PodClaims | None]:
     """What each pod of each pod set claims, None where it claims nothing that is counted. Raises `CannotCount`."""
     if any(claim.claim for one in pod_sets for claim in one.shape.claims):
         raise CannotCount(BY_NAME)
@@ -57,7 +57,7 @@ def count_claims(pod_sets: Sequence[PodSet], namespace: str, around: Surrounding
 class _PodSetClaims:
     """The claims of one pod set while they are counted."""
 
-    def __init__(self, index: int, pod_set: PodSet, namespace: str, around: Surroundings) -> None:
+    def __init__(self, index: int, pod_set: PodSet, namespace: str, around: CountedBy) -> None:
         self._pod_set, self._namespace, self._around = pod_set, namespace, around
         self._path = f"spec.podSets[{index}].template.spec"
         self._counted: list[CountedRequest] = []

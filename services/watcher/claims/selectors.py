@@ -28,7 +28,7 @@ class NoSelectors:
     """Where no device class is mapped no expression is ever looked at."""
 
     def problem(self, expression: str) -> str:  # noqa: ARG002 - whatever it says
-        """None can be compiled."""
+        """Why none can be compiled: nothing is mapped."""
         return "no device class is mapped (resources.deviceClassMappings)"
 
     def meets(self, expression: str, driver: str, device: ApiDevice) -> bool:

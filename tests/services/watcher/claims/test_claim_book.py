@@ -95,3 +95,32 @@ def test_classes_templates_and_slices_are_watched_only_where_classes_are_mapped_
     assert more == {"DeviceClass", "ResourceClaimTemplate", "ResourceSlice"}
     assert not more & {one.kind for one in seen_first(settings({"gpus": ["a"]}, {"KueueDRAIntegration": False}))}
     assert not more & {one.kind for one in CLUSTER_KINDS}
+
+
+def pod(**changes: JsonObject) -> JsonObject:
+    meta = {"name": "p", "namespace": "default", "uid": "u-p", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}
+    meta["labels"]["kueue.x-k8s.io/managed"] = "true"
+    spec = {
+        "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+        "containers": [{"name": "c"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "two"}],
+        **changes,
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def test_a_pod_without_a_job_is_counted_again_as_long_as_it_is_gated() -> None:
+    seen = view()
+    assert (
+        "two" in spec_of([one for one in seen.see("Pod", pod()) if isinstance(one, WorkloadSubmitted)]).claims_refused
+    )
+    seen.see("ResourceClaimTemplate", template("two", TWO))
+    assert charged(seen.see("Pod", pod())) == {"gpus": 2}
+    seen.lose("ResourceClaimTemplate", "default", "two")
+    assert "two" in spec_of(seen.see("Pod", pod())).claims_refused
+    seen.see("ResourceClaimTemplate", template("two", TWO))
+    seen.see("Pod", pod())
+    seen.see("Pod", pod(schedulingGates=[]))
+    seen.see("ResourceClaimTemplate", template("two", [{"class": "a", "count": 7}]))
+    kept = seen.see("Pod", pod(schedulingGates=[]))
+    assert not [one for one in kept if isinstance(one, WorkloadChanged)], "it runs"
