@@ -84,17 +84,10 @@ def claiming(
 
 
 async def set_up(stage: Stage, *objects: JsonObject, told: SettingsObserved = MAPPED) -> None:
-    """Create these, and begin to serve; what is there twice is created once."""
-    for one in objects:
-        if not stage.get(_key(one), one["metadata"].get("namespace", ""), one["metadata"]["name"]):
-            await stage.add(one)
+    """Create these, those that are named twice once, and begin to serve."""
+    for one in {(one["kind"], one["metadata"]["name"]): one for one in objects}.values():
+        await stage.add(one)
     stage.serve(settings=told)
-
-
-def _key(value: JsonObject) -> str:
-    group = value["apiVersion"].rpartition("/")[0]
-    plural = f"{value['kind'].lower()}s"
-    return f"{plural}.{group}" if group else plural
 
 
 def one_class(name: str = "gpu", **more: Any) -> JsonObject:

@@ -5,6 +5,7 @@ import pytest
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from tests.services.watcher.claims.claim_objects import resource_slice
+from tests.stage.cluster import Cluster
 from tests.stage.stage import Stage, job
 from tests.stories.claiming import (
     DRIVER,
@@ -24,8 +25,16 @@ from tests.stories.claiming import (
     workload_of,
 )
 
+pytestmark = pytest.mark.usefixtures("devices_are_given")
 REFUSED = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
 CLAIMS = "resourceclaims.resource.k8s.io"
+
+
+@pytest.fixture
+def devices_are_given(cluster: Cluster) -> None:
+    """Skip where nobody makes claims and allocates devices: that is for kube-controller-manager and kube-scheduler."""
+    if cluster.real and not cluster.managed:
+        pytest.skip("nobody allocates devices here: KUEBUILDER_ASSETS has no kube-scheduler")
 
 
 def claiming_by(claim: JsonObject) -> JsonObject:
