@@ -112,10 +112,12 @@ async def test_an_extended_resource_is_counted_by_the_class_behind_it(stage: Sta
 
 async def test_partitions_are_counted_by_what_they_take_of_a_counter(stage: Stage) -> None:
     parts = {f"part-{n}": {"counters": {"memory": "10Gi"}} for n in range(4)}
-    slices = resource_slice("parts", driver=DRIVER, devices=parts, node="plain")
-    slices["spec"]["sharedCounters"] = [{"name": "all", "counters": {"memory": {"value": "40Gi"}}}]
+    slices = resource_slice("parts", driver=DRIVER, devices=parts, node="plain", pool=("parts", 1, 2))
+    counters = resource_slice("counters", driver=DRIVER, devices={}, node="plain", pool=("parts", 1, 2))
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [{"name": "all", "counters": {"memory": {"value": "40Gi"}}}]
     queues = queue_manifests("memory", nominal="20Gi")
-    await set_up(stage, node(), slices, one_class("part"), one_template(of="part"), *queues, told=PARTITIONS)
+    await set_up(stage, node(), slices, counters, one_class("part"), one_template(of="part"), *queues, told=PARTITIONS)
     await stage.add(claiming("parts", pods=2))
     await stage.until(lambda: stage.running("parts"))
     assert usage_of(stage, "parts") == {"memory": "20Gi"}
