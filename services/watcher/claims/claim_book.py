@@ -3,10 +3,12 @@
 Nothing of these objects is on the log: what a workload's claims come to is, in the fact about it, told anew when it changes.
 """
 
+import msgspec
 from msgspec.structs import replace
 
 from events.api.claims import ApiClaimTemplate, ApiDeviceClass, ApiResourceSlice
 from events.catalogue import Fact
+from events.claims import PodClaims
 from events.json_object import JsonMapping
 from events.pod_set import PodSet
 from events.settings import SettingsObserved
@@ -21,6 +23,7 @@ from services.watcher.claims.field_errors import CannotCount
 from services.watcher.claims.selectors import NoSelectors, Selectors
 from services.watcher.fields.object_reading import read
 
+_encoder = msgspec.json.Encoder(order="deterministic")
 _GROUP = "resource.k8s.io"
 CLAIM_KINDS = (
     Resource(group=_GROUP, plural="deviceclasses", kind="DeviceClass", namespaced=False),
@@ -46,7 +49,8 @@ class ClaimBook:
         self._classes: dict[str, ApiDeviceClass] = {}
         self._templates: dict[str, ApiClaimTemplate] = {}
         self._slices: dict[str, ApiResourceSlice] = {}
-        self._published = Published({})
+        self._by_asked: dict[bytes, list[PodClaims | None] | str] = {}
+        """What came out, by what was asked, since anything was seen last: many jobs claim by the same template."""
         self.changed = False
         """Whether anything was seen since this was last set to false by which claims may come to something else."""
 
@@ -71,8 +75,8 @@ class ClaimBook:
                 found = read(value, ApiResourceSlice)
                 before = self._slices.get(found.metadata.name)
                 self._slices[found.metadata.name] = found
-                self._published = Published(self._slices)
-        self.changed = self.changed or before is None or before.spec != found.spec
+        if before is None or before.spec != found.spec:
+            self._note_change()
         return []
 
     def lose(self, kind: str, namespace: str, name: str) -> None:
@@ -85,10 +89,14 @@ class ClaimBook:
                 gone = self._templates.pop(f"{namespace}/{name}", None)
             case "ResourceSlice":
                 gone = self._slices.pop(name, None)
-                self._published = Published(self._slices)
             case _:
                 pass
-        self.changed = self.changed or gone is not None
+        if gone is not None:
+            self._note_change()
+
+    def _note_change(self) -> None:
+        self.changed = True
+        self._by_asked.clear()
 
     def places(self, kind: str) -> list[str]:
         """The places of all objects of a kind, as `kind/namespace/name`."""
@@ -117,14 +125,34 @@ class ClaimBook:
             return spec
         if not self._counts:
             return replace(spec, claims_refused=BY_NAME if any(one.claim for one in claims) else _UNMAPPED)
-        around = CountedBy(self._mappings, self._classes, self._templates, self._published, self._selectors)
-        try:
-            found = count_claims(spec.pod_sets, workload.partition("/")[0], around)
-        except CannotCount as problem:
-            return replace(spec, claims_refused=str(problem))
+        namespace = workload.partition("/")[0]
+        asked = _encoder.encode(
+            [
+                namespace,
+                [
+                    (one.name, one.shape.claims, one.shape.containers, one.shape.init_containers)
+                    for one in spec.pod_sets
+                ],
+            ]
+        )
+        if asked not in self._by_asked:
+            self._by_asked[asked] = self._count(spec.pod_sets, namespace)
+        found = self._by_asked[asked]
+        if isinstance(found, str):
+            return replace(spec, claims_refused=found)
         if not any(found):
             return spec
-        return replace(
-            spec,
-            pod_sets=tuple(replace(one, claims=claimed) for one, claimed in zip(spec.pod_sets, found, strict=True)),
-        )
+        pod_sets = (replace(one, claims=claimed) for one, claimed in zip(spec.pod_sets, found, strict=True))
+        return replace(spec, pod_sets=tuple(pod_sets))
+
+    def _count(self, pod_sets: tuple[PodSet, ...], namespace: str) -> list[PodClaims | None] | str:
+        """What each pod claims, or why that can't be counted."""
+        published = Published(self._slices)
+        try:
+            return count_claims(
+                pod_sets,
+                namespace,
+                CountedBy(self._mappings, self._classes, self._templates, published, self._selectors),
+            )
+        except CannotCount as problem:
+            return str(problem)

@@ -109,13 +109,14 @@ class NodeUsage:
 
     def news(self, but: Callable[[str], bool]) -> list[NodeUsageObserved]:
         """What nodes hold otherwise than was reported, by name; that of nodes `but` is kept for later."""
-        found = [one for one in self._take_news() if not known(self._facts, one)]
+        found = [one for one in self.take_news() if not known(self._facts, one)]
         later = [one.node for one in found if but(one.node)]
         for node in later:
             self.look_again(node)
         return [one for one in found if one.node not in later]
 
-    def _take_news(self) -> Sequence[NodeUsageObserved]:
+    def take_news(self) -> Sequence[NodeUsageObserved]:
+        """What nodes hold about which there may be something new to say, by name."""
         if not self.counted:
             return ()
         dirty, self._dirty = self._dirty, {}

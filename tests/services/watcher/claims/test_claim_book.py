@@ -1,5 +1,6 @@
 """What a workload's claims come to is told with it, and again when what they are counted by changes; never while it runs."""
 
+from events.api.claims import ApiDevice
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
@@ -8,7 +9,7 @@ from events.workload import WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 from ops.production.device_selectors import DeviceSelectors
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS, seen_first
 from services.watcher.view import View
-from tests.services.watcher.claims.claim_objects import device_class, settings, template
+from tests.services.watcher.claims.claim_objects import device_class, resource_slice, settings, template
 
 MAPPED = settings({"gpus": ["a"]})
 TWO = [{"class": "a", "count": 2}]
@@ -124,3 +125,23 @@ def test_a_pod_without_a_job_is_counted_again_as_long_as_it_is_gated() -> None:
     seen.see("ResourceClaimTemplate", template("two", [{"class": "a", "count": 7}]))
     kept = seen.see("Pod", pod(schedulingGates=[]))
     assert not [one for one in kept if isinstance(one, WorkloadChanged)], "it runs"
+
+
+def test_many_jobs_that_claim_by_one_template_are_counted_once_until_something_changes() -> None:
+    class Selecting(DeviceSelectors):
+        asked = 0
+
+        def meets(self, expression: str, driver: str, device: ApiDevice) -> bool:
+            self.asked += 1
+            return super().meets(expression, driver, device)
+
+    selecting = Selecting()
+    seen = View(settings=MAPPED, selectors=selecting)
+    seen.see("DeviceClass", device_class("a"))
+    seen.see("ResourceSlice", resource_slice("s", driver="d", devices={"g0": {}}))
+    seen.see("ResourceClaimTemplate", template("two", [{"class": "a", "cel": "device.driver == 'd'"}]))
+    for name in ("j", "k", "l"):
+        assert charged(seen.see("Job", job(name=name))) == {"gpus": 1}
+    assert selecting.asked == 1
+    seen.lose("ResourceSlice", "", "s")
+    assert "insufficient matching devices" in spec_of(seen.see("Job", job())).claims_refused
