@@ -41,10 +41,9 @@ class ClassMappings:
         return [one for one in found if one.source.counter]
 
     def capacities(self, device_class: str) -> list[CountedSource]:
-        """The capacities that are counted of devices of a class, as the resource of its first mapping."""
-        resource = self.resource(device_class)
+        """The capacities that are counted of devices of a class; no class is in two mappings of such."""
         found = self._sources(device_class) if self._consumable else ()
-        return [CountedSource(resource, one.source) for one in found if one.source.capacity]
+        return [one for one in found if one.source.capacity]
 
     def drivers(self, device_class: str) -> list[str]:
         """The drivers whose devices are counted by a source; none where the devices themselves are counted."""
