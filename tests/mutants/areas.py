@@ -16,16 +16,6 @@ AREAS = {
         ("projections/quota/node.py", "projections/quota/layout.py", "projections/quota/tree.py"),
         (CASES, "tests/projections/quota"),
     ),
-    "claims": Area(
-        (
-            "services/watcher/claims/counting.py",
-            "services/watcher/claims/capacity.py",
-            "services/watcher/claims/devices.py",
-            "services/watcher/claims/extended_resources.py",
-            "services/watcher/claims/class_mappings.py",
-        ),
-        ("tests/services/watcher/claims",),
-    ),
     "flavors": Area(
         (
             "projections/flavors/search.py",
