@@ -1,6 +1,7 @@
 """The shape of the pods that a workload is made of."""
 
 from events.amount import Requests
+from events.claims import PodClaim, PodClaims
 from events.event import Value
 from events.selector import NodeTerm, PreferredNodeTerm, Toleration
 from events.topology import TopologyRequest
@@ -36,6 +37,8 @@ class PodShape(Value, frozen=True, kw_only=True):
     scheduler_name: str = ""
     device_annotations: dict[str, str] = {}
     """Annotations that steer the choice of cards (docs/rules/devices.md#steering)."""
+    claims: tuple[PodClaim, ...] = ()
+    """The devices that the pods claim (docs/rules/claims.md)."""
     raw_shape: str = ""
     """Digest of the other fields that matter to scheduling (docs/rules/queues.md#equivalence)."""
 
@@ -48,3 +51,5 @@ class PodSet(Value, frozen=True, kw_only=True):
     minimum: int | None = None
     shape: PodShape = PodShape()
     topology: TopologyRequest | None = None
+    claims: PodClaims | None = None
+    """What its pods claim, counted; None where they claim nothing, or where it can't be counted."""

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from events.claims import DeviceClassMapping
 from events.event import Event, Millis, Value
 from events.job_kind import JobKind
 from events.multikueue import MultiKueueSettings
@@ -102,6 +103,8 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     pods_ready: PodsReadyRule | None = None
     exclude_resource_prefixes: tuple[str, ...] = ()
     transformations: tuple[Transformation, ...] = ()
+    device_class_mappings: tuple[DeviceClassMapping, ...] = ()
+    """How claimed devices are counted; where there are none, no claim can be counted (docs/rules/claims.md#mappings)."""
     undeclared: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
     """What a resource means that a queue does not cover; a queue may override it to ignore such resources."""
     gates: dict[str, bool] = {}

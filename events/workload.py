@@ -85,6 +85,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """Pods of a group have to be replaced before it can go on."""
     not_done: tuple[str, ...] = ()
     """What it asks for that kuelog does not support yet, by code (docs/limits.md): it is not admitted while it does."""
+    claims_refused: str = ""
+    """Why the devices that its pods claim can't be counted (docs/rules/claims.md#refused): it is not admitted while they can't."""
     elastic: bool = False
     """Its job may change its size while it runs (annotation elastic-job; docs/rules/elastic.md)."""
     slice_name: str = ""

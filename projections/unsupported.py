@@ -36,14 +36,10 @@ CLAIMS = Unsupported(
     consequence="what they claim would be charged to nobody",
     instead="ask for the devices as resources of a container",
 )
-DEVICE_CLASSES = Unsupported(
-    code="DeviceClassMappingsNotSupported",
-    what="device classes are mapped to resources",
-    consequence="claims of these classes would be charged to nobody",
-    instead="leave resources.deviceClassMappings out",
-)
-NOT_DONE: Mapping[str, Unsupported] = {one.code: one for one in (ELASTIC, CLAIMS, DEVICE_CLASSES)}
+NOT_DONE: Mapping[str, Unsupported] = {ELASTIC.code: ELASTIC}
 """All unsupported features, by code."""
+REFUSED_BEFORE: Mapping[str, Unsupported] = {CLAIMS.code: CLAIMS}
+"""Features that older facts say are not supported: whoever they are about waits until a watcher of today tells of it again."""
 
 
 def table() -> str:

@@ -83,6 +83,14 @@ class PodSchedulingGate(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
 
 
+class PodResourceClaim(ApiStruct, frozen=True, kw_only=True):
+    """A claim of a pod, by name or made from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(ApiStruct, frozen=True, kw_only=True):
     """A pod's specification."""
 
@@ -99,6 +107,7 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     scheduler_name: str = ""
     node_name: str = ""
     scheduling_gates: tuple[PodSchedulingGate, ...] | None = None
+    resource_claims: tuple[PodResourceClaim, ...] | None = None
 
 
 class PodTemplate(ApiStruct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.cli.serving.serve import settings_of
 from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.loaded_selectors import selectors_for
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.memory import MemoryStream
 from ops.production.log.streams import streams_on
@@ -132,7 +133,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
 
 async def _record(found: FoundObjects, facts: Stream, clock: Clock, settings: SettingsObserved) -> View:
     """Record what was found through the watcher itself: the same facts, under the same ids, as it reports later."""
-    watcher = Watcher(found, facts, clock, settings=settings)
+    watcher = Watcher(found, facts, clock, settings=settings, selectors=selectors_for(settings))
     task = asyncio.create_task(watcher.run())
     try:
         async with asyncio.timeout(_PATIENCE_S):

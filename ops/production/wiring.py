@@ -16,6 +16,7 @@ from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
+from ops.production.loaded_selectors import selectors_for
 from ops.production.log.control import read_control, record_rate
 from ops.production.log.jetstream.capacity import StreamFill
 from ops.production.log.retrying_bus import RetryingBus
@@ -148,6 +149,7 @@ class Running:
                     control=self.control,
                     tracer=tracer,
                     lease=self.leases.lease("watcher", tasks),
+                    selectors=selectors_for(self._settings),
                 )
                 listed = self.watcher.listed
                 tasks.create_task(self.watcher.run())

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from events.event import Millis
+from events.quantity import from_units
 from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
@@ -52,6 +53,9 @@ FIXES: Mapping[str, str] = {
     **{one.code: one.instead for one in NOT_DONE.values()},
 }
 """What would let a workload in, by the reason for which it waits."""
+_MEND_CLAIMS = (
+    "mend what is named: it is looked at again when its template, a device class, a mapping or the devices change"
+)
 
 
 def outline(world: QueueState, workload: Workload) -> Explanation:
@@ -66,6 +70,12 @@ def outline(world: QueueState, workload: Workload) -> Explanation:
         state=state.word,
         since=state.since,
         reason=state.reason,
+        claims=tuple(
+            f"pod set {one.name}: {counted.asked_by} asks for {counted.count} of DeviceClass {counted.device_class}, "
+            f"{from_units(counted.resource, counted.amount)} {counted.resource} for each pod"
+            for one in workload.spec.pod_sets
+            for counted in (one.claims.requests if one.claims is not None else ())
+        ),
     )
 
 
@@ -166,7 +176,9 @@ def waiting(
         explanation.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
         _as_tried(world.quota, explanation, tried)
-    explanation.fix = FIXES.get(explanation.reason, "")
+    refused = obstacle is not None and obstacle[1] == workload.spec.claims_refused
+    explanation.fix = _MEND_CLAIMS if refused else FIXES.get(explanation.reason, "")
+    explanation.tier = Tier.SPEC if refused else explanation.tier
 
 
 def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:

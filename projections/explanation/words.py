@@ -129,6 +129,8 @@ class Explanation(msgspec.Struct, kw_only=True):
     line: QueuePosition = QueuePosition()
     shortages: tuple[Shortage, ...] = ()
     waits_for: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    """Devices that its pods claim, and as what they are counted."""
     clusters: tuple[str, ...] = ()
     """What each other cluster answers in which it is tried or runs."""
     raises: tuple[tuple[Raise, ...], ...] = ()

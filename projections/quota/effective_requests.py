@@ -48,7 +48,7 @@ def pod_requests(shape: PodShape, *, device_totals: bool = False, config: CardCo
 def pod_set_requests(
     pod_set: PodSet, count: int, settings: SettingsObserved, *, covers_pods: bool, config: CardConfig = HAMI
 ) -> Requests:
-    """What `count` pods of a set are charged: transformed, without excluded resources, never below zero."""
+    """What `count` pods of a set are charged: transformed, without excluded resources, with what they claim, never below zero."""
     single = pod_requests(pod_set.shape, device_totals=settings.device_totals, config=config)
     kept = {
         resource: amount
@@ -57,6 +57,9 @@ def pod_set_requests(
     }
     if settings.transformations:
         kept = transform(kept, settings.transformations)
+    if pod_set.claims is not None:
+        kept = {name: amount for name, amount in kept.items() if name not in pod_set.claims.replaced}
+        kept = add_requests(kept, pod_set.claims.charged)
     total = scale_requests({resource: max(amount, 0) for resource, amount in kept.items()}, max(count, 0))
     if covers_pods:
         total[PODS] = max(count, 0)

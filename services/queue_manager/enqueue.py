@@ -13,7 +13,7 @@ from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
-from projections.unsupported import CLAIMS, NOT_DONE
+from projections.unsupported import CLAIMS, NOT_DONE, REFUSED_BEFORE
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.workloads.state import WorkloadState
@@ -133,6 +133,7 @@ HELD_BACK = frozenset(
         EXHAUSTED,
         LEFT_ALONE,
         *NOT_DONE,
+        *REFUSED_BEFORE,
     }
 )
 """Reasons for which this service parks a workload, and queues it again once the cause is gone."""
@@ -190,17 +191,21 @@ def _missing(world: Configuration, kind: str, namespace: str, name: str) -> str:
 
 
 def _refused_feature(world: Configuration, workload: Workload) -> tuple[str, str] | None:
-    """Reason and message of the first requested feature that is not supported yet or is switched off; None without one.
+    """Reason and message of the first requested feature that is not supported yet, is switched off, or can't be counted.
 
-    Rule: docs/rules/queues.md#claims-without-the-gate
+    None without one. Rule: docs/rules/claims.md#without-the-gate
     """
-    for code in workload.spec.not_done:
-        if code == CLAIMS.code and not enabled(world.settings, "KueueDRAIntegration"):
+    spec, counts = workload.spec, enabled(world.settings, "KueueDRAIntegration")
+    for code in spec.not_done:
+        if code == CLAIMS.code and not counts:
             if enabled(world.settings, "KueueDRARejectWorkloadsWhenDRADisabled"):
                 return CLAIMS_SWITCHED_OFF
-        elif code in NOT_DONE:
-            return NOT_DONE[code].code, NOT_DONE[code].message
-    return None
+        elif (found := NOT_DONE.get(code) or REFUSED_BEFORE.get(code)) is not None:
+            return found.code, found.message
+    if counts:
+        return ("Misconfigured", spec.claims_refused) if spec.claims_refused else None
+    refuses = enabled(world.settings, "KueueDRARejectWorkloadsWhenDRADisabled")
+    return CLAIMS_SWITCHED_OFF if refuses and any(one.shape.claims for one in spec.pod_sets) else None
 
 
 def _parked_as(lines: PendingQueues, workload: Workload, line: str) -> str | None:

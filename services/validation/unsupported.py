@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import msgspec
 
 from events.api.labels import ELASTIC_JOB
-from events.json_object import JsonObject, is_array, is_object, object_at
+from events.json_object import JsonObject, object_at
 from events.json_path import Location, dotted
-from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, Unsupported
+from projections.unsupported import ELASTIC, Unsupported
 from services.validation.problem import Problem
 
 _ELASTIC_KINDS = ("Job", "RayCluster", "RayJob", "RayService", "Workload")
@@ -44,31 +44,3 @@ def _found(value: JsonObject) -> Iterator[RequestedFeature]:
     asked = object_at(value, "metadata", "annotations").get(ELASTIC_JOB) == "true"
     if asked and value.get("kind") not in _ELASTIC_KINDS:
         yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{ELASTIC_JOB}]"))
-    match value.get("kind"):
-        case "Configuration" if object_at(value, "resources").get("deviceClassMappings"):
-            yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))
-        case _:
-            pass
-    pods: list[tuple[Location, JsonObject]] = []
-    _note_pods(value, (), pods)
-    for path, holder in pods:
-        yield from _in_pods(path, holder)
-
-
-def _note_pods(value: object, path: Location, found: list[tuple[Location, JsonObject]]) -> None:
-    """Note every pod specification in an object, of a pod or in a template."""
-    if is_object(value):
-        if is_array(object_at(value, "spec").get("containers")):
-            found.append((path, value))
-            return
-        for name, inner in value.items():
-            if name not in ("metadata", "status") and not isinstance(inner, str):
-                _note_pods(inner, (*path, name), found)
-    elif is_array(value):
-        for index, one in enumerate(value):
-            _note_pods(one, (*path, index), found)
-
-
-def _in_pods(path: Location, holder: JsonObject) -> Iterator[RequestedFeature]:
-    if object_at(holder, "spec").get("resourceClaims"):
-        yield RequestedFeature(CLAIMS, (*path, "spec", "resourceClaims"))

@@ -9,7 +9,12 @@ from services.jobs.kinds.table import RAY_CLUSTER
 from services.runtime.cluster_port import Listed
 from services.watcher.fields.problems import is_named
 
-DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"})
+DEPENDED_ON = frozenset(
+    {
+        *("PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"),
+        *("DeviceClass", "ResourceClaimTemplate", "ResourceSlice"),
+    }
+)
 """Kinds whose objects say what others mean."""
 _CONTEXT = DEPENDED_ON | {RAY_CLUSTER.place}
 """These, and the clusters that say how many pods the jobs want that own them."""

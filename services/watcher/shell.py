@@ -26,6 +26,8 @@ from services.runtime.partition.errors import MessageHalts
 from services.runtime.partition.halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
 from services.runtime.tracing import NoTracer, Tracer
+from services.watcher.claims.claim_book import counts_claims
+from services.watcher.claims.selectors import Selectors
 from services.watcher.fact_messages import FactWriter
 from services.watcher.fields.problems import is_named
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
@@ -34,6 +36,7 @@ from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradict
 from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.settings.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
 from services.watcher.view import View
+from services.watcher.workloads.workload_objects import belongs_to_job
 
 log = structlog.get_logger()
 
@@ -67,11 +70,13 @@ class Watcher:
         control: Control | None = None,
         tracer: Tracer | None = None,
         lease: Lease | None = None,
+        selectors: Selectors | None = None,
     ) -> None:
         self.listed = asyncio.Event()
         """Set when every kind has been listed once and all of it was reported, or when another replica watches."""
         self._lease = lease
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
+        self._selectors, self._counts = selectors, counts_claims(settings or SettingsObserved())
         self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
         self._control, self._tracer = control or Control(), tracer or NoTracer()
         self.halts = Halts(AUTHOR)
@@ -79,10 +84,10 @@ class Watcher:
         self._begin_anew()
 
     def _blank(self) -> ReportedByAll:
-        return ReportedByAll(View(settings=self._settings), SeenVersions(), self._control)
+        return ReportedByAll(View(settings=self._settings, selectors=self._selectors), SeenVersions(), self._control)
 
     def _begin_anew(self) -> None:
-        self.view = View(settings=self._settings)
+        self.view = View(settings=self._settings, selectors=self._selectors)
         self._seen = SeenVersions()
         self._reported = ReportedByAll(self.view, self._seen, self._control, self.halts)
         self._scribe = FactWriter(self.view, self._seen)
@@ -313,6 +318,7 @@ class Watcher:
         await self._report(f"{kind}:settled:{sight.version}", self.view.settle(kind))
         if changed:
             await self._see_dependents(kind, f"{kind}:{sight.version}")
+        await self._count_claims(f"{kind}:{sight.version}")
 
     async def _see_one(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
@@ -326,6 +332,7 @@ class Watcher:
         await self.outbox.put(self._letters(_version(value), facts))
         if facts:
             await self._see_dependents(resource.kind, _version(value))
+        await self._count_claims(_version(value))
 
     async def _see_dependents(self, kind: str, version: str) -> None:
         """Look again at all jobs, whose meaning depends on what has changed."""
@@ -334,6 +341,16 @@ class Watcher:
         for place, job in sorted(self._jobs.items()):
             again = self.view.see(place.split("/", 1)[0], job)
             await self.outbox.put(self._letters(f"{_version(job)}:{version}", again))
+
+    async def _count_claims(self, version: str) -> None:
+        """Look again at those whose pods claim devices, after a change of what these are counted by."""
+        if not self.view.claims.changed:
+            return
+        self.view.claims.changed = False
+        for place, job in sorted(self._jobs.items()):
+            if self.view.claims_at(place):
+                again = self.view.see(place.split("/", 1)[0], job)
+                await self.outbox.put(self._letters(f"{_version(job)}:{version}", again))
 
     async def _lose(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
@@ -346,6 +363,7 @@ class Watcher:
         if resource.kind == PODS.kind:
             self.view.node_usage.lose(about.namespace, about.name)
         await self._lose_place(place, about)
+        await self._count_claims(f"{place}:{about.uid}:{about.version}:gone")
 
     async def _lose_place(self, place: str, about: ObjectVersion) -> None:
         if self._reported.outdated(about):
@@ -360,6 +378,7 @@ class Watcher:
             return []  # Another watcher has reported a newer version; it is on its way to us, too.
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
+        managed = managed or (resource == WORKLOAD_KIND and self._counts and not belongs_to_job(value))
         if managed or (resource.kind in kinds.parents and kinds.takes_serving(labels_of(value))):
             self._jobs[place] = value
         return self.view.see(resource.kind, value)

@@ -6,6 +6,8 @@ twice (docs/rules/log.md#differences).
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
@@ -25,6 +27,8 @@ from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.nodes.affinity import selects
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.validation.conversion.convert import to_v1beta2
+from services.watcher.claims.claim_book import ClaimBook
+from services.watcher.claims.selectors import Selectors
 from services.watcher.fields.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
@@ -61,7 +65,9 @@ from services.watcher.workloads.workload_objects import belongs_to_job, workload
 class View:
     """The facts reported so far, by object."""
 
-    def __init__(self, *, validates: bool = True, settings: SettingsObserved | None = None) -> None:
+    def __init__(
+        self, *, validates: bool = True, settings: SettingsObserved | None = None, selectors: Selectors | None = None
+    ) -> None:
         self._validates = validates
         """Whether objects are held to the rules of their kind, or what they say is simply taken."""
         self.facts: dict[str, Fact] = {}
@@ -75,6 +81,8 @@ class View:
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.settings = settings = settings or SettingsObserved()
         self.kinds, self.copied_labels = kinds_of(settings), settings.copied_labels
+        self.claims = ClaimBook(settings, selectors)
+        """What devices are claimed by."""
         self._managed = settings.managed_namespaces
         self._hami = settings.hami
         self._cards: tuple[object, CardConfig] = (None, HAMI)
@@ -126,10 +134,7 @@ class View:
         """The same of an object that is read in full."""
         try:
             well_formed(value)
-            found = understood(
-                lambda: self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind}).value),
-                value,
-            )
+            found = understood(lambda: self._said_of(kind, value), value)
         except Refused as refused:
             # What it says of pods and of its parent is ignored as well: the last state that was understood is kept.
             return self.fresh([refusal(kind, value, refused)])
@@ -186,6 +191,7 @@ class View:
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
+        self.claims.lose(kind, namespace, name)
         fresh += self._pods.lose(kind, namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         if kind == "Workload":
@@ -202,6 +208,7 @@ class View:
         prefix = f"{kind}/"
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         found |= {place for place in self.by_source if place.startswith(prefix)}
+        found |= set(self.claims.places(kind))
         if kind == "Workload":
             found |= {workload_place(key) for key, one in self.workloads.items() if one.owner_uid}
         return sorted(found)
@@ -273,6 +280,11 @@ class View:
             reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
             self.by_source[reported.source] = fact.workload
 
+    def _said_of(self, kind: str, value: JsonObject) -> list[Fact]:
+        if self.claims.holds(kind):
+            return self.claims.see(kind, value)
+        return self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind}).value)
+
     def _translate(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
         if kind in SIMPLE:
             fact = SIMPLE[kind](value)
@@ -301,6 +313,11 @@ class View:
             case _:
                 return []
 
+    def claims_at(self, place: str) -> bool:
+        """Whether the workload of a place may be charged otherwise when claims are counted again."""
+        reported = self.workloads.get(self.by_source.get(place, ""))
+        return reported is not None and not reported.finished and self.claims.concerns(reported.spec.pod_sets)
+
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
         self._compares = kind == "Workload"
@@ -310,16 +327,7 @@ class View:
 
     def usage_news(self, *, but: Callable[[str], bool] = lambda _: False) -> list[Fact]:
         """What pods hold of nodes otherwise than was reported; of nodes `but` those of which others know more, it is kept for later."""
-        fresh: list[Fact] = []
-        for fact in self.node_usage.take_news():
-            if known(self.facts, fact):
-                continue
-            if but(fact.node):
-                self.node_usage.look_again(fact.node)
-            else:
-                self.fold(fact)
-                fresh.append(fact)
-        return fresh
+        return self.fresh(self.node_usage.news(but))
 
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""
@@ -337,11 +345,15 @@ class View:
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
-                elsewhere = decided_elsewhere(key, value, reported) if self._compares and reported is not None else []
+                elsewhere = (
+                    decided_elsewhere(key, value, reported, self._counted)
+                    if self._compares and reported is not None
+                    else []
+                )
                 return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
-            self._found[key] = workload_state(value)
+            self._found[key] = self._counted(workload_state(value))
         elif not beside_job and self._prebuilt.is_named(key):
             return []  # The job that owns it says so.
         facts = self.workload_facts(place, None)
@@ -351,8 +363,12 @@ class View:
             return facts
         facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
-            facts += decided_elsewhere(key, value, reported)
+            facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]
+
+    def _counted(self, state: JobState) -> JobState:
+        """A workload with what its pods claim counted."""
+        return replace(state, spec=self.claims.counted(state.workload, state.spec))
 
     def _job_of_prebuilt(self, place: str, state: JobState) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
@@ -374,6 +390,7 @@ class View:
             named = None
         if state is None:
             return facts
+        state = self._counted(state)
         reported = self.workloads.get(state.workload) if named is not None else None
         found = self._found.get(state.workload) if reported is None else None
         before = reported or found

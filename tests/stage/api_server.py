@@ -26,6 +26,7 @@ CONTROLLERS = (
     "deployment-controller",
     "replicaset-controller",
     "statefulset-controller",
+    "resourceclaim-controller",
 )
 """Not those that watch nodes: the nodes of tests have no kubelet that would tell of them."""
 SCHEDULER = """

@@ -18,7 +18,7 @@ from tests.stage.installation import APPLY, DEFINED, JOBS, SPACES, Installation,
 from tests.stage.players import Players
 
 READ = (
-    *("nodes", "pods", "podtemplates", "jobs.batch", "events"),
+    *("nodes", "pods", "podtemplates", "jobs.batch", "events", "resourceclaims.resource.k8s.io"),
     *(
         f"{one}.kueue.x-k8s.io"
         for one in (

@@ -113,6 +113,7 @@ def show_first(plain: JsonObject, console: Console) -> None:
     if plain["domains"] is not None:
         _show_domains(plain["domains"], say)
     _show_lines("it waits for", plain["waits_for"], say)
+    _show_lines("its pods claim", plain["claims"], say)
     _show_lines("other clusters answer", plain["clusters"], say)
 
 

@@ -30,6 +30,7 @@ from events.settings import (
     TransformationStrategy,
 )
 from ops.files.reading import Unreadable, yaml_file, yaml_of
+from ops.production.configuration.device_classes import MappingPart, device_class_mappings
 from ops.production.configuration.durations import duration
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
@@ -136,8 +137,8 @@ class _Resources(_Part, frozen=True, kw_only=True):
     """Resources that are counted as other resources."""
     quota_check_strategy: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
     """What becomes of pods that ask for a resource that their queue does not declare: they wait (BlockUndeclared), or it is not counted (IgnoreUndeclared)."""
-    device_class_mappings: Any = None
-    """Not done yet: a file that names it is refused."""
+    device_class_mappings: tuple[MappingPart, ...] = ()
+    """Which device classes (resource.k8s.io) are counted as which resource of quota (claims.md)."""
 
 
 class _Retention(_Part, frozen=True, kw_only=True):
@@ -284,6 +285,7 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
             )
             for index, one in enumerate(file.resources.transformations)
         ),
+        device_class_mappings=device_class_mappings(file.resources.device_class_mappings, file.feature_gates),
         undeclared=file.resources.quota_check_strategy,
         gates=dict(sorted(file.feature_gates.items())),
         retain_finished=_maybe("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),

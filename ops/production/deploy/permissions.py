@@ -27,7 +27,14 @@ from services.jobs.kinds.table import POD
 from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
-from services.watcher.settings.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
+from services.watcher.claims.claim_book import CLAIM_KINDS
+from services.watcher.settings.watched_kinds import (
+    CLUSTER_KINDS,
+    IF_INSTALLED,
+    JOB_KINDS,
+    WORKLOAD_KIND,
+    hami_configs,
+)
 
 REVIEWS = Resource(
     group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
@@ -74,9 +81,12 @@ def parents(settings: SettingsObserved) -> list[Resource]:
 
 
 def seen(settings: SettingsObserved) -> list[Grant]:
-    """The kinds that the watcher lists and watches under these settings."""
-    looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)]
-    return _by_group(looked_at, SEEING)
+    """The kinds that the watcher lists and watches under these settings.
+
+    What claims are counted by is among them whether device classes are mapped or not: a chart does not know its configuration.
+    """
+    first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND)
+    return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)], SEEING)
 
 
 def written(settings: SettingsObserved) -> list[Grant]:

@@ -17,6 +17,7 @@ from ops.sandbox.embedded_cluster.controllers.deployment import Deployments
 from ops.sandbox.embedded_cluster.controllers.garbage import Garbage
 from ops.sandbox.embedded_cluster.controllers.job import JobController
 from ops.sandbox.embedded_cluster.controllers.replica_set import ReplicaSets
+from ops.sandbox.embedded_cluster.controllers.resource_claims import ResourceClaims
 from ops.sandbox.embedded_cluster.controllers.stateful_set import StatefulSets
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.faults import Faults
@@ -28,7 +29,14 @@ from ops.sandbox.embedded_cluster.resources import Mutator, Resources, Validator
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.embedded_cluster.versions import Converter, renamed
 
-_BATCH: tuple[type[Controller], ...] = (Garbage, PodGarbage, Scheduler, Kubelet, JobController)
+_BATCH: tuple[type[Controller], ...] = (
+    Garbage,
+    PodGarbage,
+    ResourceClaims,
+    Scheduler,
+    Kubelet,
+    JobController,
+)
 _SERVING: tuple[type[Controller], ...] = (Deployments, ReplicaSets, StatefulSets, CronJobs, SchedulingEvents)
 
 

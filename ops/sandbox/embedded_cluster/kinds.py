@@ -266,6 +266,19 @@ _KINDS: tuple[ApiKind, ...] = (
         namespaced=False,
     ),
     _kind("apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False, status=True),
+    _kind("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", namespaced=False),
+    _kind(
+        "resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", status=True, columns=(("State", "@claim-state"),)
+    ),
+    _kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
+    _kind(
+        "resource.k8s.io",
+        "v1",
+        "ResourceSlice",
+        "resourceslices",
+        namespaced=False,
+        columns=(("Node", "spec.nodeName"), ("Driver", "spec.driver"), ("Pool", "spec.pool.name")),
+    ),
     _kind("coordination.k8s.io", "v1", "Lease", "leases", columns=(("Holder", "spec.holderIdentity"),)),
     _kind(
         "apiextensions.k8s.io",

@@ -6,6 +6,7 @@ import msgspec
 
 from events.api.meta import MatchExpression, Selector
 from events.api.pods import ApiContainer, ApiTaint, ApiToleration, NodeSelectorTerm, PodSpec, PodTemplate
+from events.claims import PodClaim
 from events.pod_set import ContainerShape, PodShape
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, PreferredNodeTerm, Requirement, Taint, Toleration
 from projections.devices.vendors.table import VENDORS
@@ -36,6 +37,14 @@ def pod_shape(template: PodTemplate, field: str) -> PodShape:
         tolerations=tolerations(spec.tolerations or ()),
         scheduler_name=spec.scheduler_name,
         device_annotations={name: annotations[name] for name in sorted(annotations) if name.startswith(_STEERING)},
+        claims=tuple(
+            PodClaim(
+                name=one.name,
+                template=one.resource_claim_template_name or "",
+                claim=one.resource_claim_name or "",
+            )
+            for one in spec.resource_claims or ()
+        ),
         raw_shape=hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()[:16],
     )
 

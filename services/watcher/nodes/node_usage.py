@@ -6,7 +6,7 @@ Pods are counted only where there is such a flavor. A node's fact rests on all p
 before they were listed, and several watchers that have seen the same pods say the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -29,7 +29,7 @@ from projections.devices.holdings.card_holdings import TERMINAL
 from projections.quota.effective_requests import PODS, pod_requests
 from projections.topology.domains.flavor_nodes import bears
 from services.watcher.fields.quantities import readable_amounts
-from services.watcher.object_keys import USAGE_PART
+from services.watcher.object_keys import USAGE_PART, known
 
 PLACED_BY_TOPOLOGY = (
     PODSET_REQUIRED_TOPOLOGY,
@@ -106,6 +106,14 @@ class NodeUsage:
             self._put(pod)
         for key in sorted(gone):
             self._set(key, None)
+
+    def news(self, but: Callable[[str], bool]) -> list[NodeUsageObserved]:
+        """What nodes hold otherwise than was reported, by name; that of nodes `but` is kept for later."""
+        found = [one for one in self.take_news() if not known(self._facts, one)]
+        later = [one.node for one in found if but(one.node)]
+        for node in later:
+            self.look_again(node)
+        return [one for one in found if one.node not in later]
 
     def take_news(self) -> Sequence[NodeUsageObserved]:
         """What nodes hold about which there may be something new to say, by name."""

@@ -5,6 +5,7 @@ from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.table import STATEFUL_SET
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
+from services.watcher.claims.claim_book import CLAIM_KINDS, counts_claims
 from services.watcher.settings.cluster_objects import OBSERVED
 from services.watcher.settings.installed_kinds import DEFINITIONS
 
@@ -18,7 +19,12 @@ CLUSTER_KINDS = (
 
 def seen_first(settings: SettingsObserved) -> tuple[Resource, ...]:
     """These, after HAMi's configuration: what nodes and pods say of cards is read by it."""
-    return (*hami_configs(settings), *CLUSTER_KINDS)
+    return (*hami_configs(settings), *CLUSTER_KINDS, *claim_kinds(settings))
+
+
+def claim_kinds(settings: SettingsObserved) -> tuple[Resource, ...]:
+    """What claims are counted by, where they are counted at all."""
+    return CLAIM_KINDS if counts_claims(settings) else ()
 
 
 def hami_configs(settings: SettingsObserved) -> tuple[Resource, ...]:

@@ -11,6 +11,7 @@ from events.workload import (
     CheckReported,
     DecidedElsewhere,
     JobUnsuspended,
+    MemberState,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -161,10 +162,26 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
         counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic and state.sized else {}
-        return msgspec.structs.replace(spec, pod_sets=_with_counts(reported.spec.pod_sets, counts))
+        pod_sets, refused = _with_counts(reported.spec.pod_sets, counts), reported.spec.claims_refused
+        if not (state.started or reported.injected) or _all_gated(spec):
+            pod_sets, refused = _with_claims(pod_sets, spec.pod_sets), spec.claims_refused
+        return msgspec.structs.replace(spec, pod_sets=pod_sets, claims_refused=refused)
     if spec.pod_sets == reported.spec.pod_sets:
         return spec
     return msgspec.structs.replace(spec, pod_sets=_as_reported(spec.pod_sets, reported.spec.pod_sets))
+
+
+def _all_gated(spec: WorkloadSpec) -> bool:
+    """Whether it consists of pods of which none was let go yet."""
+    return bool(spec.members) and all(one.state is MemberState.GATED for one in spec.members)
+
+
+def _with_claims(pod_sets: tuple[PodSet, ...], counted: tuple[PodSet, ...]) -> tuple[PodSet, ...]:
+    """The pod sets with what their pods claim as it was counted now: until it starts, its claims may come to something else."""
+    claims = {one.name: one.claims for one in counted}
+    if all(claims.get(one.name) == one.claims for one in pod_sets):
+        return pod_sets
+    return tuple(msgspec.structs.replace(one, claims=claims.get(one.name)) for one in pod_sets)
 
 
 def _with_counts(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
@@ -189,11 +206,15 @@ def _as_reported(pod_sets: tuple[PodSet, ...], before: tuple[PodSet, ...]) -> tu
 
 
 def same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:
-    """Whether the pods are the same but for how their templates are spelled: restored, one says what was implied."""
+    """Whether the pods are the same but for how their templates are spelled: restored, one says what was implied.
+
+    What they claim comes to is not in the templates.
+    """
     return _unspelled(one) == _unspelled(other)
 
 
 def _unspelled(spec: WorkloadSpec) -> list[PodSet]:
     return [
-        msgspec.structs.replace(one, shape=msgspec.structs.replace(one.shape, raw_shape="")) for one in spec.pod_sets
+        msgspec.structs.replace(one, claims=None, shape=msgspec.structs.replace(one.shape, raw_shape=""))
+        for one in spec.pod_sets
     ]

@@ -1,5 +1,7 @@
 """What a job's Workload object says that the job itself does not: whether it is active, and the states of its checks."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from events.api.labels import DECISION, RESOURCE_IN_USE, WORKLOAD_SLICE_NAME
@@ -30,10 +32,13 @@ def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: 
     return facts
 
 
-def decided_elsewhere(workload: str, value: JsonMapping, reported: ReportedState) -> list[Fact]:
+def decided_elsewhere(
+    workload: str, value: JsonMapping, reported: ReportedState, counted: Callable[[JobState], JobState]
+) -> list[Fact]:
     """What its object shows of a workload that is on the log, if somebody has written it since kuelog did. Raises `Refused`.
 
-    What is asked for is read from the object, too: the template of a job that was started holds what was injected then.
+    What is asked for is read from the object, too, and what it claims `counted`: the template of a job that was started
+    holds what was injected then.
 
     Rule: docs/rules/adoption.md#word-of-others
     """
@@ -43,7 +48,7 @@ def decided_elsewhere(workload: str, value: JsonMapping, reported: ReportedState
     theirs = owners.isdisjoint({reported.uid, *(one.uid for one in reported.spec.members)})
     if reported.finished or version <= reported.version or theirs or meta.deletion_timestamp is not None:
         return []
-    state = workload_state(value)
+    state = counted(workload_state(value))
     if state.finished is not None:
         reason, message = state.finished
         return [WorkloadFinished(workload=workload, reason=reason, message=message)]

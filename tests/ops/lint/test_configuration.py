@@ -38,9 +38,11 @@ def test_a_good_configuration_and_one_of_others_have_nothing_wrong(tmp_path: Pat
     assert lint([file]) == []
 
 
-def test_what_is_not_done_yet_is_told_once(tmp_path: Path) -> None:
-    ((field, _),) = found_in(tmp_path, "resources: {deviceClassMappings: [{name: x, deviceClassNames: [a]}]}")
-    assert field == "resources.deviceClassMappings"
+def test_a_mapping_that_can_not_be_is_found_where_it_is(tmp_path: Path) -> None:
+    assert found_in(tmp_path, "resources: {deviceClassMappings: [{name: x, deviceClassNames: [a]}]}") == []
+    ((field, what),) = found_in(tmp_path, "resources: {deviceClassMappings: [{name: x, deviceClassNames: []}]}")
+    assert field == "resources.deviceClassMappings[0].deviceClassNames"
+    assert what == "at least one device class name is required"
 
 
 def test_a_mistake_in_a_config_map_is_found_where_it_is(tmp_path: Path) -> None:

@@ -7,9 +7,22 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from events.claims import CountedRequest, PodClaims
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.device import NodeLockObserved, PodObserved
-from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
+from events.pod_set import PodSet
+from events.quota import (
+    ClusterQueueObserved,
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    NamespaceObserved,
+    QueueingStrategy,
+    Quota,
+    ResourceGroup,
+)
+from events.selector import LabelSelector
+from events.workload import WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 from ops.production.log.streams import SOLE
 from ops.queries.answers import explained
 from ops.queries.explaining import TIME_IS_OVER, explain, find_workload, stops, unblocking, world_at
@@ -300,3 +313,35 @@ def test_who_is_not_placed_by_topology_and_who_finds_a_domain_is_told_of_none() 
     plain = Story().told(*platform(nominal=1), job("a"), job("b"))
     plain.decided()
     assert told(plain, "team/b").domains is None
+
+
+def test_what_pods_claim_is_told_with_template_and_class_and_why_it_can_not_be_counted() -> None:
+    counted = CountedRequest(
+        asked_by="ResourceClaimTemplate two", device_class="gpu.example.com", count=2, resource="gpus", amount=2
+    )
+    pods = (PodSet(name="main", count=3, claims=PodClaims(charged={"gpus": 2}, requests=(counted,))),)
+    spec = WorkloadSpec(queue="lq", pod_sets=pods)
+    story = Story().told(*gpus_of(5), WorkloadSubmitted(workload="team/c", uid="c", created_at=0, spec=spec))
+    story.decided()
+    found = told(story, "team/c")
+    assert found.claims == (
+        "pod set main: ResourceClaimTemplate two asks for 2 of DeviceClass gpu.example.com, 2 gpus for each pod",
+    )
+    (short,) = found.shortages
+    assert (short.resource, short.asked, short.available) == ("gpus", 6, 5)
+    refused = replace(spec, claims_refused="DeviceClass x is not mapped")
+    story.told(WorkloadChanged(workload="team/c", spec=refused)).decided()
+    found = told(story, "team/c")
+    assert (found.tier, found.reason, found.message) == (Tier.SPEC, "Misconfigured", "DeviceClass x is not mapped")
+    assert "looked at again when its template" in found.fix
+
+
+def gpus_of(nominal: int) -> tuple[Any, ...]:
+    quotas = (Quota(resource="gpus", nominal=nominal),)
+    group = ResourceGroup(resources=("gpus",), flavors=(FlavorQuotas(flavor="f", quotas=quotas),))
+    return (
+        NamespaceObserved(name="team"),
+        FlavorObserved(name="f"),
+        ClusterQueueObserved(name="cq", namespaces=LabelSelector(), groups=(group,)),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+    )

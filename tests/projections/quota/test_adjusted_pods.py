@@ -1,6 +1,7 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, QuotaReserved
+from events.claims import PodClaims
 from events.control import ObjectRemoved
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import (
@@ -130,3 +131,29 @@ def test_a_runtime_class_without_a_name_costs_nobody_anything() -> None:
     told = platform("cpu").told(RuntimeClassObserved(name="", overhead={"cpu": 250}))
     told.told(asking(PodShape(containers=one(limits={"cpu": 1000}).containers))).decided()
     assert charged(told) == {"cpu": 1000}
+
+
+def test_what_pods_claim_is_charged_beside_what_they_ask_for_after_all_transformations() -> None:
+    claims = PodClaims(charged={"gpus": 2, "cpu": 500}, replaced=("example.com/gpu",))
+    shape = one(requests={"cpu": 1000, "example.com/gpu": 3})
+    settings = SettingsObserved(
+        transformations=(
+            Transformation(input="example.com/gpu", outputs={"cards": "10"}),
+            Transformation(input="gpus", strategy=TransformationStrategy.REPLACE, outputs={"cards": "1"}),
+        )
+    )
+    told = platform("cpu", "gpus", "cards").told(settings)
+    submitted = asking(shape, count=3)
+    spec = replace(submitted.spec, pod_sets=(replace(submitted.spec.pod_sets[0], claims=claims),))
+    told.told(replace(submitted, spec=spec)).decided()
+    assert charged(told) == {"cpu": 4500, "cards": 90, "gpus": 6}
+
+
+def test_pods_that_claim_otherwise_are_not_alike() -> None:
+    claimed = [replace(PodSet(name="main", count=1), claims=PodClaims(charged={"gpus": n})) for n in (1, 2)]
+    told = platform("gpus", nominal=1)
+    for name, pod_set in zip(("large", "small"), reversed(claimed), strict=True):
+        spec = WorkloadSpec(queue="lq", pod_sets=(pod_set,))
+        told = told.told(WorkloadSubmitted(workload=f"team/{name}", uid=name, created_at=0, spec=spec))
+    told.decided()
+    assert refusals(told)[0][0] == "ExceedsMaxQuota" and charged(told, "team/small") == {"gpus": 1}

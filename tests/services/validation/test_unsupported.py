@@ -8,9 +8,8 @@ import pytest
 
 from events.json_object import JsonObject
 from ops.lint.check import lint
-from ops.production.configuration.configuration_file import ConfigurationBroken, configuration_of
 from projections.unsupported import NOT_DONE, table
-from services.validation.unsupported import asked_in, problems_in
+from services.validation.unsupported import asked_in
 from services.watcher.view import View
 from tests.places import ROOT
 from tests.services.queue_manager.waiting_room import SPEC, Room, submitted
@@ -50,7 +49,6 @@ def shares(name: str) -> JsonObject:
 
 ASKED = [
     (job_set(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
-    (job(resourceClaims=[{"name": "gpu"}]), "ResourceClaimsNotSupported"),
 ]
 
 
@@ -78,22 +76,6 @@ def test_who_asks_for_none_of_it_is_let_through() -> None:
     waiting = Room(submitted(SPEC))
     waiting.steps()
     assert waiting.workload.line == "cq" and waiting.world.lines.of("cq").waiting
-
-
-def test_pods_are_found_in_any_kind_of_job() -> None:
-    group = {"template": {"spec": {"resourceClaims": [{"name": "g"}], "containers": [{"name": "c"}]}}}
-    ray = {"kind": "RayCluster", "metadata": {}, "spec": {"workerGroupSpecs": [group]}}
-    (problem,) = problems_in(ray)
-    assert (problem.code, problem.field) == (
-        "ResourceClaimsNotSupported",
-        "spec.workerGroupSpecs[0].template.spec.resourceClaims",
-    )
-
-
-def test_a_configuration_that_maps_device_classes_is_refused() -> None:
-    found = {"resources": {"deviceClassMappings": [{"name": "gpu", "deviceClassNames": ["a"]}]}}
-    with pytest.raises(ConfigurationBroken, match="device classes are mapped to resources, which is not done yet"):
-        configuration_of(found, "config.yaml")
 
 
 def test_the_page_says_what_the_code_says() -> None:

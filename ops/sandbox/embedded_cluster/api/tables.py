@@ -175,6 +175,15 @@ _SPECIAL: dict[str, Callable[[Object], str | int | None]] = {
     "@pod-restarts": _pod_restarts,
     "@event-object": _event_object,
     "@data": lambda value: len(value.get("data") or {}) + len(value.get("binaryData") or {}),
+    "@claim-state": lambda value: (
+        ",".join(
+            [
+                *(["allocated"] if look(value, "status.allocation") else []),
+                *(["reserved"] if look(value, "status.reservedFor") else []),
+            ]
+        )
+        or "pending"
+    ),
     "@secrets": lambda value: len(value.get("secrets") or ()),
     "@service-type": lambda value: look(value, "spec.type") or "ClusterIP",
     "@service-ports": _service_ports,

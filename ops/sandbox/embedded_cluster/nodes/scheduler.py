@@ -9,6 +9,8 @@ from events.quantity import BadQuantity, to_units
 from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
+from ops.sandbox.embedded_cluster.controllers.resource_claims import CLAIMS
+from ops.sandbox.embedded_cluster.nodes.device_allocation import CLASSES, SLICES, Allocation, DeviceAllocation
 from ops.sandbox.embedded_cluster.nodes.hami import HamiNodes, gpu_requests
 from ops.sandbox.embedded_cluster.nodes.hami_dialects import DIALECTS
 from ops.sandbox.embedded_cluster.resources import Resources
@@ -25,14 +27,14 @@ class Scheduler(Controller):
     def __init__(self, resources: Resources, clock: ScaledClock) -> None:
         super().__init__(resources, clock)
         self._pending: dict[Name, None] = {}
-        self._hami = HamiNodes(resources.store)
+        self._hami, self._devices = HamiNodes(resources.store), DeviceAllocation(resources)
         self._stirred = True
         self._left: dict[str, dict[str, int]] = {}
         """What is left of each node's resources, reckoned once a round."""
 
     def kinds(self) -> tuple[str, ...]:
-        """Pods and nodes."""
-        return (PODS, NODES)
+        """Pods and nodes, and what devices are claimed and found by."""
+        return (PODS, NODES, SLICES, CLASSES, CLAIMS)
 
     def changed(self, change: ObjectChange, name: Name) -> None:
         """Anything that may have made room stirs those that wait."""
@@ -42,7 +44,7 @@ class Scheduler(Controller):
 
     def look(self, key: str, name: Name, value: Object) -> None:
         """Remember a pod that waits for a node."""
-        if key == NODES:
+        if key != PODS:
             self._stirred = True
             return
         waiting = (
@@ -71,8 +73,9 @@ class Scheduler(Controller):
     def _assign(self, name: Name, pod: Object) -> bool:
         refusals: dict[str, int] = {}
         suitable: list[Object] = []
+        allocations: dict[str, Allocation] = {}
         for (_, _), node in sorted(self.store.of(NODES).items()):
-            why = self._refuses(node, pod)
+            why = self._refuses(node, pod) or self._claims(node, pod, allocations)
             if why:
                 refusals[why] = refusals.get(why, 0) + 1
             else:
@@ -90,8 +93,26 @@ class Scheduler(Controller):
         if chosen is None:
             self._unschedulable(name, pod, refusals)
             return False
-        self._bind(name, pod, chosen["metadata"]["name"], annotations)
+        node_name = chosen["metadata"]["name"]
+        if node_name in allocations:
+            self._devices.give(pod, allocations[node_name])
+        self._bind(name, pod, node_name, annotations)
         return True
+
+    def _claims(self, node: Object, pod: Object, allocations: dict[str, Allocation]) -> str:
+        """Why a node has not the devices that a pod claims; empty where it has, or where nothing is claimed."""
+        extended = {name: amount for name, amount in _requests(pod).items() if self._by_class(name, node)}
+        if not extended and not pod["spec"].get("resourceClaims"):
+            return ""
+        found = self._devices.find(node["metadata"]["name"], pod, extended)
+        if isinstance(found, str):
+            return found
+        allocations[node["metadata"]["name"]] = found
+        return ""
+
+    def _by_class(self, resource: str, node: Object) -> bool:
+        """Whether a resource is no plugin's on a node, and a device class stands behind it."""
+        return resource not in (look(node, "status.allocatable") or {}) and bool(self._devices.extended(resource))
 
     def _bind(self, name: Name, pod: Object, node: str, annotations: dict[str, str]) -> None:
         left = self._left.get(node, {})
@@ -153,7 +174,7 @@ class Scheduler(Controller):
                 return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
         free = self._free(node)
         for resource, amount in _requests(pod).items():
-            if resource in _EXTENDED_BY_HAMI:
+            if resource in _EXTENDED_BY_HAMI or self._by_class(resource, node):
                 continue
             if amount > free.get(resource, 0):
                 return f"Insufficient {resource}"

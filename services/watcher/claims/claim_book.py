@@ -1,0 +1,158 @@
+"""What was last seen of device classes, claim templates and slices, and what the claims of a workload come to by it.
+
+Nothing of these objects is on the log: what a workload's claims come to is, in the fact about it, told anew when it changes.
+"""
+
+import msgspec
+from msgspec.structs import replace
+
+from events.api.claims import ApiClaimTemplate, ApiDeviceClass, ApiResourceSlice
+from events.catalogue import Fact
+from events.claims import PodClaims
+from events.json_object import JsonMapping
+from events.pod_set import PodSet
+from events.settings import SettingsObserved
+from events.workload import WorkloadSpec
+from projections.feature_gates import enabled
+from services.runtime.cluster_port import Resource
+from services.watcher.claims.class_mappings import ClassMappings
+from services.watcher.claims.counting import BY_NAME, CountedBy, count_claims
+from services.watcher.claims.devices import Published
+from services.watcher.claims.extended_resources import extended_requests
+from services.watcher.claims.field_errors import CannotCount
+from services.watcher.claims.selectors import NoSelectors, Selectors
+from services.watcher.fields.object_reading import read
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_GROUP = "resource.k8s.io"
+CLAIM_KINDS = (
+    Resource(group=_GROUP, plural="deviceclasses", kind="DeviceClass", namespaced=False),
+    Resource(group=_GROUP, plural="resourceclaimtemplates", kind="ResourceClaimTemplate"),
+    Resource(group=_GROUP, plural="resourceslices", kind="ResourceSlice", namespaced=False),
+)
+"""The kinds that claims are counted by, where device classes are mapped."""
+_KINDS = frozenset(one.kind for one in CLAIM_KINDS)
+_UNMAPPED = "devices that pods claim can't be counted: no DeviceClass is mapped (resources.deviceClassMappings)"
+
+
+def counts_claims(settings: SettingsObserved) -> bool:
+    """Whether claims are counted under these settings (docs/rules/claims.md#mappings)."""
+    return bool(settings.device_class_mappings) and enabled(settings, "KueueDRAIntegration")
+
+
+class ClaimBook:
+    """The objects of resource.k8s.io as they were last seen."""
+
+    def __init__(self, settings: SettingsObserved, selectors: Selectors | None = None) -> None:
+        self._integrated, self._counts = enabled(settings, "KueueDRAIntegration"), counts_claims(settings)
+        self._mappings, self._selectors = ClassMappings(settings), selectors or NoSelectors()
+        self._classes: dict[str, ApiDeviceClass] = {}
+        self._templates: dict[str, ApiClaimTemplate] = {}
+        self._slices: dict[str, ApiResourceSlice] = {}
+        self._by_asked: dict[bytes, list[PodClaims | None] | str] = {}
+        """What came out, by what was asked, since anything was seen last: many jobs claim by the same template."""
+        self.changed = False
+        """Whether anything was seen since this was last set to false by which claims may come to something else."""
+
+    @staticmethod
+    def holds(kind: str) -> bool:
+        """Whether objects of a kind are kept here."""
+        return kind in _KINDS
+
+    def see(self, kind: str, value: JsonMapping) -> list[Fact]:
+        """Note an object, of which no fact is told for itself. Raises `Refused`; then what was seen of it before counts."""
+        match kind:
+            case "DeviceClass":
+                found = read(value, ApiDeviceClass)
+                before = self._classes.get(found.metadata.name)
+                self._classes[found.metadata.name] = found
+            case "ResourceClaimTemplate":
+                found = read(value, ApiClaimTemplate)
+                key = f"{found.metadata.namespace}/{found.metadata.name}"
+                before = self._templates.get(key)
+                self._templates[key] = found
+            case _:
+                found = read(value, ApiResourceSlice)
+                before = self._slices.get(found.metadata.name)
+                self._slices[found.metadata.name] = found
+        if before is None or before.spec != found.spec:
+            self._note_change()
+        return []
+
+    def lose(self, kind: str, namespace: str, name: str) -> None:
+        """Forget an object that is gone."""
+        gone: object = None
+        match kind:
+            case "DeviceClass":
+                gone = self._classes.pop(name, None)
+            case "ResourceClaimTemplate":
+                gone = self._templates.pop(f"{namespace}/{name}", None)
+            case "ResourceSlice":
+                gone = self._slices.pop(name, None)
+            case _:
+                pass
+        if gone is not None:
+            self._note_change()
+
+    def _note_change(self) -> None:
+        self.changed = True
+        self._by_asked.clear()
+
+    def places(self, kind: str) -> list[str]:
+        """The places of all objects of a kind, as `kind/namespace/name`."""
+        match kind:
+            case "DeviceClass":
+                return [f"{kind}//{name}" for name in self._classes]
+            case "ResourceClaimTemplate":
+                return [f"{kind}/{key}" for key in self._templates]
+            case "ResourceSlice":
+                return [f"{kind}//{name}" for name in self._slices]
+            case _:
+                return []
+
+    def concerns(self, pod_sets: tuple[PodSet, ...]) -> bool:
+        """Whether what is seen here may change what these pods are charged."""
+        extended = self._counts and self._mappings.extended
+        return any(
+            one.shape.claims or one.claims is not None or (extended and extended_requests(one.shape))
+            for one in pod_sets
+        )
+
+    def counted(self, workload: str, spec: WorkloadSpec) -> WorkloadSpec:
+        """What is asked for, with what its pods claim counted, or why it can't be (docs/rules/claims.md)."""
+        claims = [claim for one in spec.pod_sets for claim in one.shape.claims]
+        if not self._integrated or not (claims or self._counts):
+            return spec
+        if not self._counts:
+            return replace(spec, claims_refused=BY_NAME if any(one.claim for one in claims) else _UNMAPPED)
+        namespace = workload.partition("/")[0]
+        asked = _encoder.encode(
+            [
+                namespace,
+                [
+                    (one.name, one.shape.claims, one.shape.containers, one.shape.init_containers)
+                    for one in spec.pod_sets
+                ],
+            ]
+        )
+        if asked not in self._by_asked:
+            self._by_asked[asked] = self._count(spec.pod_sets, namespace)
+        found = self._by_asked[asked]
+        if isinstance(found, str):
+            return replace(spec, claims_refused=found)
+        if not any(found):
+            return spec
+        pod_sets = (replace(one, claims=claimed) for one, claimed in zip(spec.pod_sets, found, strict=True))
+        return replace(spec, pod_sets=tuple(pod_sets))
+
+    def _count(self, pod_sets: tuple[PodSet, ...], namespace: str) -> list[PodClaims | None] | str:
+        """What each pod claims, or why that can't be counted."""
+        published = Published(self._slices)
+        try:
+            return count_claims(
+                pod_sets,
+                namespace,
+                CountedBy(self._mappings, self._classes, self._templates, published, self._selectors),
+            )
+        except CannotCount as problem:
+            return str(problem)
