@@ -40,7 +40,7 @@ class PodShape(Value, frozen=True, kw_only=True):
     """Digest of the other fields that matter to scheduling (docs/rules/queues.md#equivalence)."""
 
 
-class PodSet(Value, frozen=True, kw_only=True, gc=True, weakref=True):
+class PodSet(Value, frozen=True, kw_only=True):
     """Pods of one shape; `minimum` is the least count that partial admission may go down to."""
 
     name: str

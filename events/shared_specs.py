@@ -1,13 +1,11 @@
-"""What workloads ask for alike is held once: a value that is decoded again is the one that somebody holds already.
+"""What workloads ask for alike is held once: a value that is decoded again is the one that was decoded before.
 
 Most of many workloads differ in little but their names. Only the same bytes in the same order are one value, so nothing that
-goes through a value can tell; like every value of the log it is never changed in place. What nobody holds any more is forgotten.
+goes through a value can tell; like every value of the log it is never changed in place. What was not asked for lately is
+forgotten: it may then be held more than once.
 """
 
 from functools import lru_cache
-from hashlib import blake2b
-from typing import Generic, TypeVar
-from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -16,40 +14,17 @@ from events.catalogue import Fact
 from events.pod_set import PodSet
 from events.workload import Owner, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 
-V = TypeVar("V")
-
 _encoder = msgspec.json.Encoder()
-_WORDS = 1024
-"""So many words are remembered that many workloads have in common, such as kinds of jobs."""
-
-
-class SharedValues(Generic[V]):
-    """Values of one type by what they say, as long as somebody else holds them."""
-
-    __slots__ = ("_held",)
-
-    def __init__(self) -> None:
-        self._held: WeakValueDictionary[bytes, V] = WeakValueDictionary()
-
-    def held(self, value: V) -> V | None:
-        """The value that says the same, if there is one."""
-        return self._held.get(_digest(value))
-
-    def hold(self, value: V) -> V:
-        """The value that says the same; this one from now on, where there is none."""
-        return self._held.setdefault(_digest(value), value)
-
-
-_specs: SharedValues[WorkloadSpec] = SharedValues()
-_pod_sets: SharedValues[PodSet] = SharedValues()
+_specs = msgspec.json.Decoder(WorkloadSpec)
+_pod_sets = msgspec.json.Decoder(PodSet)
+SPECS = 32_768
+"""So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
+_POD_SETS, _WORDS = 4096, 1024
 
 
 def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
-    """The specification that says the same, or at least with pod sets that are held already."""
-    found = _specs.held(spec)
-    if found is not None:
-        return found
-    return _specs.hold(replace(spec, pod_sets=tuple(_pod_sets.hold(one) for one in spec.pod_sets)))
+    """The specification that says the same, or at least one with pod sets that are held already."""
+    return _spec(_encoder.encode(spec))
 
 
 def shared_owner(owner: Owner, uid: str) -> Owner:
@@ -74,10 +49,17 @@ def sharing(fact: Fact) -> Fact:
             return fact
 
 
+@lru_cache(maxsize=SPECS)
+def _spec(asked: bytes) -> WorkloadSpec:
+    spec = _specs.decode(asked)
+    return replace(spec, pod_sets=tuple(_pod_set(_encoder.encode(one)) for one in spec.pod_sets))
+
+
+@lru_cache(maxsize=_POD_SETS)
+def _pod_set(asked: bytes) -> PodSet:
+    return _pod_sets.decode(asked)
+
+
 @lru_cache(maxsize=_WORDS)
 def _word(text: str) -> str:
     return text
-
-
-def _digest(value: object) -> bytes:
-    return blake2b(_encoder.encode(value), digest_size=16).digest()

@@ -48,7 +48,7 @@ class Member(Value, frozen=True, kw_only=True):
     state: MemberState = MemberState.GATED
 
 
-class WorkloadSpec(Value, frozen=True, kw_only=True, gc=True, weakref=True):
+class WorkloadSpec(Value, frozen=True, kw_only=True):
     """What a workload asks for, as it stood when it was observed."""
 
     queue: str

@@ -1,14 +1,11 @@
 """What workloads ask for alike is one value in memory, and says on the log what it said."""
 
-import gc
-
 import msgspec
-from msgspec.structs import replace
 
 from events.codec import decode_sighting, encode
 from events.commit import Sighting
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.shared_specs import SharedValues
+from events.shared_specs import SPECS, shared_spec
 from events.workload import Owner, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 
 
@@ -69,10 +66,9 @@ def test_a_job_holds_the_uid_of_its_workload_unless_its_own_is_another() -> None
     assert other.owner is not None and other.owner.uid == "another"
 
 
-def test_what_nobody_holds_any_more_is_forgotten() -> None:
-    values: SharedValues[WorkloadSpec] = SharedValues()
-    kept = values.hold(asked(queue="kept"))
-    values.hold(asked(queue="dropped"))
-    gc.collect()
-    assert values.held(replace(kept)) is kept
-    assert values.held(asked(queue="dropped")) is None
+def test_only_so_many_are_remembered_and_what_was_forgotten_says_the_same() -> None:
+    before = shared_spec(asked())
+    for number in range(SPECS):
+        shared_spec(WorkloadSpec(queue=f"queue-{number}", pod_sets=()))
+    after = shared_spec(asked())
+    assert after is not before and after == before
