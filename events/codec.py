@@ -9,10 +9,12 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from events.catalogue import AnyEvent
 from events.commit import Commit, Sighting
 from events.json_object import JsonObject, is_array, is_object
+from events.shared_specs import sharing
 
 UPCASTS: dict[str, Callable[[JsonObject], JsonObject]] = {}
 """Old tag to the function that turns the untyped event into the next version, tag included."""
@@ -46,8 +48,10 @@ def encode(message: Sighting | Commit | AnyEvent) -> bytes:
 
 @lru_cache(maxsize=_REMEMBERED)
 def decode_sighting(data: bytes) -> Sighting:
-    """A sighting from its bytes. Raises `NotOurs`."""
-    return _decoded(data, _sighting, Sighting, "a sighting")
+    """A sighting from its bytes, with values that it shares with others. Raises `NotOurs`."""
+    found = _decoded(data, _sighting, Sighting, "a sighting")
+    fact = sharing(found.fact)
+    return found if fact is found.fact else replace(found, fact=fact)
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -46,6 +46,7 @@ from projections.state_hash import scan_of, stale_classes, state_hash
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Workload
+from projections.workloads.sharing import sharing
 from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World
 
@@ -224,7 +225,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         world.provisioning_of.setdefault(request.workload, {})[key] = None
     for registered in tables.registered.values():
         world.cards.register(registered)
-    for workload in tables.workloads.values():
+    word = dict[str, str]().setdefault
+    for saved in tables.workloads.values():
+        workload = sharing(saved, word)
         world.put_workload(workload)
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
     for keys in tables.holding.values():
@@ -280,14 +283,15 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
         came = world.quota.changed(name) + line.news[0]
         stamp = world.stamp(name)
         line.scan[key] = Scan(came if as_it_was else -1, stamp if nothing_back else -1, done=done)
-    for key, reason in saved.parked.items():
-        kind = saved.refused.get(key)
+    word = dict[str, str]().setdefault
+    for key, told in saved.parked.items():
+        workload, reason, kind = world.workloads[key], word(told, told), saved.refused.get(key)
         if kind is None:
-            line.park(world.trail, key, reason)
+            line.park(world.trail, workload.key, reason)
             continue
         stamp = -1 if kind in saved.stale else world.stamp(name)
-        order = order_in_line(world, world.workloads[key])
-        line.park_refused(world.trail, key, order, kind=kind, reason=reason, stamp=stamp)
+        order = order_in_line(world, workload)
+        line.park_refused(world.trail, workload.key, order, kind=word(kind, kind), reason=reason, stamp=stamp)
 
 
 def restored(snapshot: Snapshot) -> World | None:

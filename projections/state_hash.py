@@ -1,6 +1,7 @@
 """A digest of the world: the same log gives the same digest, on any machine and under any hash seed."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ _AS_BEFORE = frozenset(
     }
 )
 """Tables whose place in the digest is what it was in logs that were written before; others follow where they hold anything."""
+_ROWS = 1000
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
@@ -32,8 +34,19 @@ def state_hash(world: World) -> str:
     digest = hashlib.sha256()
     for name, table in tables(world):
         digest.update(name.encode())
-        digest.update(_encoder.encode({key: table[key] for key in sorted(table)}))
+        for part in _encoded(table):
+            digest.update(part)
     return digest.hexdigest()
+
+
+def _encoded(table: dict[str, Any]) -> Iterator[bytes]:
+    """The table as one JSON object in the order of its keys, so many rows at a time: the whole of it may be very large."""
+    keys = sorted(table)
+    yield b"{"
+    for start in range(0, len(keys), _ROWS):
+        rows = _encoder.encode({key: table[key] for key in keys[start : start + _ROWS]})
+        yield b"," + rows[1:-1] if start else rows[1:-1]
+    yield b"}"
 
 
 def tables(world: World) -> list[tuple[str, dict[str, Any]]]:

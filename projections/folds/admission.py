@@ -15,6 +15,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.event import Millis
+from events.no_entries import no_entries
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.workload import (
     CheckStatus,
@@ -47,6 +48,7 @@ from projections.workloads.lifecycle import (
     QUOTA_RESERVED,
     REQUEUED,
     Admission,
+    Provisioning,
     Requeue,
     SecondPass,
     Workload,
@@ -186,9 +188,12 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
         borrow_level=event.borrow_level,
         considered=considered_text(event.considered),
     )
-    checks = dict(workload.checks)
-    for name in event.checks:
-        checks.setdefault(name, CheckStatus(name=name, since=position.at, decided=position.sequence))
+    asked = {
+        name: CheckStatus(name=name, since=position.at, decided=position.sequence)
+        for name in event.checks
+        if name not in workload.checks
+    }
+    checks = {**workload.checks, **asked} if asked else workload.checks
     workload = replace(
         workload,
         admission=admission,
@@ -285,7 +290,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         unhealthy_nodes=(),
         continues=False,
         shrunk=False,
-        provisioning={},
+        provisioning=no_entries(Provisioning),
         checks=_asked_no_more(workload, position),
         past_execution=workload.past_execution + _ran(workload, position),
         decided=position.sequence,

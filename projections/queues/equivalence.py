@@ -1,12 +1,15 @@
 """Which workloads are alike for scheduling: what fits for one fits for the other (docs/rules/queues.md#equivalence)."""
 
 import hashlib
+from functools import lru_cache
 
 import msgspec
 
 from projections.workloads.lifecycle import Workload
 
 _encoder = msgspec.json.Encoder(order="deterministic")
+_REMEMBERED = 4096
+"""So many classes are remembered: all workloads of one hold the same name of it."""
 
 
 def equivalence_of(workload: Workload, *, by_namespace: bool = False) -> str:
@@ -23,4 +26,9 @@ def equivalence_of(workload: Workload, *, by_namespace: bool = False) -> str:
     asked = _encoder.encode(
         (spec.pod_sets, workload.reclaimable, workload.priority, spec.allowed_flavors, namespace, *alone)
     )
+    return _class_of(asked)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _class_of(asked: bytes) -> str:
     return hashlib.blake2b(asked, digest_size=12).hexdigest()

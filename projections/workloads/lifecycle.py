@@ -5,12 +5,14 @@ what the applier shows in the cluster.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 
 from events.admission import AdmissionRefused, PreemptionRequested
 from events.device import PodPlacement
 from events.event import Millis
+from events.no_entries import no_entries
 from events.pod_set import PodSet
 from events.provisioning import ProvisioningOrdered
 from events.workload import (
@@ -117,20 +119,20 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     spec: WorkloadSpec
     equivalence: str = ""
     """The class of workloads that ask for the same (docs/rules/queues.md#equivalence)."""
-    conditions: dict[str, Condition] = {}
+    conditions: dict[str, Condition] = msgspec.field(default_factory=partial(no_entries, Condition))
     admission: Admission | None = None
     devices: Devices | None = None
-    checks: dict[str, CheckStatus] = {}
-    provisioning: dict[str, Provisioning] = {}
+    checks: dict[str, CheckStatus] = msgspec.field(default_factory=partial(no_entries, CheckStatus))
+    provisioning: dict[str, Provisioning] = msgspec.field(default_factory=partial(no_entries, Provisioning))
     """By check, what is asked of the autoscaler."""
-    reclaimable: dict[str, int] = {}
+    reclaimable: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
     second_pass: SecondPass = SecondPass()
     unhealthy_nodes: tuple[str, ...] = ()
     """Nodes of its topology assignment that have failed and are to be replaced (`status.unhealthyNodes`)."""
     requeue: Requeue = Requeue()
     past_execution: Millis = 0
     evictions: tuple[EvictionCount, ...] = ()
-    gates: dict[str, GateState] = {}
+    gates: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
     """Its preemption gates and how they stand."""
     attempt: AdmissionRefused | PreemptionRequested | None = None
     """The last recorded attempt that did not end in a reservation."""

@@ -50,6 +50,27 @@ def scheduler(
 
 
 @bench_app.command()
+def waiting(
+    workloads: Annotated[int, typer.Option(min=1, help="How many wait.")] = 100_000,
+    queues: Annotated[int, typer.Option(min=1, help="In how many queues.")] = 1_000,
+    more: Annotated[int, typer.Option(min=1, help="How many more jobs come then, one at a time.")] = 200,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Hold the partition of admission alone, as a replica of the admitter does.")
+    ] = False,
+    output: Output = AnswerForm.TEXT,
+) -> None:
+    """Have very many workloads wait, and measure what is held of each and how long a decision on one more job takes.
+
+    Example: kuelog bench waiting --workloads 1000000 --queues 10000 --alone -o json
+    """
+    from ops.cli.bench.waiting import run_bench_waiting  # noqa: PLC0415 - a command loads what it needs
+    from ops.sandbox.bench.waiting import WaitingLoad  # noqa: PLC0415 - a command loads what it needs
+
+    load = WaitingLoad(workloads=workloads, queues=queues, more=more, alone=alone)
+    raise typer.Exit(run_bench_waiting(load, output=output, console=terminal()))
+
+
+@bench_app.command()
 def day(
     workloads: Annotated[int, typer.Option(min=10, help="How many arrive in 24 hours.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Decides who arrives when and how long each runs.")] = 0,

@@ -1,11 +1,13 @@
 """What was reported of one workload, and the facts in which its job or its own object differs from that."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
 
 from events.catalogue import Fact
+from events.no_entries import no_entries
 from events.pod_set import PodSet
 from events.workload import (
     CheckReported,
@@ -48,9 +50,9 @@ class ReportedState(msgspec.Struct):
     spec: WorkloadSpec
     ready: bool | None = None
     gone: str = ""
-    reclaimed: dict[str, int] = {}
+    reclaimed: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
     finished: bool = False
-    checks: dict[str, CheckReported] = {}
+    checks: dict[str, CheckReported] = msgspec.field(default_factory=partial(no_entries, CheckReported))
     active: bool = True
     parent: str = ""
     """The kind of what serves with its pods, where that says how many there are to be."""

@@ -1,0 +1,65 @@
+"""What workloads ask for alike is held once: a value that is decoded again is the one that was decoded before.
+
+Most of many workloads differ in little but their names. Only the same bytes in the same order are one value, so nothing that
+goes through a value can tell; like every value of the log it is never changed in place. What was not asked for lately is
+forgotten: it may then be held more than once.
+"""
+
+from functools import lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from events.catalogue import Fact
+from events.pod_set import PodSet
+from events.workload import Owner, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
+
+_encoder = msgspec.json.Encoder()
+_specs = msgspec.json.Decoder(WorkloadSpec)
+_pod_sets = msgspec.json.Decoder(PodSet)
+SPECS = 32_768
+"""So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
+_POD_SETS, _WORDS = 4096, 1024
+
+
+def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
+    """The specification that says the same, or at least one with pod sets that are held already."""
+    return _spec(_encoder.encode(spec))
+
+
+def shared_owner(owner: Owner, uid: str) -> Owner:
+    """The job with the words that all jobs of its kind have, and with the UID of its workload where that is its own."""
+    return replace(
+        owner,
+        kind=_word(owner.kind),
+        api_version=_word(owner.api_version),
+        uid=uid if owner.uid == uid else owner.uid,
+    )
+
+
+def sharing(fact: Fact) -> Fact:
+    """The fact with what it has in common with others; it says the same."""
+    match fact:
+        case WorkloadSubmitted():
+            owner = None if fact.owner is None else shared_owner(fact.owner, fact.uid)
+            return replace(fact, owner=owner, spec=shared_spec(fact.spec))
+        case WorkloadChanged():
+            return replace(fact, spec=shared_spec(fact.spec))
+        case _:
+            return fact
+
+
+@lru_cache(maxsize=SPECS)
+def _spec(asked: bytes) -> WorkloadSpec:
+    spec = _specs.decode(asked)
+    return replace(spec, pod_sets=tuple(_pod_set(_encoder.encode(one)) for one in spec.pod_sets))
+
+
+@lru_cache(maxsize=_POD_SETS)
+def _pod_set(asked: bytes) -> PodSet:
+    return _pod_sets.decode(asked)
+
+
+@lru_cache(maxsize=_WORDS)
+def _word(text: str) -> str:
+    return text
