@@ -216,6 +216,7 @@ class Running:
             window=window,
             listed=listed,
             verifier=verifier,
+            routed=len(self.streams.trees) > 1 and name in self.streams.trees,
         )
 
     async def _heed_control(self) -> Stream:

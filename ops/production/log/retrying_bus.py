@@ -154,7 +154,7 @@ class RetryingStream:
             if self._bus.connections() == now and await self._giving.unread():
                 self._giving.seen_to = now
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes; it survives by itself that the bus is away.
 
         What the bus has lost of what was read is given back first. Raises `LogGap`, `TailLost`.
@@ -162,13 +162,17 @@ class RetryingStream:
         position = after
         while True:
             try:
-                async for batch in self._stream.follow(position):
+                async for batch in self._stream.follow(position, reader):
                     self._tail.note(batch)
                     position = max(position, batch[-1].sequence)
                     yield batch
             except TailLost:
                 await self._giving.back(position)
                 await self._unread_again(position)
+
+    async def next_for(self, after: int, reader: str) -> int:
+        """The first behind `after` that a partition has to read, as soon as the bus says it."""
+        return await self._bus.until_answered(self.name, "read", lambda: self._stream.next_for(after, reader))
 
     async def _unread_again(self, position: int) -> None:
         """Store what was not read here behind what others have read: a bus that loses more meanwhile is given as long again."""

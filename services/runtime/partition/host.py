@@ -14,7 +14,7 @@ from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit, InputRun
 from events.event import Millis
-from events.subjects import commit_subject
+from events.subjects import FACTS, commit_subject
 from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER
 from services.runtime.bus_time import BusTime
@@ -54,6 +54,7 @@ class PartitionHost:
         mark: Callable[[PartitionFold], str] = lambda _: "",
         window: AdmissionWindow | None = None,
         listed: asyncio.Event | None = None,
+        routed: bool = False,
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or PartitionFold(own.name)
@@ -80,6 +81,8 @@ class PartitionHost:
         self._window = window
         self._behind = False
         """Whether more has arrived than is folded."""
+        self._routed = frozenset({FACTS}) if routed else frozenset[str]()
+        """The inputs of which only what is for this partition is read, because others have partitions of their own."""
         self._listed = listed
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
@@ -91,6 +94,8 @@ class PartitionHost:
             tasks.create_task(self._follow_own())
             for stream in self.inputs:
                 tasks.create_task(self._follow_input(stream))
+                if stream.name in self._routed:
+                    tasks.create_task(self._keep_up(stream))
             await self._catch_up()
             self.caught_up.set()
             await self._see_cluster()
@@ -138,11 +143,37 @@ class PartitionHost:
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
-            async for batch in stream.follow(self.fold.position(stream.name)):
+            after, reader = self.fold.position(stream.name), self.own.name if stream.name in self._routed else ""
+            async for batch in stream.follow(after, reader):
                 self.fold.offer(stream.name, batch)
                 self._news.set()
         except (LogGap, LogRegressed) as problem:
             self._stop_for(problem)
+
+    async def _keep_up(self, stream: Stream) -> None:
+        """Go past what is for other partitions, so that a partition that hears little does not stay behind a stream that is rolled."""
+        while True:
+            await self._clock.sleep(_KEPT_UP_EVERY)
+            end = (await stream.last()).sequence
+            if end - self.fold.received(stream.name) >= MOST_UNFIXED and await self._pass_over(stream.name, end):
+                self._news.set()
+
+    async def _pass_over(self, name: str, upto: int) -> bool:
+        """Learn of the bus how far nothing of a stream is for this partition; whether that is farther than what was read.
+
+        All up to `upto` is stored, so an answer about it stays right for good.
+        """
+        received = self.fold.received(name)
+        if name not in self._routed or received >= upto:
+            return False
+        stream = next(one for one in self.inputs if one.name == name)
+        following = await stream.next_for(received, self.own.name)
+        # Nothing may have been handed over meanwhile behind which the answer would be none.
+        free = upto if not following else min(upto, following - 1)
+        if free <= self.fold.received(name):
+            return False
+        self.fold.pass_over(name, free)
+        return True
 
     def _stop_for(self, problem: LogGap | LogRegressed) -> None:
         """Halt because the folded state and the log contradict each other: a restart folds what the log holds."""
@@ -159,6 +190,8 @@ class PartitionHost:
             behind = [name for name, last in ends.items() if self.fold.position(name) < last]
             if self.fold.base >= end and not behind:
                 return
+            if any([await self._pass_over(name, ends[name]) for name in behind]):
+                continue
             await self._news.wait()
             self._news.clear()
 
@@ -187,6 +220,8 @@ class PartitionHost:
                 if await self._fold_commits():
                     continue
                 behind = self.fold.fold_inputs(most)
+                if await self._hear_of_awaited():
+                    continue
             except MessageHalts as problem:
                 self.halts.halt(MESSAGE, str(problem))
                 await self._next_news()
@@ -194,6 +229,14 @@ class PartitionHost:
                 self.halts.lift(MESSAGE)
                 self.halts.lift(BUS)
                 return behind
+
+    async def _hear_of_awaited(self) -> bool:
+        """Go past facts for others on which something rests that waits to be folded; whether that was possible."""
+        for name in self._routed:
+            upto = self.fold.awaited(name)
+            if upto and await self._pass_over(name, upto):
+                return True
+        return False
 
     async def _fold_commits(self) -> bool:
         folded = False
@@ -206,7 +249,8 @@ class PartitionHost:
             if commit is None:
                 self.fold.skip(entry)
             elif (missing := self.fold.missing_for(commit)) is not None:
-                await self._await_input(entry, missing)
+                if not await self._pass_over(missing.stream, missing.upto):
+                    await self._await_input(entry, missing)
                 continue
             else:
                 (self._verifier or PartitionFold.fold_commit)(self.fold, entry, commit)
@@ -268,7 +312,9 @@ class PartitionHost:
             if self._behind or self._window.opens() is not None:
                 return True
         # Without any commit, the trail that can undo all of these facts would grow for ever.
-        settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
+        settle = self._silent >= len(self.deciders) and (
+            self.fold.ahead >= MOST_AHEAD or self.fold.unfixed >= MOST_UNFIXED
+        )
         began = self.turns.begun()
         commit = self._decided(decider, at, mark, settle=settle)
         if commit is not None and commit.events:
@@ -370,5 +416,8 @@ PACE: Millis = 10
 """Milliseconds between two looks at what has arrived: no delay at rest, larger batches under load."""
 MOST_AHEAD = 1000
 """After this many facts without a decision a commit without events fixes their order."""
+MOST_UNFIXED = 10_000
+"""So does one after so many facts that are for other partitions: where this one would begin anew must not fall far behind."""
+_KEPT_UP_EVERY: Millis = 30_000
 MOST_INPUTS = 200
 """The most facts folded between two turns of deciders: a backlog of facts must not delay decisions."""

@@ -9,7 +9,7 @@ from events.partition_map import PartitionMapObserved, TreePlacement
 from events.pod import PodAccounted
 from events.quota import CohortObserved, FlavorObserved, LocalQueueObserved
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadParked
-from projections.partitions.homes import owns_queue, owns_tree, placed_by
+from projections.partitions.homes import hashed, owns_queue, owns_tree
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import Story, job, platform, queue
@@ -57,7 +57,7 @@ def test_a_tree_is_where_the_map_says() -> None:
 
 def test_a_tree_that_the_map_does_not_name_is_where_its_hash_says_on_every_machine() -> None:
     known = PartitionMapObserved(partitions=16)
-    assert [placed_by(known, tree) for tree in ("queue/cq", "cohort/research", "cohort/production")] == [
+    assert [hashed(known, tree) for tree in ("queue/cq", "cohort/research", "cohort/production")] == [
         "LOG_7",
         "LOG_8",
         "LOG_10",

@@ -17,9 +17,10 @@ from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from events.json_object import JsonObject
+from events.subjects import facts_for, is_for
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.connection import is_answered
-from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject
+from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject, next_under
 from ops.production.log.jetstream.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.production.log.jetstream.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
 from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost, UnsafeStream
@@ -102,10 +103,14 @@ class JetStreamStream:
                     self._unsure.update(message.message_id for message in messages[: start + len(window)])
                     raise answer
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled."""
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled.
+
+        What is left out for a reader must not hide a gap: where the server says that it lacks messages, all of them are read.
+        """
         position = after
         mark = mark_subject(self.name)
+        only = (*facts_for(reader), mark) if reader else ()
         while True:
             try:
                 holding = await self._holding(position + 1, read=True)
@@ -115,18 +120,35 @@ class JetStreamStream:
                 await asyncio.sleep(_SEAM_S)
                 continue
             try:
-                async for batch in PullReader(self._client, self.name, holding).batches(position):
+                filtered = only if only and await self._is_whole(holding) else ()
+                async for batch in PullReader(self._client, self.name, holding, filtered).batches(position):
                     found = list(takewhile(lambda entry: entry.subject != mark, batch))
                     for entry in found:
-                        if entry.sequence != position + 1:
+                        if entry.sequence != position + 1 and not (filtered and entry.sequence > position):
                             raise LogGap(stream=self.name, expected=position + 1, found=entry.sequence)
                         position = entry.sequence
-                    if found:
-                        yield found
+                    meant = [one for one in found if is_for(one.subject, reader)] if only and not filtered else found
+                    if meant:
+                        yield meant
                     if len(found) < len(batch):
+                        position = batch[len(found)].sequence - 1
                         break
-            except StreamGone:
+            except (StreamGone, LogUnavailable):
                 await asyncio.sleep(_SEAM_S)
+
+    async def _is_whole(self, generation: str) -> bool:
+        """Whether the server lacks no message of one of its streams. Raises `LogUnavailable`."""
+        return all(one.whole for one in await self._standing() if one.name == generation)
+
+    async def next_for(self, after: int, reader: str) -> int:
+        """The first behind `after` that a partition has to read, asked of the stream's leader."""
+        found: list[int] = []
+        for one in await self._standing():
+            asking = [next_under(self._client, one.name, subject, after + 1) for subject in facts_for(reader)]
+            # What strayed behind the mark of a rolled one does not belong to the log.
+            end = None if one.takes_in else one.last
+            found += [number for number in await asyncio.gather(*asking) if number and (end is None or number <= end)]
+        return min(found, default=0)
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after` up to the end as it is now."""
