@@ -33,6 +33,7 @@ from events.multikueue import (
 )
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningDropped, ProvisioningOrdered, ProvisioningRejected
+from events.routing import ROUTED
 from events.setting_aside import SetAside
 from events.slices import (
     WorkloadSliceDropped,
@@ -59,7 +60,6 @@ from events.variants import (
     VariantSubmitted,
     VariantSwitched,
 )
-from events.routing import ROUTED
 from events.workload import (
     EvictionOrdered,
     QuotaReleased,

@@ -63,13 +63,13 @@ class Stream(Protocol):
     def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         """All that is stored behind `after`, then what comes, for ever, in batches. Raises `LogGap`, `TailLost`.
 
-        With a `reader`, the name of a partition, what is for other partitions alone is left out: what is missing between two
+        With a `reader`, the name of a partition, what is for other partitions alone may be left out: what is missing between two
         messages is no gap then.
         """
         ...
 
-    async def next_for(self, after: int, reader: str) -> int:
-        """The sequence of the first message behind `after` that a partition has to read; 0 when none is stored. Raises `LogUnavailable`."""
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """The last of the sequences stored behind `after` up to which nothing is for a partition. Raises `LogUnavailable`."""
         ...
 
     def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:

@@ -88,10 +88,11 @@ class MemoryStream:
             if batch:
                 yield batch
 
-    async def next_for(self, after: int, reader: str) -> int:
-        """The first behind `after` that a partition has to read."""
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition."""
         await asyncio.sleep(0)
-        return next((entry.sequence for entry in self.entries[after:] if is_for(entry.subject, reader)), 0)
+        meant = (entry.sequence - 1 for entry in self.entries[after:] if is_for(entry.subject, reader))
+        return next(meant, len(self.entries))
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after`, as it is now."""

@@ -170,9 +170,9 @@ class RetryingStream:
                 await self._giving.back(position)
                 await self._unread_again(position)
 
-    async def next_for(self, after: int, reader: str) -> int:
-        """The first behind `after` that a partition has to read, as soon as the bus says it."""
-        return await self._bus.until_answered(self.name, "read", lambda: self._stream.next_for(after, reader))
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition, as soon as the bus says it."""
+        return await self._bus.until_answered(self.name, "read", lambda: self._stream.nothing_for(after, reader))
 
     async def _unread_again(self, position: int) -> None:
         """Store what was not read here behind what others have read: a bus that loses more meanwhile is given as long again."""

@@ -84,8 +84,8 @@ class _MortalStream:
     def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         return self._stream.follow(after, reader)
 
-    async def next_for(self, after: int, reader: str) -> int:
-        return await self._stream.next_for(after, reader)
+    async def nothing_for(self, after: int, reader: str) -> int:
+        return await self._stream.nothing_for(after, reader)
 
     def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         return self._stream.read(after)

@@ -84,10 +84,10 @@ class ConnectedStream:
             if self._faults.strikes(self._process, FaultKind.DELIVERY_DOUBLED) is not None:
                 yield batch
 
-    async def next_for(self, after: int, reader: str) -> int:
-        """The first behind `after` that a partition has to read."""
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition."""
         await passed(self._faults, self._process, self.name)
-        return await self._stream.next_for(after, reader)
+        return await self._stream.nothing_for(after, reader)
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after`, as it is now."""

@@ -103,7 +103,9 @@ class PartitionFold:
     def _check_passed_over(self, entry: Entry) -> None:
         for after, upto in self._passed_over:
             if after < entry.sequence <= upto:
-                problem = f"holds a message at sequence {entry.sequence} that was not there when it was read up to {upto}"
+                problem = (
+                    f"holds a message at sequence {entry.sequence} that was not there when it was read up to {upto}"
+                )
                 raise TailLost(stream=entry.stream, read=upto, found=entry.sequence - 1, problem=problem)
 
     def received(self, stream: str) -> int:

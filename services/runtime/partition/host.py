@@ -161,15 +161,14 @@ class PartitionHost:
     async def _pass_over(self, name: str, upto: int) -> bool:
         """Learn of the bus how far nothing of a stream is for this partition; whether that is farther than what was read.
 
-        All up to `upto` is stored, so an answer about it stays right for good.
+        What is stored stays as it is, so the answer stays right for good; what is not stored yet it says nothing about.
         """
         received = self.fold.received(name)
         if name not in self._routed or received >= upto:
             return False
         stream = next(one for one in self.inputs if one.name == name)
-        following = await stream.next_for(received, self.own.name)
-        # Nothing may have been handed over meanwhile behind which the answer would be none.
-        free = upto if not following else min(upto, following - 1)
+        free = await stream.nothing_for(received, self.own.name)
+        # What has arrived meanwhile lies behind it.
         if free <= self.fold.received(name):
             return False
         self.fold.pass_over(name, free)

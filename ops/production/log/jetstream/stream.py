@@ -17,7 +17,7 @@ from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from events.json_object import JsonObject
-from events.subjects import facts_for, is_for
+from events.subjects import facts_for
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.connection import is_answered
 from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject, next_under
@@ -106,7 +106,7 @@ class JetStreamStream:
     async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled.
 
-        What is left out for a reader must not hide a gap: where the server says that it lacks messages, all of them are read.
+        What is left out for a reader must not hide a gap: where the server says that it lacks messages, nothing is left out.
         """
         position = after
         mark = mark_subject(self.name)
@@ -127,9 +127,8 @@ class JetStreamStream:
                         if entry.sequence != position + 1 and not (filtered and entry.sequence > position):
                             raise LogGap(stream=self.name, expected=position + 1, found=entry.sequence)
                         position = entry.sequence
-                    meant = [one for one in found if is_for(one.subject, reader)] if only and not filtered else found
-                    if meant:
-                        yield meant
+                    if found:
+                        yield found
                     if len(found) < len(batch):
                         position = batch[len(found)].sequence - 1
                         break
@@ -140,15 +139,20 @@ class JetStreamStream:
         """Whether the server lacks no message of one of its streams. Raises `LogUnavailable`."""
         return all(one.whole for one in await self._standing() if one.name == generation)
 
-    async def next_for(self, after: int, reader: str) -> int:
-        """The first behind `after` that a partition has to read, asked of the stream's leader."""
-        found: list[int] = []
-        for one in await self._standing():
-            asking = [next_under(self._client, one.name, subject, after + 1) for subject in facts_for(reader)]
-            # What strayed behind the mark of a rolled one does not belong to the log.
-            end = None if one.takes_in else one.last
-            found += [number for number in await asyncio.gather(*asking) if number and (end is None or number <= end)]
-        return min(found, default=0)
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition, asked of the stream's leader."""
+        standing = await self._standing()
+        if not all(one.whole for one in standing):
+            return after  # What is missing may have been for it: all is read, and a gap is found.
+        end = max((one.last for one in standing), default=0)
+        for one in standing:
+            if after < one.last:
+                asking = [next_under(self._client, one.name, subject, after + 1) for subject in facts_for(reader)]
+                # What strayed behind the mark of a rolled one does not belong to the log.
+                meant = [found for found in await asyncio.gather(*asking) if 0 < found <= one.last]
+                if meant:
+                    return min(meant) - 1
+        return end
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after` up to the end as it is now."""
