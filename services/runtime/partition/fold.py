@@ -140,6 +140,7 @@ class PartitionFold:
         left = most
         while left is None or left > 0:
             count = 0
+            self._go_past()
             for stream in sorted(self._waiting):
                 found = self._fold_supported(stream, left)
                 left = None if left is None else left - found
@@ -153,10 +154,13 @@ class PartitionFold:
         while waiting and count != most and self._is_supported(waiting[0]):
             self._fold_run(stream, waiting[0].sequence)
             count += 1
-        if not waiting:
-            # Nothing of it is left: what was passed over behind the last one is gone past as well.
-            self._note(stream, self.received(stream))
         return count
+
+    def _go_past(self) -> None:
+        """Where nothing waits any more, what was passed over behind the last message is gone past as well."""
+        for stream, waiting in self._waiting.items():
+            if not waiting:
+                self._note(stream, self.received(stream))
 
     def _is_supported(self, entry: Entry) -> bool:
         """Whether all inputs that a message rests on are folded; commits of partitions like this one do not count: it rests on none of them."""

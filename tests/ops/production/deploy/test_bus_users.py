@@ -13,7 +13,8 @@ import pytest
 
 from events.authors import AUTHORS
 from events.catalogue import Fact
-from events.subjects import FACTS, commit_subject, fact_subject
+from events.routing import ROUTED
+from events.subjects import FACTS, commit_subject, fact_subject, routed_subject
 from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
 from ops.production.log.given_back import GivingBack
 from ops.production.log.jetstream.bus import JetStreamBus, connect, subjects_of
@@ -172,6 +173,7 @@ async def test_each_decider_appends_to_its_own_partition_and_reads_every_stream(
 
 
 KINDS = [one.__name__ for one in Fact.__args__]
+ROUTED_KINDS = {one.__name__ for one in ROUTED}
 KEYS = (PARTITION, DEVICE_PARTITION, WATCHER)
 
 
@@ -185,6 +187,10 @@ def owners() -> dict[str, set[str]]:
         if not outcome:
             found[fact_subject("", kind)].add("operator")
             found[fact_subject("tree", kind)].add("operator")
+        routed = routed_subject("LOG_3", kind)
+        found[routed] = set[str]()
+        if kind in ROUTED_KINDS:
+            found[routed] = {OF_NO_TREE[kind], "archivist"} if outcome else {"watcher", "archivist", "operator"}
         for gap in (f"kuelog.facts.{kind}", f"kuelog.facts.a.b.{kind}", f"kuelog.facts.a.{kind}.b"):
             found[gap] = set()
     for name, partition in DECIDERS.items():
