@@ -66,7 +66,15 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {one.name: one for one in (QueueMa
 
 
 class BeginsAnew(Exception):
-    """A partition has missed what is not stored any more, and a saved world lies behind it."""
+    """A partition has missed what is not stored any more, and a saved world lies behind it; or the log has more partitions by now."""
+
+
+class NoSuchPartition(ValueError):
+    """A process is to serve a partition that the log does not have."""
+
+
+class NotOnADividedLog(ValueError):
+    """A service that does not work on a log of several partitions yet."""
 
 
 def service_name(services: Sequence[str]) -> str:
@@ -154,10 +162,7 @@ class Running:
             for name in self._serves(self.streams.trees):
                 deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
                 observers = self._observers(name, facts, spare, tasks) if "applier" in self.services else []
-                if MULTIKUEUE in self.services and self.ports.connector is not None and self.streams.trees == (name,):
-                    remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, clock)
-                    observers.append(remote.observe)
-                    tasks.create_task(remote.run())
+                observers += self._remote_clusters(facts, tasks)
                 if deciders or observers or again or FOLLOWER in self.services:
                     self.hosts[name] = await self._host(
                         name, deciders, observers, listed, again.get(name), AdmissionWindow()
@@ -175,6 +180,17 @@ class Running:
                 if self.archivist is not None:
                     tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
             tasks.create_task(self._follow_control(control))
+
+    def _remote_clusters(self, facts: Stream, tasks: asyncio.TaskGroup) -> list[Observer]:
+        """Who keeps copies of workloads in other clusters."""
+        if MULTIKUEUE not in self.services or self.ports.connector is None:
+            return []
+        if len(self.streams.trees) > 1:
+            log.warning("MultiKueue is not done on a divided log: jobs are sent to no other cluster")
+            return []
+        remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, self.ports.clock)
+        tasks.create_task(remote.run())
+        return [remote.observe]
 
     def _serves(self, partitions: Sequence[str]) -> list[str]:
         return [name for name in partitions if not self._served or name in self._served]
@@ -224,11 +240,27 @@ class Running:
         stream = await self._bus.stream(CONTROL)
         await read_control(stream, self.control)
         self.streams = streams_known(self.control)
+        self._check_served()
         if VERIFIER in self.services:
             self.verifications = {
                 name: self.verifications.get(name) or RunningVerification(name) for name in self.streams.partitions
             }
         return stream
+
+    def _check_served(self) -> None:
+        """Raises `NoSuchPartition`, `NotOnADividedLog`."""
+        there = self.streams.partitions
+        unknown = [name for name in self._served if name not in there]
+        if unknown:
+            raise NoSuchPartition(
+                f"the log has no partition {', '.join(unknown)}: there are {', '.join(there)}. "
+                "`kuelog log partition` makes more of them"
+            )
+        if self.services == (MULTIKUEUE,) and len(self.streams.trees) > 1:
+            raise NotOnADividedLog(
+                f"MultiKueue is not done on a divided log yet, and this one has {len(self.streams.trees)} partitions of trees: "
+                "jobs that are to run in other clusters need a log of one partition"
+            )
 
     async def _record_clock(self, control: Stream) -> None:
         """Have the clock on record if it is not the wall's."""
@@ -241,6 +273,8 @@ class Running:
         try:
             async for batch in control.follow(self.control.position):
                 self.control.take(batch)
+                if streams_known(self.control) != self.streams:
+                    raise BeginsAnew(f"the log has {self.control.partitions} partitions by now")
                 for host in self.hosts.values():
                     host.nudge()
                 if self.watcher is not None:

@@ -19,6 +19,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.kubernetes.remote import HOME, KubeConnector
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
@@ -122,6 +123,7 @@ async def platform(
     port: int = 0,
     rolled: RollLimits | None = None,
     clock: ScaledClock | None = None,
+    partitions: int = 0,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
     """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
 
@@ -138,7 +140,9 @@ async def platform(
             keep_from_demos(data)
         own = clock or (PlayedClock(scale) if scale > 1 else ScaledClock(scale))
         keeps = clock is None and isinstance(own, PlayedClock)
-        async with _served(data, own, settings or SettingsObserved(), services, port, rolled, keeps=keeps) as on:
+        async with _served(
+            data, own, settings or SettingsObserved(), services, port, rolled, partitions, keeps=keeps
+        ) as on:
             yield on
 
 
@@ -150,6 +154,7 @@ async def _served(
     services: Sequence[str],
     port: int,
     rolled: RollLimits | None,
+    partitions: int,
     *,
     keeps: bool,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
@@ -191,6 +196,7 @@ async def _served(
             filled=bus.filled,
             connections=lambda: bus.connections() - 1,  # On a bus that was started here nobody else has read anything.
         )
+        await divide_at_start(bus, partitions, clock.now())
         archivist = archivist_of(bus, data, limits=rolled)
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)

@@ -177,6 +177,13 @@ ROUTED_KINDS = {one.__name__ for one in ROUTED}
 KEYS = (PARTITION, DEVICE_PARTITION, WATCHER)
 
 
+def who_routes(kind: str) -> set[str]:
+    """Who may tell a fact of a kind to one partition alone."""
+    if kind not in ROUTED_KINDS:
+        return set()
+    return {OF_NO_TREE[kind], "archivist"} if kind in OF_NO_TREE else {"watcher", "archivist", "operator"}
+
+
 def owners() -> dict[str, set[str]]:
     """Every subject that may be tried, and who may use it."""
     found: dict[str, set[str]] = {}
@@ -187,10 +194,7 @@ def owners() -> dict[str, set[str]]:
         if not outcome:
             found[fact_subject("", kind)].add("operator")
             found[fact_subject("tree", kind)].add("operator")
-        routed = routed_subject("LOG_3", kind)
-        found[routed] = set[str]()
-        if kind in ROUTED_KINDS:
-            found[routed] = {OF_NO_TREE[kind], "archivist"} if outcome else {"watcher", "archivist", "operator"}
+        found[routed_subject("LOG_3", kind)] = who_routes(kind)
         for gap in (f"kuelog.facts.{kind}", f"kuelog.facts.a.b.{kind}", f"kuelog.facts.a.{kind}.b"):
             found[gap] = set()
     for name, partition in DECIDERS.items():

@@ -168,7 +168,7 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
         0, "", FIRST, inputs=(InputRun(stream=FACTS, upto=END + 1),), partition=DEVICES, author="accountant"
     )
     await bus.memory(DEVICES).append(resting.subject, encode(made), message_id="d1", base=0)
-    while host.fold.position(DEVICES) < 1:
+    while host.fold.position(DEVICES) < 1:  # noqa: ASYNC110 - what is looked at is no event
         await asyncio.sleep(0)
     assert host.fold.position(FACTS) == END + 1 and not host.halted
     task.cancel()
