@@ -137,6 +137,8 @@ def evolve_sighting(world: World, sighting: Sighting, position: LogPosition) -> 
     """Fold an observed fact, unless something newer is known of the object that it is about."""
     if is_foreign(world, sighting.fact):
         return
+    if world.partition_map:
+        world.versions.forget_long_gone(position.at)
     if world.versions.take(sighting.about, sighting.fact, position.at):
         evolve(world, sighting.fact, position)
 

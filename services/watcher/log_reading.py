@@ -127,6 +127,8 @@ class ReportedByAll:
         if isinstance(sighting.fact, ResourceVersionsRestarted):
             self.versions.restart(sighting.fact.epoch)
             self.epoch = max(self.epoch, self.versions.epoch)
+        if self.routes.divided:
+            self.versions.forget_long_gone(sighting.at)
         folds = self.versions.take(sighting.about, sighting.fact, sighting.at)
         if folds:
             self.routes.fold(sighting)

@@ -36,6 +36,11 @@ class Routes:
         self._world = World()
         self._world.versions = versions
 
+    @property
+    def divided(self) -> bool:
+        """Whether the log has a map of partitions."""
+        return bool(self._world.partition_map)
+
     def of(self, fact: Fact) -> str:
         """The partition that alone folds a fact; empty where all have to."""
         return self._world.namespace_homes.get(namespace_of(fact), "") if is_routed(fact) else ""

@@ -13,6 +13,7 @@ from ops.production.log.control import say
 from ops.production.log.streams import streams_of, streams_on
 from projections.world import World
 from services.runtime.fact_message import fact_message
+from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
 
 
@@ -88,13 +89,21 @@ def _placement(text: str, partitions: int) -> TreePlacement:
 
 
 async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[TreePlacement] = ()) -> None:
-    """Place trees that are seen from now on among so many partitions. Raises `LogMovedOn`, `LogUnavailable`, `LogFull`.
+    """Place trees that are seen from now on among so many partitions.
+
+    Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
 
     The streams come first, so that nothing is said by who may not create them, and then the number: whoever folds the map can
     read all that it speaks of.
     """
     for name in streams_of(partitions).trees:
-        await bus.stream(name)
+        try:
+            await bus.stream(name)
+        except LogUnavailable as problem:
+            raise PartitionsRefused(
+                f"{name} can't be made: {problem.problem}. Nothing was changed. Where the bus has users, their rights have to name every "
+                "partition, and those of the chart name LOG_0 alone"
+            ) from problem
     if len((await streams_on(bus)).trees) != partitions:
         await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
     fact = PartitionMapObserved(partitions=partitions, placements=tuple(placements))

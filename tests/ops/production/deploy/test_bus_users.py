@@ -22,6 +22,7 @@ from ops.production.log.jetstream.generations import asked, generations, mark_su
 from ops.production.log.jetstream.rolling import remove, roll
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.kept_tail import KeptTail
+from ops.production.log.partitioning import PartitionsRefused, divide
 from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
@@ -243,6 +244,16 @@ async def test_watcher_applier_and_who_connects_to_other_clusters_tell_their_fac
             await facts.publish([Message(subject, b"{}", subject)])
             assert (await facts.last()).message_id == subject
         await own.close()
+
+
+async def test_a_bus_whose_rights_name_one_partition_is_not_divided_and_nothing_is_said(port: int) -> None:
+    operator = await connect(address(port, "operator"))
+    control, facts = await operator.stream("CONTROL"), await operator.stream("FACTS")
+    before = [(await one.last()).sequence for one in (control, facts)]
+    with pytest.raises(PartitionsRefused, match="LOG_1 can't be made: it may not publish.*Nothing was changed"):
+        await divide(operator, 2, 1000)
+    assert [(await one.last()).sequence for one in (control, facts)] == before
+    await operator.close()
 
 
 async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -> None:
