@@ -32,8 +32,8 @@ from ops.production.log.server.server import NatsMissing, StoreInUse
 from ops.production.log.snapshots import SnapshotUnusable
 from ops.production.log.streams import SeveralPartitions
 from ops.production.process.span_exporter import ExporterUnknown
+from ops.production.served import NoSuchPartition, NotOnADividedLog
 from ops.production.visibility.server import VisibilityUnserved
-from ops.production.wiring import NoSuchPartition, NotOnADividedLog
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
 from ops.queries.quarantine import QuarantineRefused

@@ -24,6 +24,7 @@ from ops.production.log.streams import SOLE, streams_known
 from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
+from ops.production.served import FOLLOWER, SERVICES, VERIFIER, check_served, sends_elsewhere
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from projections.world import World
@@ -51,13 +52,6 @@ from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-MULTIKUEUE = "multikueue"
-"""Has workloads run on other clusters: it decides where, and keeps these clusters so."""
-SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier", MULTIKUEUE)
-VERIFIER = "verifier"
-"""Decides again what the others have decided, and says nothing on the log."""
-FOLLOWER = "visibility"
-"""In place of services: only folds, for those who look, and writes nothing."""
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
@@ -67,14 +61,6 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {one.name: one for one in (QueueMa
 
 class BeginsAnew(Exception):
     """A partition has missed what is not stored any more, and a saved world lies behind it; or the log has more partitions by now."""
-
-
-class NoSuchPartition(ValueError):
-    """A process is to serve a partition that the log does not have."""
-
-
-class NotOnADividedLog(ValueError):
-    """A service that does not work on a log of several partitions yet."""
 
 
 def service_name(services: Sequence[str]) -> str:
@@ -182,11 +168,7 @@ class Running:
             tasks.create_task(self._follow_control(control))
 
     def _remote_clusters(self, facts: Stream, tasks: asyncio.TaskGroup) -> list[Observer]:
-        """Who keeps copies of workloads in other clusters."""
-        if MULTIKUEUE not in self.services or self.ports.connector is None:
-            return []
-        if len(self.streams.trees) > 1:
-            log.warning("MultiKueue is not done on a divided log: jobs are sent to no other cluster")
+        if self.ports.connector is None or not sends_elsewhere(self.streams, self.services):
             return []
         remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, self.ports.clock)
         tasks.create_task(remote.run())
@@ -240,27 +222,12 @@ class Running:
         stream = await self._bus.stream(CONTROL)
         await read_control(stream, self.control)
         self.streams = streams_known(self.control)
-        self._check_served()
+        check_served(self.streams, self._served, self.services)
         if VERIFIER in self.services:
             self.verifications = {
                 name: self.verifications.get(name) or RunningVerification(name) for name in self.streams.partitions
             }
         return stream
-
-    def _check_served(self) -> None:
-        """Raises `NoSuchPartition`, `NotOnADividedLog`."""
-        there = self.streams.partitions
-        unknown = [name for name in self._served if name not in there]
-        if unknown:
-            raise NoSuchPartition(
-                f"the log has no partition {', '.join(unknown)}: there are {', '.join(there)}. "
-                "`kuelog log partition` makes more of them"
-            )
-        if self.services == (MULTIKUEUE,) and len(self.streams.trees) > 1:
-            raise NotOnADividedLog(
-                f"MultiKueue is not done on a divided log yet, and this one has {len(self.streams.trees)} partitions of trees: "
-                "jobs that are to run in other clusters need a log of one partition"
-            )
 
     async def _record_clock(self, control: Stream) -> None:
         """Have the clock on record if it is not the wall's."""

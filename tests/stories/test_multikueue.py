@@ -17,7 +17,8 @@ from ops.production.health import Health
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.remote import KubeConnector
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import MULTIKUEUE, SERVICES, Running, stopped
+from ops.production.served import MULTIKUEUE, SERVICES
+from ops.production.wiring import Running, stopped
 from ops.queries.replay import fold_partition
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording

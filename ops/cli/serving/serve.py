@@ -32,7 +32,8 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER, Ports, Running, stopped
+from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
+from ops.production.wiring import Ports, Running, stopped
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable

@@ -15,7 +15,7 @@ from ops.production.log.jetstream.generations import mark_subject, names_of, roo
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
 from ops.production.log.streams import SOLE
-from ops.production.wiring import MULTIKUEUE
+from ops.production.served import MULTIKUEUE
 
 STREAMS = SOLE.witnessed
 ACCOUNT = "KUELOG"

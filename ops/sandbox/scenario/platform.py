@@ -23,6 +23,7 @@ from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
+from ops.production.served import SERVICES
 from ops.production.visibility.api import GROUP as VISIBILITY
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.server import Followed
@@ -31,7 +32,7 @@ from ops.production.webhook.conversion import converted
 from ops.production.webhook.review import ReviewRequest, judged
 from ops.production.webhook.server import reviewed
 from ops.production.webhook.verdicts import problems_of
-from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.production.wiring import Ports, Running, stopped
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import denied
 from ops.sandbox.embedded_cluster.kinds import ApiKind

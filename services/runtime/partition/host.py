@@ -28,6 +28,7 @@ from services.runtime.partition.errors import InputsWrong, MessageHalts
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
 from services.runtime.partition.roles import Decider, Keeper, Observer, Verifier
+from services.runtime.partition.routed_facts import MOST_UNFIXED, RoutedFacts
 from services.runtime.partition.turn_durations import Turns
 from services.runtime.tracing import Tracer
 
@@ -81,8 +82,8 @@ class PartitionHost:
         self._window = window
         self._behind = False
         """Whether more has arrived than is folded."""
-        self._routed = frozenset({FACTS}) if routed else frozenset[str]()
-        """The inputs of which only what is for this partition is read, because others have partitions of their own."""
+        self._routed = RoutedFacts(self.fold, next(one for one in inputs if one.name == FACTS)) if routed else None
+        """Facts, where only those are read that are for this partition, because others have partitions of their own."""
         self._listed = listed
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
@@ -94,8 +95,8 @@ class PartitionHost:
             tasks.create_task(self._follow_own())
             for stream in self.inputs:
                 tasks.create_task(self._follow_input(stream))
-                if stream.name in self._routed:
-                    tasks.create_task(self._keep_up(stream))
+            if self._routed is not None:
+                tasks.create_task(self._routed.keep_up(self._clock, self._news.set))
             await self._catch_up()
             self.caught_up.set()
             await self._see_cluster()
@@ -143,36 +144,15 @@ class PartitionHost:
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
-            after, reader = self.fold.position(stream.name), self.own.name if stream.name in self._routed else ""
+            after, reader = (
+                self.fold.position(stream.name),
+                self.own.name if self._routed is not None and stream.name == FACTS else "",
+            )
             async for batch in stream.follow(after, reader):
                 self.fold.offer(stream.name, batch)
                 self._news.set()
         except (LogGap, LogRegressed) as problem:
             self._stop_for(problem)
-
-    async def _keep_up(self, stream: Stream) -> None:
-        """Go past what is for other partitions, so that a partition that hears little does not stay behind a stream that is rolled."""
-        while True:
-            await self._clock.sleep(_KEPT_UP_EVERY)
-            end = (await stream.last()).sequence
-            if end - self.fold.received(stream.name) >= MOST_UNFIXED and await self._pass_over(stream.name, end):
-                self._news.set()
-
-    async def _pass_over(self, name: str, upto: int) -> bool:
-        """Learn of the bus how far nothing of a stream is for this partition; whether that is farther than what was read.
-
-        What is stored stays as it is, so the answer stays right for good; what is not stored yet it says nothing about.
-        """
-        received = self.fold.received(name)
-        if name not in self._routed or received >= upto:
-            return False
-        stream = next(one for one in self.inputs if one.name == name)
-        free = await stream.nothing_for(received, self.own.name)
-        # What has arrived meanwhile lies behind it.
-        if free <= self.fold.received(name):
-            return False
-        self.fold.pass_over(name, free)
-        return True
 
     def _stop_for(self, problem: LogGap | LogRegressed) -> None:
         """Halt because the folded state and the log contradict each other: a restart folds what the log holds."""
@@ -189,7 +169,7 @@ class PartitionHost:
             behind = [name for name, last in ends.items() if self.fold.position(name) < last]
             if self.fold.base >= end and not behind:
                 return
-            if any([await self._pass_over(name, ends[name]) for name in behind]):
+            if FACTS in behind and self._routed is not None and await self._routed.pass_over(ends[FACTS]):
                 continue
             await self._news.wait()
             self._news.clear()
@@ -219,7 +199,7 @@ class PartitionHost:
                 if await self._fold_commits():
                     continue
                 behind = self.fold.fold_inputs(most)
-                if await self._hear_of_awaited():
+                if self._routed is not None and await self._routed.pass_over(self.fold.awaited(FACTS)):
                     continue
             except MessageHalts as problem:
                 self.halts.halt(MESSAGE, str(problem))
@@ -228,14 +208,6 @@ class PartitionHost:
                 self.halts.lift(MESSAGE)
                 self.halts.lift(BUS)
                 return behind
-
-    async def _hear_of_awaited(self) -> bool:
-        """Go past facts for others on which something rests that waits to be folded; whether that was possible."""
-        for name in self._routed:
-            upto = self.fold.awaited(name)
-            if upto and await self._pass_over(name, upto):
-                return True
-        return False
 
     async def _fold_commits(self) -> bool:
         folded = False
@@ -248,7 +220,7 @@ class PartitionHost:
             if commit is None:
                 self.fold.skip(entry)
             elif (missing := self.fold.missing_for(commit)) is not None:
-                if not await self._pass_over(missing.stream, missing.upto):
+                if missing.stream != FACTS or self._routed is None or not await self._routed.pass_over(missing.upto):
                     await self._await_input(entry, missing)
                 continue
             else:
@@ -415,8 +387,5 @@ PACE: Millis = 10
 """Milliseconds between two looks at what has arrived: no delay at rest, larger batches under load."""
 MOST_AHEAD = 1000
 """After this many facts without a decision a commit without events fixes their order."""
-MOST_UNFIXED = 10_000
-"""So does one after so many facts that are for other partitions: where this one would begin anew must not fall far behind."""
-_KEPT_UP_EVERY: Millis = 30_000
 MOST_INPUTS = 200
 """The most facts folded between two turns of deciders: a backlog of facts must not delay decisions."""

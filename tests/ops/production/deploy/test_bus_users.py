@@ -26,7 +26,7 @@ from ops.production.log.partitioning import PartitionsRefused, divide
 from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import SERVICES
+from ops.production.served import SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
