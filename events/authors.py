@@ -35,6 +35,7 @@ from events.multikueue import (
 from events.pod import PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningDropped, ProvisioningOrdered, ProvisioningRejected
+from events.routing import ROUTED
 from events.setting_aside import SetAside
 from events.slices import (
     WorkloadSliceDropped,
@@ -42,7 +43,7 @@ from events.slices import (
     WorkloadSliceResized,
     WorkloadSliceSubmitted,
 )
-from events.subjects import CONTROL, DEVICES, FACTS, LOG, commit_subject, family_of
+from events.subjects import CONTROL, DEVICES, FACTS, LOG, addressee, commit_subject, family_of, routed_subject
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -168,6 +169,10 @@ def why_not_sighting(sighting: Sighting, subject: str) -> str:
     wrong = _may_not(sighting.author, FACTS, (kind,))
     if wrong or not subject:
         return wrong
+    if addressee(subject):
+        if issubclass(kind, ROUTED) and subject == routed_subject(addressee(subject), kind.__name__):
+            return ""
+        return f"a {kind.__name__} is filed under {subject}, which is not the subject of such facts"
     parts = subject.split(".")
     if len(parts) != _FACT_TOKENS or parts[:2] != ["kuelog", "facts"] or parts[3] != kind.__name__:
         return f"a {kind.__name__} is filed under {subject}, which is not the subject of such facts"

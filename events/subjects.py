@@ -31,11 +31,40 @@ def fact_subject(tree: str, kind: str) -> str:
     return f"kuelog.facts.{_token(tree or CLUSTER)}.{_token(kind)}"
 
 
+def routed_subject(partition: str, kind: str) -> str:
+    """The subject of a fact that one partition of trees folds and no other: the partition, and its kind.
+
+    Rule: docs/decisions/0090-facts-go-to-the-partition-that-folds-them.md
+    """
+    return f"{_ROUTED}{_token(partition)}.{_token(kind)}"
+
+
+def addressee(subject: str) -> str:
+    """The partition that a fact under this subject is for alone; empty where it is for all of them."""
+    if not subject.startswith(_ROUTED):
+        return ""
+    partition, _, kind = subject.removeprefix(_ROUTED).partition(".")
+    return partition if kind and "." not in kind else ""
+
+
+def is_for(subject: str, partition: str) -> bool:
+    """Whether a partition folds what is stored under a subject: one of trees all that is not for another one, all others everything."""
+    return addressee(subject) in ("", partition) or family_of(partition) != LOG
+
+
+def facts_for(partition: str) -> tuple[str, ...]:
+    """The subjects, as the bus matches them, of all facts that a partition of trees folds."""
+    return "kuelog.facts.*.*", f"{_ROUTED}{_token(partition)}.*"
+
+
 def commit_subject(stream: str, author: str) -> str:
     """The subject of a commit: its partition and its author."""
     family, _, place = stream.partition("_")
     room = f"kuelog.{family.lower()}"
     return f"{room}.{_token(place)}.{_token(author)}" if place else f"{room}.{_token(author)}"
+
+
+_ROUTED = "kuelog.facts.to."
 
 
 @lru_cache(maxsize=256)

@@ -13,6 +13,7 @@ import msgspec
 from projections.budgets.budget_usage import BudgetUsage, settled
 from projections.budgets.scopes import whole_of
 from projections.fair_sharing.ledger import UsageRecord
+from projections.object_versions import KnownVersion
 from projections.partitions.homes import FIRST
 from projections.snapshot import CareTables, DividedTables, LineSnapshot, Tables, tables_of, world_of
 from projections.world import World
@@ -29,6 +30,7 @@ def composed(worlds: Sequence[World]) -> World:
         "ledgers": _ledgers(parts, worlds[0]),
         "budgets": _budgets(parts, worlds[0].homes),
         "lines": _lines(parts),
+        "versions": _newest(parts),
         "holding": _concatenated([part.holding for part in parts.values()]),
     }
     others = {
@@ -36,7 +38,13 @@ def composed(worlds: Sequence[World]) -> World:
         for name in Tables.__struct_fields__
         if name not in by_partition and isinstance(getattr(found, name), dict)
     }
-    divided = DividedTables(partition_map=worlds[0].partition_map, homes=worlds[0].homes, elsewhere={}, unplaced={})
+    divided = DividedTables(
+        partition_map=worlds[0].partition_map,
+        homes=worlds[0].homes,
+        namespace_homes=worlds[0].namespace_homes,
+        elsewhere={},
+        unplaced={},
+    )
     return world_of(msgspec.structs.replace(found, **others, **by_partition, care=_apart(found.care), divided=divided))
 
 
@@ -53,6 +61,17 @@ def _ledgers(parts: Mapping[str, Tables], world: World) -> dict[str, UsageRecord
         home = parts.get(world.homes.get(queue.cluster_queue, FIRST)) if queue is not None else None
         if home is not None and key in home.ledgers:
             found[key] = home.ledgers[key]
+    return found
+
+
+def _newest(parts: Mapping[str, Tables]) -> dict[str, KnownVersion]:
+    """The newest version on record of each object: what is told of a job, only the partition that decides about it has heard."""
+    found: dict[str, KnownVersion] = {}
+    for part in parts.values():
+        for key, one in part.versions.items():
+            other = found.get(key)
+            if other is None or (other.version, other.gone, other.context) < (one.version, one.gone, one.context):
+                found[key] = one
     return found
 
 

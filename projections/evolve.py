@@ -128,12 +128,17 @@ from projections.folds.slices import evolve_slices
 from projections.folds.upkeep import evolve_upkeep
 from projections.folds.variants import evolve_variants, evolve_workload_fact
 from projections.log_position import LogPosition
+from projections.partitions.homes import is_foreign
 from projections.queues.order import order_anew
 from projections.world import World
 
 
 def evolve_sighting(world: World, sighting: Sighting, position: LogPosition) -> None:
     """Fold an observed fact, unless something newer is known of the object that it is about."""
+    if is_foreign(world, sighting.fact):
+        return
+    if world.partition_map:
+        world.versions.forget_long_gone(position.at)
     if world.versions.take(sighting.about, sighting.fact, position.at):
         evolve(world, sighting.fact, position)
 

@@ -118,13 +118,14 @@ class ObjectVersions:
         if about.gone:
             for part in _PARTS:
                 self._trail.drop(self.known, f"{about.place}#{part}")
-            self._forget_long_gone(at)
+            self.forget_long_gone(at)
             step = at // _STEP
             if step not in self._gone:
                 self._trail.put(self._gone, step, {})
             self._trail.put(self._gone[step], key, None)
 
-    def _forget_long_gone(self, at: Millis) -> None:
+    def forget_long_gone(self, at: Millis) -> None:
+        """Forget what is gone for so long at a time; on a divided log before each fact, for partitions hear of different ends."""
         for step in sorted(self._gone):
             if (step + 1) * _STEP + REMEMBERED > at:
                 return

@@ -88,6 +88,7 @@ class DividedTables(msgspec.Struct, frozen=True, kw_only=True):
     homes: dict[str, str]
     elsewhere: dict[str, None]
     unplaced: dict[str, tuple[WorkloadFact, ...]]
+    namespace_homes: dict[str, str] = {}
 
 
 class Tables(ConfigurationTables, frozen=True, kw_only=True):

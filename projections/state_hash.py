@@ -123,7 +123,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     ]
     divided = [
         (name, dict(getattr(world, name)))
-        for name in ("partition_map", "homes", "elsewhere", "unplaced")
+        for name in ("partition_map", "homes", "namespace_homes", "elsewhere", "unplaced")
         if getattr(world, name)
     ]
     seen = world.versions

@@ -6,7 +6,8 @@ import msgspec
 
 from events.event import Millis
 from events.subjects import DEVICES, FACTS, LOG
-from ops.production.wiring import SERVICES, VERIFIER, Running
+from ops.production.served import SERVICES, VERIFIER
+from ops.production.wiring import Running
 from services.runtime.control_log import AHEAD
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream

@@ -18,7 +18,8 @@ from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
 from ops.production.log.jetstream.capacity import WARN_PERCENT
-from ops.production.wiring import MULTIKUEUE, Running
+from ops.production.served import MULTIKUEUE
+from ops.production.wiring import Running
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.partition.host import PartitionHost
 

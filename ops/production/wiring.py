@@ -26,6 +26,7 @@ from ops.production.own_leases import OwnLeases
 from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
+from ops.production.served import FOLLOWER, SERVICES, VERIFIER, check_served, sends_elsewhere
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from projections.world import World
@@ -53,13 +54,6 @@ from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-MULTIKUEUE = "multikueue"
-"""Has workloads run on other clusters: it decides where, and keeps these clusters so."""
-SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier", MULTIKUEUE)
-VERIFIER = "verifier"
-"""Decides again what the others have decided, and says nothing on the log."""
-FOLLOWER = "visibility"
-"""In place of services: only folds, for those who look, and writes nothing."""
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
@@ -68,7 +62,7 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {one.name: one for one in (QueueMa
 
 
 class BeginsAnew(Exception):
-    """A partition has missed what is not stored any more, and a saved world lies behind it."""
+    """A partition has missed what is not stored any more, and a saved world lies behind it; or the log has more partitions by now."""
 
 
 def service_name(services: Sequence[str]) -> str:
@@ -160,10 +154,7 @@ class Running:
             for name in self._serves(self.streams.trees):
                 deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
                 observers = self._observers(name, facts, spare, tasks) if "applier" in self.services else []
-                if MULTIKUEUE in self.services and self.ports.connector is not None and self.streams.trees == (name,):
-                    remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, clock)
-                    observers.append(remote.observe)
-                    tasks.create_task(remote.run())
+                observers += self._remote_clusters(facts, tasks)
                 if deciders or observers or again or FOLLOWER in self.services:
                     self.hosts[name] = await self._host(
                         name, deciders, observers, listed, again.get(name), tasks, AdmissionWindow()
@@ -181,6 +172,13 @@ class Running:
                 if self.archivist is not None:
                     tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
             tasks.create_task(self._follow_control(control))
+
+    def _remote_clusters(self, facts: Stream, tasks: asyncio.TaskGroup) -> list[Observer]:
+        if self.ports.connector is None or not sends_elsewhere(self.streams, self.services):
+            return []
+        remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, self.ports.clock)
+        tasks.create_task(remote.run())
+        return [remote.observe]
 
     def _serves(self, partitions: Sequence[str]) -> list[str]:
         return [name for name in partitions if not self._served or name in self._served]
@@ -226,6 +224,7 @@ class Running:
             writing=self.leases.on_writing(name, self.services, tasks) if observers else None,
             listed=listed,
             verifier=verifier,
+            routed=len(self.streams.trees) > 1 and name in self.streams.trees,
         )
 
     async def _heed_control(self) -> Stream:
@@ -233,6 +232,7 @@ class Running:
         stream = await self._bus.stream(CONTROL)
         await read_control(stream, self.control)
         self.streams = streams_known(self.control)
+        check_served(self.streams, self._served, self.services)
         if VERIFIER in self.services:
             self.verifications = {
                 name: self.verifications.get(name) or RunningVerification(name) for name in self.streams.partitions
@@ -250,6 +250,8 @@ class Running:
         try:
             async for batch in control.follow(self.control.position):
                 self.control.take(batch)
+                if streams_known(self.control) != self.streams:
+                    raise BeginsAnew(f"the log has {self.control.partitions} partitions by now")
                 for host in self.hosts.values():
                     host.nudge()
                 if self.watcher is not None:

@@ -6,10 +6,11 @@ A world keeps the workloads that are decided in its partition and no others, so 
 from collections.abc import Iterable
 
 from events.partition_map import PartitionMapObserved
+from events.routing import namespace_of
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from events.workload_facts import WorkloadFact
 from projections.folds.workloads import drop_workload
-from projections.partitions.homes import FIRST, home_for, is_divided, leads
+from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads
 from projections.world import World
 
 
@@ -18,7 +19,40 @@ def observe_map(world: World, event: PartitionMapObserved) -> None:
     for name in (*world.cluster_queues, *world.local_queues_of):
         if name not in world.homes and world.local_queues_of.get(name):
             world.trail.put(world.homes, name, FIRST)
+    if not world.partition_map:
+        for namespace in sorted(_in_use(world)):
+            world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
+    first = not world.partition_map
     world.trail.put(world.partition_map, "", event)
+    if first and is_divided(world) and not leads(world):
+        _leave_to_the_first(world)
+
+
+def _leave_to_the_first(world: World) -> None:
+    """What was there before the map is decided in the first partition: the others have folded it only until they knew."""
+    for key in sorted(world.workloads):
+        world.trail.put(world.elsewhere, key, None)
+        drop_workload(world, key)
+    for key in sorted(world.accounted):
+        world.trail.drop(world.accounted, key)
+    for key in sorted(world.terminating):
+        world.trail.drop(world.terminating, key)
+
+
+def give_namespace_home(world: World, fact: WorkloadSubmitted) -> None:
+    """With its first workload a namespace gets its home, for good: facts about its workloads may then leave out the others.
+
+    A local queue that leads to another partition later can't be asked from there.
+    """
+    namespace = namespace_of(fact)
+    if world.partition_map and namespace not in world.namespace_homes:
+        world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
+
+
+def _in_use(world: World) -> set[str]:
+    """The namespaces of which anything but queues was ever observed: they may have workloads."""
+    places = (key.split("/") for key in world.versions.known)
+    return {namespace for kind, namespace, *_ in places if namespace and kind != "LocalQueue"}
 
 
 def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
@@ -32,7 +66,14 @@ def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
 
 def concerns(world: World, workload: str) -> bool:
     """Whether what is observed beside a workload, such as the end of a pod, is taken care of here."""
-    return not is_divided(world) or workload in world.workloads or (leads(world) and workload not in world.elsewhere)
+    if not is_divided(world):
+        return True
+    home = world.namespace_homes.get(workload.partition("/")[0])
+    return home == world.partition if home else _is_ours(world, workload)
+
+
+def _is_ours(world: World, workload: str) -> bool:
+    return workload in world.workloads or (leads(world) and workload not in world.elsewhere)
 
 
 def placed(world: World, event: WorkloadFact) -> list[WorkloadFact]:
@@ -41,8 +82,13 @@ def placed(world: World, event: WorkloadFact) -> list[WorkloadFact]:
     What was observed of a workload while its queue had no home is folded as soon as that is here.
     """
     key = event.workload
+    if isinstance(event, WorkloadSubmitted):
+        give_namespace_home(world, event)
     if not is_divided(world):
         return [event]
+    home = world.namespace_homes.get(namespace_of(event))
+    if home:
+        return [event] if home == world.partition else []
     if isinstance(event, WorkloadDeleted):
         world.trail.drop(world.elsewhere, key)
         world.trail.drop(world.unplaced, key)

@@ -8,8 +8,10 @@ Rule: docs/decisions/0080-trees-are-placed-in-partitions.md
 import hashlib
 from collections.abc import Iterable
 
+from events.catalogue import Fact
 from events.partition_map import PartitionMapObserved
 from events.quota import ClusterQueueObserved
+from events.routing import is_routed, namespace_of
 from events.subjects import LOG, decisions_stream, family_of
 from projections.partitions.state import PartitionState
 
@@ -55,21 +57,48 @@ def homes_of(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:
 
 
 def home_for(world: PartitionState, cluster_queue: str) -> str:
-    """The home of a queue that has none yet: that of its tree, else of whom it shares a topology with, else by the map."""
+    """The home of a queue that has none yet: that of its tree, else of whom it shares a topology with, else where the map names
+    the tree, else that of a namespace in which it can be asked, else by a hash.
+    """
     tree = world.quota.root_of(cluster_queue)
     members = world.quota.members(tree)
     for companions in (members, _sharing_topologies(world, members)):
         homes = homes_of(world, companions)
         if homes:
             return min(homes)
-    return placed_by(world.partition_map[""], tree)
+    known = world.partition_map[""]
+    asking = {key.partition("/")[0] for key in world.local_queues_of.get(cluster_queue, {})}
+    namespaces = {home for name in asking if (home := world.namespace_homes.get(name))}
+    return named_by(known, tree) or min(namespaces, default="") or hashed(known, tree)
 
 
-def placed_by(known: PartitionMapObserved, tree: str) -> str:
-    """The partition's stream in which a tree is decided: where the map has placed it, and else one that follows from its name."""
-    for one in known.placements:
-        if one.tree == tree:
-            return decisions_stream(str(one.partition))
+def home_of_namespace(world: PartitionState, namespace: str) -> str:
+    """The partition to which all local queues of a namespace lead as they are now; empty where they lead to none, or to several."""
+    prefix = f"{namespace}/"
+    queues = (one.cluster_queue for key, one in world.local_queues.items() if key.startswith(prefix))
+    homes = homes_of(world, queues)
+    return min(homes) if len(homes) == 1 else ""
+
+
+def is_foreign(world: PartitionState, fact: Fact) -> bool:
+    """Whether a fact about a workload is folded in another partition, to which its whole namespace belongs."""
+    if not world.namespace_homes or not is_routed(fact) or not is_divided(world):
+        return False
+    return (world.namespace_homes.get(namespace_of(fact)) or world.partition) != world.partition
+
+
+def is_misrouted(world: PartitionState, fact: Fact, partition: str) -> bool:
+    """Whether a fact that is for one partition alone is about a workload that is not decided there."""
+    return not is_routed(fact) or world.namespace_homes.get(namespace_of(fact)) != partition
+
+
+def named_by(known: PartitionMapObserved, tree: str) -> str:
+    """The partition's stream in which the map has placed a tree; empty where it does not name it."""
+    return next((decisions_stream(str(one.partition)) for one in known.placements if one.tree == tree), "")
+
+
+def hashed(known: PartitionMapObserved, tree: str) -> str:
+    """The partition's stream of a tree that nothing places, which follows from its name."""
     digest = hashlib.sha256(tree.encode()).digest()
     return decisions_stream(str(int.from_bytes(digest[:8]) % known.partitions))
 

@@ -16,6 +16,9 @@ class PartitionState(QuotaState, Protocol):
     """The map in force under the empty key; nothing while all trees are in the first partition."""
     homes: dict[str, str]
     """By cluster queue the partition that decides about it, since it can be asked for anything."""
+    namespace_homes: dict[str, str]
+    """By namespace the one partition that decides about all its workloads, given with the first of them and kept; empty where
+    its local queues lead to several, and each workload is decided where its queue is."""
     elsewhere: dict[str, None]
     """Workloads that are decided in other partitions."""
     unplaced: dict[str, tuple[WorkloadFact, ...]]

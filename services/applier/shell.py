@@ -5,7 +5,7 @@ What was written is reported as a fact. After a restart, decisions that were not
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import structlog
@@ -65,6 +65,8 @@ class Applier:
         self._clock, self._partition, self._spare = clock, partition, spare
         self._tracer = tracer or NoTracer()
         self.outbox = Outbox(facts, clock, self._tracer)
+        self._homes: Mapping[str, str] = {}
+        """By namespace the partition that alone has to hear of its workloads, as of the facts that are stored."""
         self._notices = EventRecorder(writer, spare, clock)
         self._budgets = BudgetEvents()
         self._workloads = WorkloadKeeper(writer, clock, spare)
@@ -82,6 +84,7 @@ class Applier:
 
     def observe(self, world: ApplierState, touched: Sequence[str]) -> None:
         """Take up what is to be applied; called after each turn of the partition."""
+        self._homes = world.namespace_homes
         planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):
             self.backlog.drop(key)
@@ -233,7 +236,8 @@ class Applier:
             fact=fact,
         )
         traced = "" if application.nothing_decided else application.of.uid
-        await self.outbox.put([OutboxMessage(application.workload, fact_message(sighting), traced)])
+        to = self._homes.get(application.workload.partition("/")[0], "")
+        await self.outbox.put([OutboxMessage(application.workload, fact_message(sighting, to=to), traced)])
 
 
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:

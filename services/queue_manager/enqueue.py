@@ -152,7 +152,7 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
     queue = world.cluster_queues.get(local_queue.cluster_queue)
     if queue is None:
         return "Misconfigured", _missing(world, "ClusterQueue", "", local_queue.cluster_queue)
-    closed = _closed(world, queue.name)
+    closed = _closed(world, workload, queue.name)
     if closed is not None:
         return closed
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
@@ -174,10 +174,14 @@ def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | No
     return None
 
 
-def _closed(world: QueueState, cluster_queue: str) -> tuple[str, str] | None:
+def _closed(world: QueueState, workload: Workload, cluster_queue: str) -> tuple[str, str] | None:
     """Why a queue takes in nothing that asks for it here; None when it does."""
     if not owns_queue(world, cluster_queue):
-        where = f"is decided in {world.homes.get(cluster_queue, FIRST)}, and the workload in {world.partition}"
+        home = world.homes.get(cluster_queue, FIRST)
+        if world.namespace_homes.get(workload.namespace) == world.partition:
+            where = f"is decided in {home}, and all of namespace {workload.namespace} in {world.partition}"
+            return "Misconfigured", f"ClusterQueue {cluster_queue} {where}: submit the job in another namespace"
+        where = f"is decided in {home}, and the workload in {world.partition}"
         return "Misconfigured", f"ClusterQueue {cluster_queue} {where}: submit the job anew"
     return None if takes_in(world, cluster_queue) else ("Suspended", f"ClusterQueue {cluster_queue} is inactive")
 

@@ -60,8 +60,16 @@ class Stream(Protocol):
         """Store messages without a condition, in order, each once. Raises `LogFull`, `LogUnavailable`."""
         ...
 
-    def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All that is stored behind `after`, then what comes, for ever, in batches. Raises `LogGap`, `TailLost`."""
+    def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        """All that is stored behind `after`, then what comes, for ever, in batches. Raises `LogGap`, `TailLost`.
+
+        With a `reader`, the name of a partition, what is for other partitions alone may be left out: what is missing between two
+        messages is no gap then.
+        """
+        ...
+
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """The last of the sequences stored behind `after` up to which nothing is for a partition. Raises `LogUnavailable`."""
         ...
 
     def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:

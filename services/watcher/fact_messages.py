@@ -19,6 +19,7 @@ from projections.object_versions import ACCOUNTED, NODE_USAGE
 from services.runtime.fact_message import fact_message
 from services.runtime.outbox import OutboxMessage
 from services.watcher.object_keys import object_of, place_of
+from services.watcher.routes import Routes
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 
@@ -28,8 +29,8 @@ _DIGEST = 6
 class FactWriter:
     """Makes messages of the facts of one view."""
 
-    def __init__(self, view: View, seen: SeenVersions) -> None:
-        self._view, self._seen = view, seen
+    def __init__(self, view: View, seen: SeenVersions, routes: Routes) -> None:
+        self._view, self._seen, self._routes = view, seen, routes
 
     def sightings(
         self, trigger: str, facts: Sequence[Fact], at: Millis, *, lost: ObjectVersion | None = None, epoch: int = 0
@@ -58,7 +59,7 @@ class FactWriter:
     def letter(self, sighting: Sighting) -> OutboxMessage:
         """What the outbox stores of a sighting; a later one of the same object takes its place while neither is stored."""
         fact, about = sighting.fact, sighting.about
-        message = fact_message(sighting, self._tree(fact))
+        message = fact_message(sighting, self._tree(fact), to=self._routes.of(fact))
         traced = fact.uid if isinstance(fact, WorkloadSubmitted) else ""
         return OutboxMessage(type(fact).__name__ if about is None else about.place, message, traced)
 

@@ -24,6 +24,7 @@ from services.runtime.partition.errors import FoldFailed, MessageHalts
 from services.runtime.partition.halts import MESSAGE, Halts
 from services.runtime.partition.stored_message import Opened, open_message
 from services.watcher.object_keys import known, place_of
+from services.watcher.routes import Routes
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 from services.watcher.workloads.reported_state import says_so
@@ -53,6 +54,7 @@ class ReportedByAll:
         """By node, what was told last of the pods there, and the version of pods that it rests on."""
         self._trail = Trail()
         self.versions = ObjectVersions(self._trail)
+        self.routes = Routes(self.versions)
         self._on_their_way: dict[str, Sighting] = {}
         """By message id."""
         self._heard: dict[str, None] = {}
@@ -115,7 +117,9 @@ class ReportedByAll:
     def _opened(self, entry: Entry) -> Sighting | None:
         """The sighting in a message; None where it does not count. Raises `MessageNotOurs`."""
         found = open_message(entry, self._control)
-        return found.message if isinstance(found, Opened) and isinstance(found.message, Sighting) else None
+        if not isinstance(found, Opened) or not isinstance(found.message, Sighting):
+            return None
+        return None if self.routes.misled(found.message, entry.subject) else found.message
 
     def _folds(self, sighting: Sighting) -> bool:
         if isinstance(sighting.fact, SettingsObserved):
@@ -123,7 +127,11 @@ class ReportedByAll:
         if isinstance(sighting.fact, ResourceVersionsRestarted):
             self.versions.restart(sighting.fact.epoch)
             self.epoch = max(self.epoch, self.versions.epoch)
+        if self.routes.divided:
+            self.versions.forget_long_gone(sighting.at)
         folds = self.versions.take(sighting.about, sighting.fact, sighting.at)
+        if folds:
+            self.routes.fold(sighting)
         self._trail.forget()
         return folds
 

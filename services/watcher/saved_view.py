@@ -15,6 +15,7 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS
 from projections.object_versions import KnownVersion
+from projections.snapshot import Tables
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
@@ -52,6 +53,8 @@ class SavedView(Seal, frozen=True, kw_only=True):
     workloads: dict[str, ReportedState]
     by_source: dict[str, str]
     slices: dict[str, ReportedState] = {}
+    routes: Tables | None = None
+    """Where queues and namespaces are decided."""
 
 
 class ViewSaver:
@@ -136,6 +139,7 @@ def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved
         workloads=view.workloads,
         by_source=view.by_source,
         slices=view.slices,
+        routes=reported.routes.saved(),
     )
 
 
@@ -143,6 +147,7 @@ def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
     """Begin with what was saved instead of reading all of FACTS."""
     reported.position, reported.settings, reported.epoch = saved.position, saved.settings, saved.epoch
     reported.versions.restore(saved.known, saved.epoch)
+    reported.routes.begin_at(saved.routes, saved.facts.values())
     reported.view.facts.update(saved.facts)
     reported.view.workloads.update(saved.workloads)
     reported.view.by_source.update(saved.by_source)

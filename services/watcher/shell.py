@@ -90,7 +90,7 @@ class Watcher:
         self.view = View(settings=self._settings, selectors=self._selectors)
         self._seen = SeenVersions()
         self._reported = ReportedByAll(self.view, self._seen, self._control, self.halts)
-        self._scribe = FactWriter(self.view, self._seen)
+        self._scribe = FactWriter(self.view, self._seen, self._reported.routes)
         self.outbox = Outbox(self._facts, self._clock, self._tracer)
         self._seeing = asyncio.Lock()
         self._jobs: dict[str, JsonObject] = {}

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from nats.js.api import StreamConfig
 
+from events.subjects import routed_subject
 from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.stream import JetStreamStream
 from ops.production.log.memory import AppendFault, MemoryBus
 from ops.production.log.server.cluster import NatsCluster
 from ops.production.log.server.server import NatsServer
@@ -147,6 +150,64 @@ async def test_published_facts_keep_their_order_and_repetitions_are_dropped(bus:
     await facts.publish(messages[:10])
     stored = await everything(facts, begin)
     assert [entry.data for entry in stored] == [message.data for message in messages]
+
+
+def routed(number: int, *partitions: str) -> list[Message]:
+    """Facts for all, where no partition is named, and for one."""
+    return [
+        Message(routed_subject(one, "K") if one else "kuelog.facts.t.K", one.encode(), f"routed-{number}-{i}")
+        for i, one in enumerate(partitions)
+    ]
+
+
+async def test_a_partition_reads_what_is_for_it_and_what_is_for_all_and_learns_how_far_nothing_is(bus: Bus) -> None:
+    facts = await bus.stream("FACTS")
+    begin = (await facts.last()).sequence
+    await facts.publish(routed(begin, "LOG_1", "", "LOG_2", "LOG_1", "LOG_2"))
+    seen: list[Entry] = []
+    complete = asyncio.Event()
+
+    async def follow() -> None:
+        async for batch in facts.follow(begin, "LOG_1"):
+            seen.extend(batch)
+            if len(seen) == 4:
+                complete.set()
+
+    task = asyncio.create_task(follow())
+    await facts.publish(routed(begin + 5, "LOG_2", "LOG_1"))
+    await asyncio.wait_for(complete.wait(), 20)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert [one.sequence - begin for one in seen] == [1, 2, 4, 7]
+    assert [one.data for one in seen] == [b"LOG_1", b"", b"LOG_1", b"LOG_1"]
+    free = [await facts.nothing_for(begin + after, "LOG_1") - begin for after in range(8)]
+    assert free == [0, 1, 3, 3, 6, 6, 6, 7]
+    assert await facts.nothing_for(begin + 2, "LOG_9") == begin + 7, "all that is stored, and no more"
+
+
+async def test_what_is_left_out_for_a_partition_hides_no_gap(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url)
+    js = bus.client.jetstream()
+    await js.add_stream(StreamConfig(name="FACTS", subjects=["kuelog.facts.>"]))
+    facts = JetStreamStream(bus.client, "FACTS")
+    await facts.publish(routed(0, "LOG_1", "LOG_2", "LOG_2", "LOG_1"))
+    assert [one.sequence async for batch in until(facts, 4) for one in batch] == [1, 4]
+    await js.delete_msg("FACTS", 2)
+    with pytest.raises(LogGap, match="expected sequence 2, found 3"):
+        [one async for batch in until(facts, 4) for one in batch]
+    assert await facts.nothing_for(1, "LOG_1") == 1, "nobody goes past what may have been for it"
+    await bus.close()
+    await server.stop()
+
+
+async def until(facts: Stream, sequence: int) -> AsyncIterator[list[Entry]]:
+    """What LOG_1 reads of the facts, up to a sequence."""
+    async for batch in facts.follow(0, "LOG_1"):
+        yield batch
+        if batch[-1].sequence >= sequence:
+            return
 
 
 async def test_a_message_that_is_not_there_is_a_gap(partition: Stream) -> None:

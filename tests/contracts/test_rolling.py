@@ -10,7 +10,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
 
-from events.subjects import FACTS
+from events.subjects import FACTS, routed_subject
 from ops.production.log.jetstream import rolling
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import Generation
@@ -296,6 +296,39 @@ async def begin_anew(bus: JetStreamBus, name: str, grow: Callable[[str], Awaitab
     await grow("first")
     await finish(bus, name)
     await remove(bus, name)
+
+
+async def test_a_partition_that_leaves_out_what_is_for_others_reads_on_over_a_seam(bus: JetStreamBus) -> None:
+    facts = await patiently(bus, FACTS)
+    begin = (await facts.last()).sequence
+    seen: list[str] = []
+    heard = asyncio.Event()
+
+    async def follow() -> None:
+        async for batch in facts.follow(begin, "LOG_1"):
+            seen.extend(entry.message_id for entry in batch)
+            heard.set()
+
+    def told(name: str, to: str) -> Message:
+        return Message(routed_subject(to, "k"), name.encode(), f"seam-{begin}-{name}")
+
+    async def hear(name: str) -> None:
+        async with asyncio.timeout(30):
+            while f"seam-{begin}-{name}" not in seen:
+                heard.clear()
+                await heard.wait()
+
+    task = asyncio.create_task(follow())
+    await facts.publish([told("before", "LOG_1"), told("other", "LOG_2")])
+    await hear("before")
+    await roll(bus, FACTS)
+    await facts.publish([told("elsewhere", "LOG_2"), told("behind", "LOG_1")])
+    await hear("behind")
+    assert seen == [f"seam-{begin}-{name}" for name in ("before", "behind")]
+    assert await facts.nothing_for(begin + 1, "LOG_1") == begin + 3, "the mark of the seam is not counted"
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await remove(bus, FACTS)
 
 
 async def test_nothing_is_removed_while_the_stream_that_goes_on_is_empty(bus: JetStreamBus) -> None:

@@ -16,7 +16,8 @@ from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import SERVICES, Ports, Running
+from ops.production.served import SERVICES
+from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from services.runtime.cluster_port import Resource

@@ -7,7 +7,7 @@ from events.codec import decode_sighting
 from events.subjects import FACTS
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import SERVICES
+from ops.production.served import SERVICES
 from ops.queries.replay import fold_partition
 from projections.object_versions import FoldedFacts
 from projections.world import World

@@ -17,7 +17,8 @@ from ops.production.health import Health
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.remote import KubeConnector
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import MULTIKUEUE, SERVICES, Running
+from ops.production.served import MULTIKUEUE, SERVICES
+from ops.production.wiring import Running
 from ops.queries.replay import fold_partition
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question

@@ -6,7 +6,7 @@ from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import SERVICES
+from ops.production.served import SERVICES
 from ops.queries.replay import fold_partition
 from services.jobs.kinds.pods import is_gated
 from services.runtime.cluster_port import Resource

@@ -9,7 +9,7 @@ import pytest
 from events.provisioning import ProvisioningOrdered
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
-from ops.production.wiring import SERVICES
+from ops.production.served import SERVICES
 from ops.queries.replay import fold_partition
 from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import Stage, job

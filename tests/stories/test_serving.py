@@ -11,7 +11,7 @@ from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.kubernetes.client import path_of
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.server.server import NatsServer
-from ops.production.wiring import SERVICES
+from ops.production.served import SERVICES
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
 from services.jobs.kinds.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.log.life import roll
+from ops.cli.log_options import Archive, Bus, Data
 from ops.cli.object_names import streams
 from ops.cli.questions.commands import log_show
 from ops.terminal.console import terminal
@@ -59,3 +60,34 @@ def leases(
     from ops.cli.log.care import run_leases  # noqa: PLC0415
 
     raise typer.Exit(run_leases(nats, output, console=console))
+
+
+@log_app.command()
+def partition(
+    partitions: Annotated[
+        int, typer.Argument(help="How many partitions of trees the log is to have; the number only grows.")
+    ],
+    data: Data = None,
+    nats: Bus = "",
+    archive: Archive = "",
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TREE=PARTITION",
+            help="Where a tree is to be decided that no local queue leads to yet, e.g. cohort/research=LOG_3; repeatable.",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be.")] = False,
+    output: Output = AnswerForm.TEXT,
+) -> None:
+    """Divide the log, so that several processes can decide about its trees. docs/scale.md says when that pays.
+
+    Trees that can be asked already stay where they are; those that come are placed among the partitions by their name.
+
+    Example: kuelog log partition 4 --nats nats://127.0.0.1:4222 --dry-run
+    """
+    from ops.cli.log.partition import run_partition  # noqa: PLC0415
+    from ops.cli.log_options import LogSource  # noqa: PLC0415
+
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_partition(partitions, source, place or [], dry_run=dry_run, output=output, console=console))

@@ -88,6 +88,13 @@ def up(
     ] = 0,
     hand_out: HandOut = None,
     timestamp: Timestamp = "",
+    partitions: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Divide a log that is still empty into so many partitions of trees; docs/scale.md says when that pays.",
+        ),
+    ] = 0,
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
@@ -116,6 +123,7 @@ def up(
             rolled=rolled,
             hand_out=hand_out or (),
             timestamp=timestamp,
+            partitions=partitions,
             console=console,
         )
     else:
@@ -131,6 +139,7 @@ def up(
             rolled=rolled,
             nodes=nodes,
             no_nodes=no_nodes,
+            partitions=partitions,
             console=console,
         )
     raise typer.Exit(code)
@@ -163,6 +172,12 @@ def run(
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
     hand_out: HandOut = None,
     timestamp: Timestamp = "",
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A partition of a divided log that is served here, e.g. LOG_3; repeatable, all of them without it."
+        ),
+    ] = None,
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
@@ -215,6 +230,7 @@ def run(
             witness=witness,
             hand_out=hand_out or (),
             timestamp=timestamp,
+            partitions=partition or (),
             scale=scale,
             crash=crash,
             metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),

@@ -24,6 +24,7 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.bus import JetStreamBus, without_password
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.lazy_bus import LazyBus
+from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.server.server import NatsServer
 from ops.production.metrics.endpoint import served
@@ -31,7 +32,8 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER, Ports, Running
+from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
+from ops.production.wiring import Ports, Running
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
@@ -51,6 +53,7 @@ def run_service(
     witness: str,
     hand_out: Sequence[str] = (),
     timestamp: str = "",
+    partitions: Sequence[str] = (),
     scale: float,
     crash: str,
     metrics: Endpoint = NOWHERE,
@@ -68,7 +71,19 @@ def run_service(
         settings = settings_of(config, console)
         collect_seldom()
         serving = _serve_one(
-            service, nats, kubeconfig, context, witness, handing_out, scale, crash, metrics, health, settings, console
+            service,
+            nats,
+            kubeconfig,
+            context,
+            witness,
+            handing_out,
+            partitions,
+            scale,
+            crash,
+            metrics,
+            health,
+            settings,
+            console,
         )
         run(serving)
         outcome.code = 0
@@ -87,6 +102,7 @@ def run_up_on_cluster(
     rolled: RollLimits,
     hand_out: Sequence[str] = (),
     timestamp: str = "",
+    partitions: int = 0,
     console: Console,
 ) -> int:
     """All services beside a real cluster, until Ctrl-C or SIGTERM."""
@@ -94,7 +110,11 @@ def run_up_on_cluster(
         settings = settings_of(config, console)
         collect_seldom()
         handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
-        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, pages, settings, rolled, handing_out, console))
+        run(
+            _up_on_cluster(
+                data, kubeconfig, context, nats, metrics, pages, settings, rolled, handing_out, partitions, console
+            )
+        )
         outcome.code = 0
     return outcome.code
 
@@ -116,6 +136,7 @@ async def _serve_one(
     context: str,
     witness: str,
     handing_out: HandingOut | None,
+    partitions: Sequence[str],
     scale: float,
     crash: str,
     metrics: Endpoint,
@@ -149,7 +170,9 @@ async def _serve_one(
             unreadable=bus.unreadable,
         )
         folder = Path(witness) if witness else None
-        running = Running(ports, (service,), settings=settings, witness=folder, handing_out=handing_out)
+        running = Running(
+            ports, (service,), settings=settings, witness=folder, handing_out=handing_out, partitions=partitions
+        )
         await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
         console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
@@ -166,6 +189,7 @@ async def _up_on_cluster(
     settings: SettingsObserved,
     rolled: RollLimits,
     handing_out: HandingOut | None,
+    partitions: int,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -179,6 +203,7 @@ async def _up_on_cluster(
             nats = server.url
         bus = await reached(nats, console)
         stack.push_async_callback(bus.close)
+        await divide_at_start(bus, partitions, ScaledClock().now())
         client = await connect_kube(kubeconfig, context, service="up")
         stack.push_async_callback(client.close)
         console.print(f"cluster {client.host}, bus {without_password(nats)} (Ctrl-C stops)")

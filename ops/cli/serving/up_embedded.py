@@ -31,6 +31,7 @@ def run_up_embedded(
     rolled: RollLimits,
     nodes: Path | None,
     no_nodes: bool,
+    partitions: int = 0,
     console: Console,
 ) -> int:
     """A bus, a cluster and all services, until Ctrl-C or SIGTERM."""
@@ -38,7 +39,7 @@ def run_up_embedded(
         settings = settings_of(config, console)
         pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
         collect_seldom()
-        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, console))
+        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, partitions, console))
         outcome.code = 0
     return outcome.code
 
@@ -52,10 +53,13 @@ async def _up_embedded(
     settings: SettingsObserved,
     rolled: RollLimits,
     pools: Sequence[NodePool] | None,
+    partitions: int,
     console: Console,
 ) -> None:
     async with (
-        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
+        platform(
+            data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled, partitions=partitions
+        ) as on,
         served(on.running, metrics),
         console_beside(on.server.url, pages, console, scale=scale),
     ):

@@ -7,6 +7,7 @@ import msgspec
 
 from events.authors import AUTHORS
 from events.json_object import JsonObject
+from events.routing import ROUTED
 from events.subjects import CLUSTER, CONTROL, commit_subject
 from ops.production.log.control import OPERATOR
 from ops.production.log.jetstream.bus import subjects_of
@@ -16,7 +17,7 @@ from ops.production.log.jetstream.leases import lease_subject
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
 from ops.production.log.streams import SOLE
-from ops.production.wiring import MULTIKUEUE
+from ops.production.served import MULTIKUEUE
 
 STREAMS = SOLE.witnessed
 ACCOUNT = "KUELOG"
@@ -68,9 +69,15 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
-    """The subjects of the facts that an author may publish, each kind by its name: of any tree, or of none."""
-    kinds = sorted(kind.__name__ for kind in AUTHORS[author].says)
-    return tuple(f"kuelog.facts.{tree}.{kind}" for kind in kinds)
+    """The subjects of the facts that an author may publish, each kind by its name: of any tree, or of none, and for any partition."""
+    kinds = sorted(AUTHORS[author].says, key=_name_of)
+    to_all = (f"kuelog.facts.{tree}.{_name_of(kind)}" for kind in kinds)
+    to_one = (f"kuelog.facts.to.*.{_name_of(kind)}" for kind in kinds if kind in ROUTED)
+    return *to_all, *to_one
+
+
+def _name_of(kind: type) -> str:
+    return kind.__name__
 
 
 def _leases(*works: str, of: tuple[str, ...] = SOLE.trees) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from ops.production.deploy.permissions import (
     service_account,
     visibility_access,
 )
+from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.visibility.api import GROUP, VERSIONS
-from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER
 from services.multikueue.kubeconfig import PATHS_BELOW
 
 METRICS, HEALTH, HTTPS = 8080, 8081, 9443

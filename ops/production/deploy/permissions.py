@@ -12,13 +12,13 @@ from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.listeners.front_proxy import CONFIG_MAP
+from ops.production.served import MULTIKUEUE
 from ops.production.visibility.api_service import API_SERVICES
 from ops.production.visibility.api_service import NAMES as API_NAMES
 from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.managed_namespaces import NAMESPACES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
-from ops.production.wiring import MULTIKUEUE
 from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
 from services.jobs.kinds.managed_by import managed_by_path

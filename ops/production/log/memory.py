@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
 from events.event import Millis
+from events.subjects import is_for
 from ops.production.log.jetstream.pull import stored_at
 from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost
 from services.runtime.log_port import Entry, Head, Message, Stream
@@ -68,8 +69,8 @@ class MemoryStream:
             if fault is AppendFault.ACK_LOST:
                 raise LogUnavailable(stream=self.name, problem="no acknowledgement")
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All behind `after`, then what comes."""
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes; for a reader only what it has to read."""
         position, lost = after, self._lost
         self._check_end(position)
         while True:
@@ -82,7 +83,16 @@ class MemoryStream:
                 self._check_first(position + 1)
                 batch = self.entries[position:]
             position += len(batch)
-            yield batch
+            if reader:
+                batch = [entry for entry in batch if is_for(entry.subject, reader)]
+            if batch:
+                yield batch
+
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition."""
+        await asyncio.sleep(0)
+        meant = (entry.sequence - 1 for entry in self.entries[after:] if is_for(entry.subject, reader))
+        return next(meant, len(self.entries))
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after`, as it is now."""

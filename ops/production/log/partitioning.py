@@ -2,23 +2,131 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from events.commit import Sighting
-from events.control import LogPartitioned
+from events.control import MOST_PARTITIONS, LogPartitioned
 from events.event import Millis
 from events.partition_map import PartitionMapObserved, TreePlacement
-from events.subjects import CLUSTER, CONTROL, FACTS
+from events.subjects import CLUSTER, CONTROL, FACTS, decisions_stream
 from ops.production.log.control import say
+from ops.production.log.streams import streams_of, streams_on
+from projections.world import World
 from services.runtime.fact_message import fact_message
+from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
 
 
-async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[TreePlacement] = ()) -> None:
-    """Place trees that are seen from now on among so many partitions. Raises `LogMovedOn`, `LogUnavailable`, `LogFull`.
+class PartitionsRefused(ValueError):
+    """A log can't be divided so, and what can be done instead."""
 
-    The number comes first: whoever folds the map can read all that it speaks of.
+
+class Division(msgspec.Struct, frozen=True, kw_only=True):
+    """A log and the partitions that it is to have."""
+
+    before: int
+    partitions: int
+    placements: tuple[TreePlacement, ...] = ()
+    """All trees that are placed by name, those of an earlier map included."""
+    staying: tuple[str, ...] = ()
+    """Trees that can be asked for something already: each stays in the partition where it is."""
+    fresh: bool = True
+    """Whether this changes anything."""
+
+
+def division_of(world: World, before: int, partitions: int, places: Sequence[str]) -> Division:
+    """What a division comes to; places are written `TREE=PARTITION`. Raises `PartitionsRefused`."""
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise PartitionsRefused(f"a log has 1 to {MOST_PARTITIONS} partitions, not {partitions}")
+    if partitions < before:
+        raise PartitionsRefused(
+            f"the log has {before} partitions, and their number only grows: write {before} or more. "
+            "A partition without trees costs next to nothing"
+        )
+    if partitions > 1 and (world.multikueue_clusters or world.multikueue_configs):
+        kept = sorted((*world.multikueue_clusters, *world.multikueue_configs))
+        raise PartitionsRefused(
+            f"jobs are sent to other clusters here ({', '.join(kept[:_SHOWN])}), and MultiKueue is not done on a divided log yet: "
+            "leave the log whole, or remove its MultiKueueConfigs and MultiKueueClusters first"
+        )
+    known = world.partition_map.get("")
+    staying = {world.quota.root_of(name): world.homes.get(name, "LOG_0") for name in sorted(world.cluster_queues)}
+    staying = {
+        tree: home
+        for tree, home in sorted(staying.items())
+        if any(world.local_queues_of.get(name) for name in world.quota.members(tree))
+    }
+    placements = {one.tree: one for one in known.placements} if known is not None else {}
+    for place in places:
+        one = _placement(place, partitions)
+        home = staying.get(one.tree, "")
+        if home and home != decisions_stream(str(one.partition)):
+            raise PartitionsRefused(
+                f"{one.tree} is decided in {home} already, and trees can't be moved yet: name trees that no local queue leads to"
+            )
+        placements[one.tree] = one
+    after = tuple(placements[tree] for tree in sorted(placements))
+    same = known is not None and (known.partitions, set(known.placements)) == (partitions, set(after))
+    return Division(
+        before=before,
+        partitions=partitions,
+        placements=after,
+        staying=tuple(staying),
+        fresh=not same and not (partitions == before == 1 and not after),
+    )
+
+
+def _placement(text: str, partitions: int) -> TreePlacement:
+    tree, sign, name = text.rpartition("=")
+    names = streams_of(partitions).trees
+    kind, _, root = tree.partition("/")
+    if not sign or kind not in ("cohort", "queue") or not root or name not in names:
+        raise PartitionsRefused(
+            f"{text} places no tree: write cohort/NAME=PARTITION, or queue/NAME=PARTITION for a cluster queue without "
+            f"cohort, with a partition from {names[0]} to {names[-1]}"
+        )
+    return TreePlacement(tree=tree, partition=names.index(name))
+
+
+async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[TreePlacement] = ()) -> None:
+    """Place trees that are seen from now on among so many partitions.
+
+    Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
+
+    The streams come first, so that nothing is said by who may not create them, and then the number: whoever folds the map can
+    read all that it speaks of.
     """
-    await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
+    for name in streams_of(partitions).trees:
+        try:
+            await bus.stream(name)
+        except LogUnavailable as problem:
+            raise PartitionsRefused(
+                f"{name} can't be made: {problem.problem}. Nothing was changed. Where the bus has users, their rights have to name every "
+                "partition, and those of the chart name LOG_0 alone"
+            ) from problem
+    if len((await streams_on(bus)).trees) != partitions:
+        await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
     fact = PartitionMapObserved(partitions=partitions, placements=tuple(placements))
     sighting = Sighting(id=f"partition-map:{at}", at=at, author="watcher", about=None, fact=fact)
     message = fact_message(sighting, CLUSTER)
     await (await bus.stream(FACTS)).publish([message])
+
+
+async def divide_at_start(bus: Bus, partitions: int, at: Millis) -> None:
+    """Divide a log before its services begin, unless it is so already; 0 leaves it as it is.
+
+    Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
+    """
+    before = len((await streams_on(bus)).trees)
+    if not partitions or partitions == before:
+        return
+    if (await (await bus.stream(FACTS)).last()).sequence:
+        raise PartitionsRefused(
+            f"the log has {before} {'partition' if before == 1 else 'partitions'} and is in use: start without --partitions, and write "
+            f"kuelog log partition {partitions} --nats ADDRESS while it runs"
+        )
+    division = division_of(World(), before, partitions, ())
+    await divide(bus, division.partitions, at)
+
+
+_SHOWN = 3

@@ -8,6 +8,7 @@ given them again before anything new is stored.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -44,7 +45,7 @@ class RetryingBus:
         self._full: set[str] = set()
         self._tails: dict[str, KeptTail] = {}
         self._giving: dict[str, GivingBack] = {}
-        self._readings: dict[str, SharedReading] = {}
+        self._readings: dict[str, dict[str, SharedReading]] = {}
         self._seen = 0
         self._pausing = asyncio.Lock()
 
@@ -114,8 +115,8 @@ class RetryingStream:
 
     def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, giving: GivingBack) -> None:
         self._stream, self._bus, self._tail, self._giving = stream, bus, tail, giving
-        self.shared = SharedReading(self._follow)
-        """In which all of this process follow it."""
+        self.shared: dict[str, SharedReading] = {}
+        """In which all of this process follow it, by the partition that reads; empty for who reads everything."""
 
     @property
     def name(self) -> str:
@@ -160,24 +161,31 @@ class RetryingStream:
             if self._bus.connections() == now and await self._giving.unread():
                 self._giving.seen_to = now
 
-    def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All behind `after`, then what comes, fetched once for all who follow; it survives by itself that the bus is away.
+    def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes, fetched once for all who follow for the same reader; it survives by itself that the bus is away.
 
         What the bus has lost of what was read is given back first. Raises `LogGap`, `TailLost`.
         """
-        return self.shared.follow(after)
+        found = self.shared.get(reader)
+        if found is None:
+            found = self.shared[reader] = SharedReading(partial(self._follow, reader=reader))
+        return found.follow(after)
 
-    async def _follow(self, after: int) -> AsyncGenerator[list[Entry]]:
+    async def _follow(self, after: int, reader: str = "") -> AsyncGenerator[list[Entry]]:
         position = after
         while True:
             try:
-                async for batch in self._stream.follow(position):
+                async for batch in self._stream.follow(position, reader):
                     self._tail.note(batch)
                     position = max(position, batch[-1].sequence)
                     yield batch
             except TailLost:
                 await self._giving.back(position)
                 await self._unread_again(position)
+
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition, as soon as the bus says it."""
+        return await self._bus.until_answered(self.name, "read", lambda: self._stream.nothing_for(after, reader))
 
     async def _unread_again(self, position: int) -> None:
         """Store what was not read here behind what others have read: a bus that loses more meanwhile is given as long again."""

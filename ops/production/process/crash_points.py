@@ -81,8 +81,11 @@ class _MortalStream:
         await self._stream.publish(messages)
         self._point("publish", "after")
 
-    def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        return self._stream.follow(after)
+    def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        return self._stream.follow(after, reader)
+
+    async def nothing_for(self, after: int, reader: str) -> int:
+        return await self._stream.nothing_for(after, reader)
 
     def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         return self._stream.read(after)

@@ -14,9 +14,10 @@ from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontPr
 from ops.production.listeners.listening import listening
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.process.clock import ScaledClock
+from ops.production.served import FOLLOWER
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
-from ops.production.wiring import FOLLOWER, Ports, Running
+from ops.production.wiring import Ports, Running
 from projections.world import World
 from services.runtime.cluster_port import AccessRefused, ClusterUnavailable, ObjectMissing, Resource, Writer
 from services.runtime.log_port import Bus

@@ -11,13 +11,16 @@ from statistics import median
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from events.admission import WorkloadAdmitted
-from events.codec import decode_commit, decode_sighting, encode
+from events.catalogue import Fact
+from events.codec import decode_commit, decode_sighting
 from events.commit import Sighting
 from events.event import Millis
 from events.partition_map import TreePlacement
-from events.subjects import FACTS, fact_subject
+from events.quota import LocalQueueObserved
+from events.subjects import FACTS
 from events.workload import WorkloadSubmitted
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.jetstream.bus import connect
@@ -41,9 +44,13 @@ from ops.sandbox.bench.load import (
 from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.bench.problems import NotMeasured
 from ops.sandbox.bench.usage import own_peak_mib
-from services.runtime.log_port import Bus, Message
+from projections.object_versions import ObjectVersions
+from projections.trail import Trail
+from services.runtime.fact_message import fact_message
+from services.runtime.log_port import Bus, Message, Stream
 from services.runtime.partition.admission_window import LONGEST
 from services.runtime.partition.appends import CONFLICT
+from services.watcher.routes import Routes
 
 DECIDERS = ("queue-manager", "admitter", "preemptor")
 TREE = "tree"
@@ -136,14 +143,23 @@ class _Facts:
         sets = WorkloadsSet(count=each + 1, creation_interval_ms=1, workloads=(kind,))
         queues = QueuesSet(class_name="queue", count=1, nominal_quota=each + 1, workloads_sets=(sets,))
         load = GeneratedLoad(cohorts=(CohortsSet(class_name=TREE, count=setting.trees, queues_sets=(queues,)),))
-        self.platform = list(platform_of(load))
-        facts = [one.fact for one in arrivals_of(load, 0, at_once=False)]
+        self.platform = [_in_its_namespace(one) for one in platform_of(load)]
+        facts = [
+            replace(one.fact, workload=f"{one.fact.spec.queue}/{one.fact.uid}")
+            for one in arrivals_of(load, 0, at_once=False)
+        ]
         self.first, self.jobs = facts[: setting.trees], facts[setting.trees :][: setting.jobs]
         """One of each tree, by which processes learn that nobody writes what they admit; and those that are measured."""
 
 
-async def _publish(bus: Bus, facts: Sequence[object], rate: int = 0) -> None:
+def _in_its_namespace(fact: Fact) -> Fact:
+    """Every tree is asked from a namespace of its own, named as its queue."""
+    return replace(fact, namespace=fact.name) if isinstance(fact, LocalQueueObserved) else fact
+
+
+async def _publish(bus: Bus, facts: Sequence[Fact], rate: int = 0) -> None:
     stream, clock = await bus.stream(FACTS), ScaledClock()
+    routes = await _routes(stream)
     step = max(rate // 20, 1) if rate else _BATCH
     began = clock.now()
     for start in range(0, len(facts), step):
@@ -152,11 +168,19 @@ async def _publish(bus: Bus, facts: Sequence[object], rate: int = 0) -> None:
         now = clock.now()
         messages: list[Message] = []
         for number, fact in enumerate(facts[start : start + step], start=start):
-            kind = type(fact).__name__
-            name = f"{kind}:{getattr(fact, 'workload', number)}"
-            data = encode(Sighting(id=name, at=now, author="watcher", about=None, fact=fact))  # pyright: ignore[reportArgumentType]
-            messages.append(Message(fact_subject("", kind), data, name))
+            name = f"{type(fact).__name__}:{getattr(fact, 'workload', number)}"
+            sighting = Sighting(id=name, at=now, author="watcher", about=None, fact=fact)
+            messages.append(fact_message(sighting, to=routes.of(fact)))
         await stream.publish(messages)
+
+
+async def _routes(facts: Stream) -> Routes:
+    """To which partition facts go, as a watcher finds it out."""
+    routes = Routes(ObjectVersions(Trail()))
+    async for batch in facts.read(0):
+        for entry in batch:
+            routes.fold(decode_sighting(entry.data))
+    return routes
 
 
 @asynccontextmanager

@@ -19,9 +19,11 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.kubernetes.remote import HOME, KubeConnector
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
+from ops.production.served import SERVICES
 from ops.production.visibility.api import GROUP as VISIBILITY
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.server import Followed
@@ -30,7 +32,7 @@ from ops.production.webhook.conversion import converted
 from ops.production.webhook.review import ReviewRequest, judged
 from ops.production.webhook.server import reviewed
 from ops.production.webhook.verdicts import problems_of
-from ops.production.wiring import SERVICES, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import denied
 from ops.sandbox.embedded_cluster.kinds import ApiKind
@@ -123,6 +125,7 @@ async def platform(
     port: int = 0,
     rolled: RollLimits | None = None,
     clock: ScaledClock | None = None,
+    partitions: int = 0,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
     """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
 
@@ -139,7 +142,9 @@ async def platform(
             keep_from_demos(data)
         own = clock or (PlayedClock(scale) if scale > 1 else ScaledClock(scale))
         keeps = clock is None and isinstance(own, PlayedClock)
-        async with _served(data, own, settings or SettingsObserved(), services, port, rolled, keeps=keeps) as on:
+        async with _served(
+            data, own, settings or SettingsObserved(), services, port, rolled, partitions, keeps=keeps
+        ) as on:
             yield on
 
 
@@ -151,6 +156,7 @@ async def _served(
     services: Sequence[str],
     port: int,
     rolled: RollLimits | None,
+    partitions: int,
     *,
     keeps: bool,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
@@ -192,6 +198,7 @@ async def _served(
             filled=bus.filled,
             connections=lambda: bus.connections() - 1,  # On a bus that was started here nobody else has read anything.
         )
+        await divide_at_start(bus, partitions, clock.now())
         archivist = archivist_of(bus, data, limits=rolled)
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)

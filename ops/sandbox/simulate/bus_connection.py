@@ -74,15 +74,20 @@ class ConnectedStream:
         if cuts == self._faults.cuts:
             self._repeating = asyncio.ensure_future(self._stream.repeat(message))
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes, as late as it gets here."""
-        async for batch in self._stream.follow(after):
+        async for batch in self._stream.follow(after, reader):
             late = self._faults.lasts(self._process, FaultKind.DELIVERY_LATE)
             if late is not None:
                 await self._faults.hold_up(late)
             yield batch
             if self._faults.strikes(self._process, FaultKind.DELIVERY_DOUBLED) is not None:
                 yield batch
+
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition."""
+        await passed(self._faults, self._process, self.name)
+        return await self._stream.nothing_for(after, reader)
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after`, as it is now."""

@@ -196,24 +196,24 @@ def _price(simulation: Simulation, fault: Fault) -> None:
 def _bad_object(simulation: Simulation, fault: Fault) -> None:
     """Objects that the API takes and nobody can understand."""
     queue = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
-    name = f"poison-{fault.index}"
+    name, space = f"poison-{fault.index}", simulation.platform.namespaces.get(queue, NAMESPACE)
     made: list[tuple[str, JsonObject]] = [
-        ("jobs", _odd_job(name, queue, {"requests": {"example.com/unknown": "1"}})),
-        ("jobs", _odd_job(name, queue, {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "99999999"}})),
+        ("jobs", _odd_job(name, queue, space, {"requests": {"example.com/unknown": "1"}})),
+        ("jobs", _odd_job(name, queue, space, {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "99999999"}})),
         ("cohorts", {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": {"parentName": name}}),
-        ("jobs", _odd_job(name, "no-such-queue", {"requests": {"cpu": "1"}})),
+        ("jobs", _odd_job(name, "no-such-queue", space, {"requests": {"cpu": "1"}})),
     ]
     plural, value = made[fault.number // 8 % len(made)]
     simulation.create(plural, value)
     simulation.after(max(fault.lasts, 5000), lambda: simulation.remove(plural, value))
 
 
-def _odd_job(name: str, queue: str, resources: JsonObject) -> JsonObject:
+def _odd_job(name: str, queue: str, namespace: str, resources: JsonObject) -> JsonObject:
     container = {"name": "main", "image": "x", "resources": resources}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {QUEUE_NAME: queue}},
+        "metadata": {"name": name, "namespace": namespace, "labels": {QUEUE_NAME: queue}},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
 

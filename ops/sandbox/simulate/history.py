@@ -15,6 +15,7 @@ from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_racks
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
+from ops.sandbox.simulate.namespaces import spread
 from ops.sandbox.simulate.platform import platform_of
 from ops.sandbox.simulate.racks import racks_of
 from ops.sandbox.simulate.simulation import Simulation
@@ -78,6 +79,7 @@ async def _played(
     if partitions > 1:
         # A job that is waiting can't change to a queue of another partition yet.
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
+        spread(platform, seed)
     simulation = Simulation(loop, platform, seed)
     if platform.partitions > 1:
         await divide(simulation.bus, platform.partitions, simulation.clock.now())

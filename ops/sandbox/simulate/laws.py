@@ -4,20 +4,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from events.api.labels import DECISION, QUEUE_NAME
 from events.codec import NotOurs, decode_sighting
 from events.event import Millis
 from events.settings import SettingsObserved
-from events.subjects import CONTROL, FACTS
+from events.subjects import CONTROL, FACTS, addressee, fact_subject
 from events.workload import WorkloadSubmitted
 from ops.production.archive.proof.evidence import Evidence
 from ops.production.log.streams import streams_in
 from ops.queries.audit.verify import Auditor
+from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import ObjectChange, Store
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from projections.amiss import AUTHOR, TIME
+from projections.state_hash import tables
 from projections.world import World
 from services.applier.plan import sequence_in
 from services.runtime.control_log import Control
@@ -91,6 +94,7 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken += _held(folds, given)
     broken += _disagreements(aftermath, folds)
     broken += _decided_twice(folds)
+    broken += _routed(aftermath, folds)
     broken += [one for fold in folds for one in _outdated(aftermath, fold.world)]
     for world in (*(fold.world for fold in folds), given.world):
         broken += _amiss(aftermath, world)
@@ -193,6 +197,26 @@ def _decided_twice(decided: Sequence[PartitionFold]) -> Iterator[str]:
     for key, partitions in sorted(places.items()):
         if len(partitions) > 1:
             yield f"workload {key} is decided in {' and '.join(partitions)}"
+
+
+def _routed(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[str]:
+    """A partition that reads every fact, as if each were for all, folds the very same as one that leaves out what is for others.
+
+    Only of what is amiss it takes less note.
+    """
+    if len(decided) == 1:
+        return
+    facts = [replace(one, subject=_for_all(one.subject)) for one in aftermath.entries.get(FACTS, ())]
+    for fold in decided:
+        everything, _ = fold_partition(fold.partition, {**aftermath.entries, FACTS: facts})
+        read, left_out = dict(tables(everything.world)), dict(tables(fold.world))
+        for name in sorted(({*read, *left_out}) - {"amiss"}):
+            if read.get(name) != left_out.get(name):
+                yield f"{fold.partition} lacks facts that are for others alone: its {name} differ"
+
+
+def _for_all(subject: str) -> str:
+    return fact_subject("", subject.rpartition(".")[2]) if addressee(subject) else subject
 
 
 def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:

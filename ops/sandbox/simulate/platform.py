@@ -35,6 +35,8 @@ class SeedPlatform(msgspec.Struct, kw_only=True):
     """So long the bus knows a message's id."""
     snapshots_every: int
     """After so many commits a saved world is shared."""
+    namespaces: dict[str, str] = {}
+    """By local queue its namespace, where that is not the one of all."""
     partitions: int = 1
     """Among so many partitions its trees are placed."""
     nodes_go: bool = False

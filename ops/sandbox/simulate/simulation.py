@@ -24,6 +24,7 @@ from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.active_faults import ActiveFaults
 from ops.sandbox.simulate.api_gate import ApiGate
 from ops.sandbox.simulate.bus_connection import SimulatedConnection
+from ops.sandbox.simulate.namespaces import namespaces_of
 from ops.sandbox.simulate.platform import CHECK, SeedPlatform
 from ops.sandbox.simulate.process_clock import ProcessClock
 from ops.sandbox.simulate.users import NAMESPACE, UserAction
@@ -64,6 +65,7 @@ class Simulation:
 
     def __init__(self, loop: VirtualLoop, platform: SeedPlatform, seed: int) -> None:
         self.loop, self.platform = loop, platform
+        self._namespaces = namespaces_of(platform.actions)
         self.clock = ScaledClock(1.0, BEGINS, loop.time)
         self.faults = ActiveFaults(loop, seed)
         self.bus = MemoryBus(self.clock.now, platform.ids_known_for)
@@ -232,7 +234,7 @@ class Simulation:
                 case "create":
                     self.create("pods" if action.object["kind"] == "Pod" else "jobs", action.object)
                 case "delete":
-                    self.remove("jobs", {"metadata": {"name": action.job, "namespace": NAMESPACE}})
+                    self.remove("jobs", {"metadata": {"name": action.job, "namespace": self._namespace(action)}})
                 case "scale":
                     self._scale(action)
                 case _:
@@ -247,16 +249,20 @@ class Simulation:
             meta = job["metadata"]
             return {**job, "metadata": {**meta, "labels": {**meta["labels"], label: action.value}}}
 
-        job = self.cluster.store.get("jobs.batch", (NAMESPACE, action.job))
+        namespace = self._namespace(action)
+        job = self.cluster.store.get("jobs.batch", (namespace, action.job))
         if job is not None and job["spec"].get("suspend"):
-            self.change("jobs", NAMESPACE, action.job, change)
+            self.change("jobs", namespace, action.job, change)
 
     def _scale(self, action: UserAction) -> None:
-        size = int(action.value)
-        if self.cluster.store.get("jobs.batch", (NAMESPACE, action.job)) is not None:
+        size, namespace = int(action.value), self._namespace(action)
+        if self.cluster.store.get("jobs.batch", (namespace, action.job)) is not None:
             self.change(
-                "jobs", NAMESPACE, action.job, lambda job: {**job, "spec": {**job["spec"], "parallelism": size}}
+                "jobs", namespace, action.job, lambda job: {**job, "spec": {**job["spec"], "parallelism": size}}
             )
+
+    def _namespace(self, action: UserAction) -> str:
+        return self._namespaces.get(action.job, NAMESPACE)
 
     def create(self, plural: str, value: JsonObject) -> None:
         """Create an object. Raises `ApiFailure`."""

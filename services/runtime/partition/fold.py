@@ -14,12 +14,14 @@ from msgspec.structs import replace
 from events.commit import Commit, InputRun, Sighting
 from events.event import Millis
 from events.hash_chain import GENESIS, bytes_hash, follows
-from events.subjects import DEVICES, FACTS, LOG, family_of
+from events.subjects import DEVICES, FACTS, LOG, addressee, family_of, is_for
 from projections.amiss import AUTHOR, TIME, note_amiss
 from projections.evolve import evolve, evolve_sighting
 from projections.log_position import LogPosition
+from projections.partitions.homes import is_misrouted
 from projections.world import World
 from services.runtime.control_log import Control
+from services.runtime.log_errors import TailLost
 from services.runtime.log_port import Entry
 from services.runtime.partition.errors import ChainBroken, FoldFailed, InputsWrong
 from services.runtime.partition.stored_message import Opened, Passed, open_message
@@ -44,6 +46,9 @@ class PartitionFold:
         self.control = Control()
         """Which messages are skipped, and the latest time that a message may have."""
         self._waiting: dict[str, deque[Entry]] = {}
+        self._received: dict[str, int] = {}
+        self._passed_over: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+        """Stretches of FACTS of which the bus has said that nothing in them is for this partition: from behind one sequence to another."""
         self._ahead: list[Entry] = []
         self._runs: list[InputRun] = []
 
@@ -71,18 +76,60 @@ class PartitionFold:
     def offer(self, stream: str, entries: Iterable[Entry]) -> None:
         """Hand over stored messages of an input stream, in order; what was handed over before is dropped.
 
-        Partitions like this one are no inputs of it: who hands over a whole log need not know that.
+        Partitions like this one are no inputs of it, nor are facts that are for one of those alone: who hands over a whole log
+        need not know that. Raises `TailLost` when something stands where the bus has said that there is nothing.
         """
         if family_of(stream) == family_of(self.partition):
             return
         waiting = self._waiting.setdefault(stream, deque())
-        last = waiting[-1].sequence if waiting else self.position(stream)
-        waiting.extend(entry for entry in entries if entry.sequence > last)
+        last = self.received(stream)
+        for entry in entries:
+            if entry.sequence > last:
+                last = entry.sequence
+                if stream != FACTS or is_for(entry.subject, self.partition):
+                    waiting.append(entry)
+            elif stream == FACTS and is_for(entry.subject, self.partition):
+                self._check_passed_over(entry)
+        self._received[stream] = last
+
+    def pass_over(self, stream: str, upto: int) -> None:
+        """Nothing that is for this partition stands behind what was handed over, up to a sequence: the bus has said so."""
+        last = self.received(stream)
+        if upto > last:
+            self._passed_over.append((last, upto))
+            self._waiting.setdefault(stream, deque())
+            self._received[stream] = upto
+
+    def _check_passed_over(self, entry: Entry) -> None:
+        for after, upto in self._passed_over:
+            if after < entry.sequence <= upto:
+                problem = (
+                    f"holds a message at sequence {entry.sequence} that was not there when it was read up to {upto}"
+                )
+                raise TailLost(stream=entry.stream, read=upto, found=entry.sequence - 1, problem=problem)
 
     def received(self, stream: str) -> int:
-        """The last sequence of an input stream that was handed over."""
-        waiting = self._waiting.get(stream)
-        return waiting[-1].sequence if waiting else self.position(stream)
+        """The last sequence of an input stream that was handed over, or passed over."""
+        return max(self._received.get(stream, 0), self.position(stream))
+
+    @property
+    def unfixed(self) -> int:
+        """How many sequences of FACTS were gone past since the last commit that has fixed any."""
+        return self.position(FACTS) - self.settled.get(FACTS, 0)
+
+    def awaited(self, stream: str) -> int:
+        """The last sequence of an input stream on which something rests that was handed over and can't be folded yet; 0 if none is."""
+        found = 0
+        for name, waiting in self._waiting.items():
+            if name == FACTS or not waiting or self._is_supported(waiting[0]):
+                continue
+            last = self.opened(waiting[-1])
+            if isinstance(last, Opened) and isinstance(last.message, Commit):
+                found = max(found, *(run.upto for run in last.message.inputs if run.stream == stream), 0)
+            first = self.opened(waiting[0])
+            if isinstance(first, Opened) and isinstance(first.message, Commit):
+                found = max(found, *(run.upto for run in first.message.inputs if run.stream == stream), 0)
+        return found if found > self.received(stream) else 0
 
     def fold_inputs(self, most: int | None = None) -> bool:
         """Fold inputs that were handed over, ahead of the next commit and at most `most`; whether more can be folded.
@@ -93,6 +140,7 @@ class PartitionFold:
         left = most
         while left is None or left > 0:
             count = 0
+            self._go_past()
             for stream in sorted(self._waiting):
                 found = self._fold_supported(stream, left)
                 left = None if left is None else left - found
@@ -107,6 +155,12 @@ class PartitionFold:
             self._fold_run(stream, waiting[0].sequence)
             count += 1
         return count
+
+    def _go_past(self) -> None:
+        """Where nothing waits any more, what was passed over behind the last message is gone past as well."""
+        for stream, waiting in self._waiting.items():
+            if not waiting:
+                self._note(stream, self.received(stream))
 
     def _is_supported(self, entry: Entry) -> bool:
         """Whether all inputs that a message rests on are folded; commits of partitions like this one do not count: it rests on none of them."""
@@ -127,9 +181,8 @@ class PartitionFold:
 
     def missing_for(self, commit: Commit) -> InputRun | None:
         """The first input run of a commit that has not been handed over yet in full."""
-        ahead = {entry.stream: entry.sequence for entry in self._ahead}
         for run in sorted(commit.inputs, key=lambda one: one.stream):
-            if max(self.received(run.stream), ahead.get(run.stream, 0)) < run.upto:
+            if self.received(run.stream) < run.upto:
                 return run
         return None
 
@@ -211,8 +264,11 @@ class PartitionFold:
             entry = waiting.popleft()
             self._ahead.append(entry)
             self._note(stream, entry.sequence)
+        self._note(stream, min(upto, self.received(stream)))
 
     def _note(self, stream: str, sequence: int) -> None:
+        if sequence <= self.position(stream):
+            return
         if self._runs and self._runs[-1].stream == stream:
             self._runs[-1] = InputRun(stream=stream, upto=sequence)
         else:
@@ -225,6 +281,11 @@ class PartitionFold:
                 self._note_amiss(entry, AUTHOR, found.author, found.why)
             return
         message = found.message
+        alone = addressee(entry.subject) if isinstance(message, Sighting) else ""
+        if isinstance(message, Sighting) and alone and is_misrouted(self.world, message.fact, alone):
+            detail = f"a {type(message.fact).__name__} is for {alone} alone, where its workload is not decided"
+            self._note_amiss(entry, AUTHOR, message.author, detail)
+            return
         self._fold(message, LogPosition(partition=entry.stream, sequence=entry.sequence, at=message.at))
         self._note_hurried(entry, found)
 
@@ -256,5 +317,6 @@ class PartitionFold:
         )
 
 
+_REMEMBERED = 100
 _INPUTS = frozenset({FACTS, LOG, DEVICES})
 """The families of streams that are folded; a partition rests on those that are not its own."""

@@ -14,7 +14,7 @@ from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit, InputRun
 from events.event import Millis
-from events.subjects import commit_subject
+from events.subjects import FACTS, commit_subject
 from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER
 from services.runtime.bus_time import BusTime
@@ -30,6 +30,7 @@ from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
 from services.runtime.partition.leased_work import LeasedWork
 from services.runtime.partition.roles import Decider, Keeper, Observer, Verifier
+from services.runtime.partition.routed_facts import MOST_UNFIXED, RoutedFacts
 from services.runtime.partition.turn_durations import Turns
 from services.runtime.tracing import Tracer
 
@@ -58,6 +59,7 @@ class PartitionHost:
         deciding: Lease | None = None,
         writing: Lease | None = None,
         listed: asyncio.Event | None = None,
+        routed: bool = False,
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or PartitionFold(own.name)
@@ -84,6 +86,8 @@ class PartitionHost:
         self._window = window
         self._behind = False
         """Whether more has arrived than is folded."""
+        self._routed = RoutedFacts(self.fold, next(one for one in inputs if one.name == FACTS)) if routed else None
+        """Facts, where only those are read that are for this partition, because others have partitions of their own."""
         self._listed = listed
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
@@ -96,6 +100,8 @@ class PartitionHost:
             tasks.create_task(self._follow_own())
             for stream in self.inputs:
                 tasks.create_task(self._follow_input(stream))
+            if self._routed is not None:
+                tasks.create_task(self._routed.keep_up(self._clock, self._news.set))
             await self._catch_up()
             self.caught_up.set()
             await self._see_cluster()
@@ -143,7 +149,11 @@ class PartitionHost:
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
-            async for batch in stream.follow(self.fold.position(stream.name)):
+            after, reader = (
+                self.fold.position(stream.name),
+                self.own.name if self._routed is not None and stream.name == FACTS else "",
+            )
+            async for batch in stream.follow(after, reader):
                 self.fold.offer(stream.name, batch)
                 self._news.set()
         except (LogGap, LogRegressed) as problem:
@@ -164,6 +174,8 @@ class PartitionHost:
             behind = [name for name, last in ends.items() if self.fold.position(name) < last]
             if self.fold.base >= end and not behind:
                 return
+            if FACTS in behind and self._routed is not None and await self._routed.pass_over(ends[FACTS]):
+                continue
             await self._news.wait()
             self._news.clear()
 
@@ -191,6 +203,8 @@ class PartitionHost:
             try:
                 await self._fold_commits()
                 behind = self.fold.fold_inputs(most)
+                if self._routed is not None and await self._routed.pass_over(self.fold.awaited(FACTS)):
+                    continue
             except MessageHalts as problem:
                 self.halts.halt(MESSAGE, str(problem))
                 await self._next_news()
@@ -209,7 +223,8 @@ class PartitionHost:
             if commit is None:
                 self.fold.skip(entry)
             elif (missing := self.fold.missing_for(commit)) is not None:
-                await self._await_input(entry, missing)
+                if missing.stream != FACTS or self._routed is None or not await self._routed.pass_over(missing.upto):
+                    await self._await_input(entry, missing)
                 continue
             else:
                 (self._verifier or PartitionFold.fold_commit)(self.fold, entry, commit)
@@ -270,7 +285,9 @@ class PartitionHost:
             if self._behind or self._window.opens() is not None:
                 return True
         # Without any commit, the trail that can undo all of these facts would grow for ever.
-        settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
+        settle = self._silent >= len(self.deciders) and (
+            self.fold.ahead >= MOST_AHEAD or self.fold.unfixed >= MOST_UNFIXED
+        )
         began = self.turns.begun()
         commit = self._decided(decider, at, mark, settle=settle)
         if commit is not None and commit.events:

@@ -11,8 +11,9 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.metrics.endpoint import exposition
 from ops.production.metrics.verifications import VerificationMetrics
 from ops.production.process.clock import ScaledClock
+from ops.production.served import VERIFIER
 from ops.production.verification import RunningVerification
-from ops.production.wiring import VERIFIER, Ports, Running
+from ops.production.wiring import Ports, Running
 from projections.log_position import LogPosition
 from projections.world import World
 from services.queue_manager.decide import QueueManager

@@ -5,11 +5,17 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from events.catalogue import AnyEvent
+from events.commit import Sighting
+from events.control import ObjectRemoved
+from events.object_version import ObjectVersion
 from events.partition_map import PartitionMapObserved, TreePlacement
 from events.pod import PodAccounted
 from events.quota import CohortObserved, FlavorObserved, LocalQueueObserved
-from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadParked
-from projections.partitions.homes import owns_queue, owns_tree, placed_by
+from events.workload import PodsReady, WorkloadChanged, WorkloadDeleted, WorkloadParked
+from projections.evolve import evolve_sighting
+from projections.log_position import LogPosition
+from projections.object_versions import REMEMBERED
+from projections.partitions.homes import hashed, owns_queue, owns_tree
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import Story, job, platform, queue
@@ -57,7 +63,7 @@ def test_a_tree_is_where_the_map_says() -> None:
 
 def test_a_tree_that_the_map_does_not_name_is_where_its_hash_says_on_every_machine() -> None:
     known = PartitionMapObserved(partitions=16)
-    assert [placed_by(known, tree) for tree in ("queue/cq", "cohort/research", "cohort/production")] == [
+    assert [hashed(known, tree) for tree in ("queue/cq", "cohort/research", "cohort/production")] == [
         "LOG_7",
         "LOG_8",
         "LOG_10",
@@ -104,6 +110,64 @@ def test_trees_that_were_there_before_the_map_stay_where_they_are() -> None:
     facts = [*platform(), placing(cq=2), *with_door("new")]
     assert owners(facts, "queue/cq") == ["LOG_0"]
     assert owners([*platform(), placing(new=2), *with_door("new")], "queue/new") == ["LOG_2"]
+
+
+def test_a_workload_that_was_there_before_the_map_is_decided_in_the_first_partition_alone() -> None:
+    facts = [*platform(), job("a"), placing(cq=2), job("b")]
+    assert holders(facts, "team/a") == holders(facts, "team/b") == ["LOG_0"]
+    assert [name for name in PARTITIONS if folded(name, *facts).decided()] == ["LOG_0"]
+    later = [*facts, PodsReady(workload="team/a", ready=True), WorkloadDeleted(workload="team/a")]
+    assert holders(later, "team/a") == [] and not folded("LOG_2", *later).world.elsewhere.get("team/a")
+
+
+def test_a_namespace_keeps_its_partition_and_what_asks_for_a_queue_of_another_one_is_told_so() -> None:
+    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), job("i", queue="lq-a")]
+    facts += [queue("b", nominal=8), LocalQueueObserved(namespace="other", name="lq-b", cluster_queue="b")]
+    facts += [LocalQueueObserved(namespace="team", name="lq-b", cluster_queue="b"), job("j", queue="lq-b")]
+    assert holders(facts, "team/i") == holders(facts, "team/j") == ["LOG_1"]
+    assert [folded(name, *facts).world.namespace_homes for name in PARTITIONS] == [{"team": "LOG_1"}] * 3
+    parked = [one for one in folded("LOG_1", *facts).decided() if isinstance(one, WorkloadParked)]
+    assert [one.message for one in parked] == [
+        "ClusterQueue b is decided in LOG_2, and all of namespace team in LOG_1: submit the job in another namespace"
+    ]
+    assert not folded("LOG_0", *facts).decided() and not folded("LOG_2", *facts).decided()
+
+
+def test_a_queue_that_nothing_places_is_where_the_namespace_is_that_asks_first() -> None:
+    facts = [placing(a=1), FlavorObserved(name="v100"), *with_door("a"), job("i", queue="lq-a"), *with_door("new")]
+    assert owners(facts, "queue/new") == ["LOG_1"]
+    assert holders([*facts, job("j", queue="lq-new")], "team/j") == ["LOG_1"]
+
+
+def test_what_is_known_of_objects_of_other_partitions_is_not_kept() -> None:
+    facts = [placing(a=1), FlavorObserved(name="v100"), *with_door("a"), job("i", queue="lq-a")]
+    about = ObjectVersion(kind="Job", namespace="team", name="j", uid="u", version=7)
+    sighting = Sighting(id="x", at=0, author="watcher", about=about, fact=job("j", queue="lq-a"))
+    kept: list[str] = []
+    for name in PARTITIONS:
+        story = folded(name, *facts)
+        evolve_sighting(story.world, sighting, LogPosition(partition="FACTS", sequence=9, at=0))
+        kept += [name] if about.place in story.world.versions.known else []
+    assert kept == ["LOG_1"]
+
+
+def test_what_is_gone_is_forgotten_at_the_same_fact_whoever_has_heard_of_other_ends() -> None:
+    facts = [placing(a=1), FlavorObserved(name="v100"), *with_door("a"), job("i", queue="lq-a")]
+    gone = ObjectVersion(kind="LocalQueue", namespace="team", name="lq-z", version=9, gone=True)
+    ended = ObjectVersion(kind="Job", namespace="team", name="j", version=10, gone=True)
+    old = ObjectVersion(kind="LocalQueue", namespace="team", name="lq-z", version=8)
+    late = 3 * REMEMBERED
+    told = [
+        (gone, ObjectRemoved(kind="LocalQueue", namespace="team", name="lq-z"), 0),
+        (ended, WorkloadDeleted(workload="team/i"), late),
+        (old, LocalQueueObserved(namespace="team", name="lq-z", cluster_queue="a"), late),
+    ]
+    for name in PARTITIONS:
+        world = folded(name, *facts).world
+        for about, fact, at in told:
+            sighting = Sighting(id="x", at=at, author="watcher", about=about, fact=fact)
+            evolve_sighting(world, sighting, LogPosition(partition="FACTS", sequence=9, at=at))
+        assert "team/lq-z" in world.local_queues, name
 
 
 def test_a_workload_is_folded_in_the_partition_of_its_queue_and_nowhere_else() -> None:

@@ -110,10 +110,10 @@ class GatedStream(MemoryStream):
         """Store all of them."""
         await self._inner.publish([one._replace(message_id=f"{next(_NUMBERS)}") for one in messages])
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         """What comes, when the gate lets it."""
         self.heard = after
-        async for batch in self._inner.follow(after):
+        async for batch in self._inner.follow(after, reader):
             await self._gate.log.wait()
             yield batch
             self.heard = batch[-1].sequence

@@ -39,6 +39,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is rolled for good: its mark stands behind `last`."""
     stored: int
     """The last sequence of the server's stream, the mark and what strayed behind it included."""
+    whole: bool = True
+    """Whether the server has every message from its first to its last."""
     begun: str = ""
     """When its first message was stored, in the server's words; empty while there is none."""
     bytes: int = 0
@@ -137,6 +139,7 @@ async def _generation(client: Client, stream: str, name: str) -> Generation | No
         takes_in=takes_in,
         marked=bool(mark),
         stored=stored,
+        whole=info.state.messages >= stored - first + 1,
         begun=info.state.first_ts if info.state.messages else "",
         bytes=info.state.bytes,
         limit=max(info.config.max_bytes, 0),
@@ -145,7 +148,12 @@ async def _generation(client: Client, stream: str, name: str) -> Generation | No
 
 async def _mark(client: Client, stream: str, name: str) -> int:
     """The sequence of the mark; 0 while there is none. Of several the first counts: what was rolled stays so."""
-    body = {"seq": 1, "next_by_subj": mark_subject(stream)}
+    return await next_under(client, name, mark_subject(stream), 1)
+
+
+async def next_under(client: Client, name: str, subject: str, first: int) -> int:
+    """The sequence of the first message under a subject in a stream of the server, from a sequence on; 0 where there is none."""
+    body = {"seq": first, "next_by_subj": subject}
     found = as_answer(name, await asked(client, f"STREAM.MSG.GET.{name}", body), _Found)
     if found.error is None:
         return found.message.seq

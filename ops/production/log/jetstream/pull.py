@@ -76,8 +76,8 @@ class StreamGone(Exception):
 class PullReader:
     """Reads one stream of the server from a sequence on, for ever, in order and without acknowledgements."""
 
-    def __init__(self, client: Client, stream: str, generation: str = "") -> None:
-        self._client, self._stream, self._generation = client, stream, generation or stream
+    def __init__(self, client: Client, stream: str, generation: str = "", only: tuple[str, ...] = ()) -> None:
+        self._client, self._stream, self._generation, self._only = client, stream, generation or stream, only
 
     async def batches(self, after: int) -> AsyncIterator[list[Entry]]:
         """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`, `TailLost`.
@@ -182,10 +182,12 @@ class PullReader:
                 return batch, used, True
             if message.reply.startswith("$JS.ACK."):
                 entry = self._entry(message)
-                if entry.sequence != position + 1:
+                if not self._follows(message, entry, position):
                     # Nothing was lost on the way to here if the first message of all is another one: the stream has a gap.
-                    return [entry] if self._is_first(message) and entry.sequence > position else batch, used, True
+                    first = self._delivery(message) == 1 and entry.sequence > position
+                    return [entry] if first else batch, used, True
                 position = entry.sequence
+                self._delivered += 1
                 self._left -= 1
                 if self._left % _BATCH == 0:
                     used += 1
@@ -217,14 +219,21 @@ class PullReader:
             stored=stored_at(message.headers, int(tokens[_STORED_TOKEN + longer]) // _NANOS_PER_MILLI),
         )
 
+    def _follows(self, message: Msg, entry: Entry, position: int) -> bool:
+        """Whether nothing was lost on the way to here before a message: what is filtered is counted by delivery, all else by sequence."""
+        if not self._only:
+            return entry.sequence == position + 1
+        return self._delivery(message) == self._delivered + 1 and entry.sequence > position
+
     @staticmethod
-    def _is_first(message: Msg) -> bool:
+    def _delivery(message: Msg) -> int:
+        """The number of the message among all that its consumer has delivered."""
         tokens = message.reply.split(".")
-        return tokens[_SEQUENCE_TOKEN + 3 if len(tokens) >= _V2_TOKENS else _SEQUENCE_TOKEN + 1] == "1"
+        return int(tokens[_SEQUENCE_TOKEN + 3 if len(tokens) >= _V2_TOKENS else _SEQUENCE_TOKEN + 1])
 
     async def _create(self, after: int) -> str:
-        self._left = 2 * _BATCH
-        config = {
+        self._left, self._delivered = 2 * _BATCH, 0
+        config: JsonObject = {
             "stream_name": self._generation,
             "config": {
                 "deliver_policy": "by_start_sequence",
@@ -236,6 +245,8 @@ class PullReader:
                 "num_replicas": 1,
             },
         }
+        if self._only:
+            config["config"]["filter_subjects"] = list(self._only)
         reply = await cancellable(
             self._client.request(
                 f"$JS.API.CONSUMER.CREATE.{self._generation}", msgspec.json.encode(config), timeout=_EXPIRES_S

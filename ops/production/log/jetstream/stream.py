@@ -16,9 +16,10 @@ from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from events.json_object import JsonObject
+from events.subjects import facts_for
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.connection import Connection, Publication, is_answered
-from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject
+from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject, next_under
 from ops.production.log.jetstream.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.production.log.jetstream.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
 from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost, UnsafeStream
@@ -101,10 +102,14 @@ class JetStreamStream:
                 self._unsure.update(message.message_id for message in messages[: start + len(window)])
                 raise
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled."""
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled.
+
+        What is left out for a reader must not hide a gap: where the server says that it lacks messages, nothing is left out.
+        """
         position = after
         mark = mark_subject(self.name)
+        only = (*facts_for(reader), mark) if reader else ()
         while True:
             try:
                 holding = await self._holding(position + 1, read=True)
@@ -114,18 +119,39 @@ class JetStreamStream:
                 await asyncio.sleep(_SEAM_S)
                 continue
             try:
-                async for batch in PullReader(self._client, self.name, holding).batches(position):
+                filtered = only if only and await self._is_whole(holding) else ()
+                async for batch in PullReader(self._client, self.name, holding, filtered).batches(position):
                     found = list(takewhile(lambda entry: entry.subject != mark, batch))
                     for entry in found:
-                        if entry.sequence != position + 1:
+                        if entry.sequence != position + 1 and not (filtered and entry.sequence > position):
                             raise LogGap(stream=self.name, expected=position + 1, found=entry.sequence)
                         position = entry.sequence
                     if found:
                         yield found
                     if len(found) < len(batch):
+                        position = batch[len(found)].sequence - 1
                         break
-            except StreamGone:
+            except (StreamGone, LogUnavailable):
                 await asyncio.sleep(_SEAM_S)
+
+    async def _is_whole(self, generation: str) -> bool:
+        """Whether the server lacks no message of one of its streams. Raises `LogUnavailable`."""
+        return all(one.whole for one in await self._standing() if one.name == generation)
+
+    async def nothing_for(self, after: int, reader: str) -> int:
+        """Up to where nothing behind `after` is for a partition, asked of the stream's leader."""
+        standing = await self._standing()
+        if not all(one.whole for one in standing):
+            return after  # What is missing may have been for it: all is read, and a gap is found.
+        end = max((one.last for one in standing), default=0)
+        for one in standing:
+            if after < one.last:
+                asking = [next_under(self._client, one.name, subject, after + 1) for subject in facts_for(reader)]
+                # What strayed behind the mark of a rolled one does not belong to the log.
+                meant = [found for found in await asyncio.gather(*asking) if 0 < found <= one.last]
+                if meant:
+                    return min(meant) - 1
+        return end
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after` up to the end as it is now."""

@@ -60,6 +60,11 @@ class CountersFollower:
         return self._running.streams.sole
 
     @property
+    def divided(self) -> bool:
+        """Whether there are several, of which nothing is counted: facts would be counted once for each."""
+        return len(self._running.streams.trees) > 1
+
+    @property
     def caught_up(self) -> bool:
         """Whether everything was counted that was there at the start."""
         return self._told is not None
@@ -67,7 +72,7 @@ class CountersFollower:
     @contextmanager
     def ahead(self) -> Generator[QueueCounters | None]:
         """What was counted, as of now; None until it has caught up."""
-        if self._told is None:
+        if self._told is None or self.divided:
             yield None
             return
         with self._told.ahead() as counters:
@@ -79,8 +84,10 @@ class CountersFollower:
             try:
                 await self._count()
             except* Exception as found:  # noqa: BLE001 - whatever keeps it from counting, the services go on
-                self.problem = str(_first(found))
-                log.warning("not counted", problem=self.problem)
+                problem = str(_first(found))
+                if problem != self.problem:
+                    log.warning("not counted", problem=problem)
+                self.problem = problem
             await self._running.ports.clock.sleep(_AGAIN_MS)
 
     async def _count(self) -> None:

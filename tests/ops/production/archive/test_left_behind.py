@@ -48,8 +48,8 @@ class _Held:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        async for batch in self._stream.follow(after):
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        async for batch in self._stream.follow(after, reader):
             if self._away.lost == self.name:
                 raise LogGap(stream=self.name, expected=batch[0].sequence, found=batch[0].sequence + 1)
             yield batch

@@ -13,7 +13,8 @@ import pytest
 
 from events.authors import AUTHORS
 from events.catalogue import Fact
-from events.subjects import FACTS, commit_subject, fact_subject
+from events.routing import ROUTED
+from events.subjects import FACTS, commit_subject, fact_subject, routed_subject
 from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
 from ops.production.log.given_back import GivingBack
 from ops.production.log.jetstream.bus import JetStreamBus, connect, subjects_of
@@ -21,10 +22,11 @@ from ops.production.log.jetstream.generations import asked, generations, mark_su
 from ops.production.log.jetstream.rolling import remove, roll
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.kept_tail import KeptTail
+from ops.production.log.partitioning import PartitionsRefused, divide
 from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import SERVICES
+from ops.production.served import SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
@@ -172,7 +174,15 @@ async def test_each_decider_appends_to_its_own_partition_and_reads_every_stream(
 
 
 KINDS = [one.__name__ for one in Fact.__args__]
+ROUTED_KINDS = {one.__name__ for one in ROUTED}
 KEYS = (PARTITION, DEVICE_PARTITION, WATCHER)
+
+
+def who_routes(kind: str) -> set[str]:
+    """Who may tell a fact of a kind to one partition alone."""
+    if kind not in ROUTED_KINDS:
+        return set()
+    return {OF_NO_TREE[kind], "archivist"} if kind in OF_NO_TREE else {"watcher", "archivist", "operator"}
 
 
 def owners() -> dict[str, set[str]]:
@@ -185,6 +195,7 @@ def owners() -> dict[str, set[str]]:
         if not outcome:
             found[fact_subject("", kind)].add("operator")
             found[fact_subject("tree", kind)].add("operator")
+        found[routed_subject("LOG_3", kind)] = who_routes(kind)
         for gap in (f"kuelog.facts.{kind}", f"kuelog.facts.a.b.{kind}", f"kuelog.facts.a.{kind}.b"):
             found[gap] = set()
     for name, partition in DECIDERS.items():
@@ -233,6 +244,16 @@ async def test_watcher_applier_and_who_connects_to_other_clusters_tell_their_fac
             await facts.publish([Message(subject, b"{}", subject)])
             assert (await facts.last()).message_id == subject
         await own.close()
+
+
+async def test_a_bus_whose_rights_name_one_partition_is_not_divided_and_nothing_is_said(port: int) -> None:
+    operator = await connect(address(port, "operator"))
+    control, facts = await operator.stream("CONTROL"), await operator.stream("FACTS")
+    before = [(await one.last()).sequence for one in (control, facts)]
+    with pytest.raises(PartitionsRefused, match="LOG_1 can't be made: it may not publish.*Nothing was changed"):
+        await divide(operator, 2, 1000)
+    assert [(await one.last()).sequence for one in (control, facts)] == before
+    await operator.close()
 
 
 async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ops.production.deploy.__main__ import FOLDER
-from ops.production.wiring import MULTIKUEUE, SERVICES
+from ops.production.served import MULTIKUEUE, SERVICES
 from tests.places import ROOT
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

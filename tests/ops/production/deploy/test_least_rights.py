@@ -20,7 +20,8 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.control import record_rate
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import SERVICES, Ports, Running
+from ops.production.served import SERVICES
+from ops.production.wiring import Ports, Running
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import AccessRefused, Resource
 from services.runtime.control_log import Control

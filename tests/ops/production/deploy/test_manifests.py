@@ -19,7 +19,7 @@ from ops.production.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, 
 from ops.production.deploy.permissions import ON_CLUSTER
 from ops.production.kubernetes.client import path_of
 from ops.production.process.span_exporter import exports
-from ops.production.wiring import SERVICES, VERIFIER
+from ops.production.served import SERVICES, VERIFIER
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN, kinds_of
 from services.runtime.cluster_port import ObjectConflict, Resource
 from tests.places import ROOT

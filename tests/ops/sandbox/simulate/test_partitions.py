@@ -9,9 +9,9 @@ SPAN = 60_000
 KINDS = tuple(kind for kind in ALL if kind is not FaultKind.COHORT)
 
 
-@pytest.mark.parametrize("seed", [3, 11])
-def test_a_divided_log_obeys_the_laws_under_every_fault(seed: int) -> None:
-    assert play(seed, SPAN, schedule_of(seed, SPAN, KINDS), partitions=3).broken == ()
+@pytest.mark.parametrize(("seed", "partitions"), [(3, 3), (11, 3), (2, 3), (8, 4)])
+def test_a_divided_log_obeys_the_laws_under_every_fault(seed: int, partitions: int) -> None:
+    assert play(seed, SPAN, schedule_of(seed, SPAN, KINDS), partitions=partitions).broken == ()
 
 
 def test_a_divided_log_is_the_same_each_time() -> None:

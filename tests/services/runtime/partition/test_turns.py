@@ -195,8 +195,8 @@ class Dripping:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        async for batch in self._stream.follow(after):
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        async for batch in self._stream.follow(after, reader):
             for entry in batch:
                 await self._late.acquire()
                 yield [entry]
@@ -399,9 +399,9 @@ class Late:
         self.asked += 1
         return await self._stream.last()
 
-    async def follow(self, after: int) -> AsyncGenerator[Sequence[Entry]]:
+    async def follow(self, after: int, reader: str = "") -> AsyncGenerator[Sequence[Entry]]:
         await self.arrives.wait()
-        async for batch in self._stream.follow(after):
+        async for batch in self._stream.follow(after, reader):
             yield batch
 
 
@@ -581,7 +581,7 @@ async def test_who_can_not_read_on_decides_nothing_more_and_says_why(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._inner, name)
 
-        async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
             raise problem
             yield []
 

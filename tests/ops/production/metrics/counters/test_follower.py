@@ -12,6 +12,7 @@ from events.workload import WorkloadFinished
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.shelf import COUNTERS, MemoryShelf
 from ops.production.log.memory import MemoryBus
+from ops.production.log.partitioning import divide
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics
@@ -126,4 +127,24 @@ async def test_metrics_are_served_when_all_is_folded_and_not_before(unused_tcp_p
                 await asyncio.sleep(0.01)
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         assert text.endswith("# EOF\n")
+        await stop(task)
+
+
+async def test_on_a_divided_log_all_else_is_served_and_counters_are_not(unused_tcp_port: int) -> None:
+    bus = MemoryBus()
+    await tell(bus, [*without_cards(9), job("a")])
+    running = services(bus)
+    url = f"http://127.0.0.1:{unused_tcp_port}/metrics"
+    async with served(running, Endpoint(port=unused_tcp_port)), aiohttp.ClientSession() as session:
+        task = asyncio.create_task(running.run())
+        await asyncio.wait_for(admitted(bus, 1), 60)
+        await divide(bus, 2, 1000)
+        async with asyncio.timeout(60):
+            while True:
+                async with session.get(url) as answer:
+                    text = await answer.text()
+                    if answer.status == 200 and "LOG_1" in text:
+                        break
+                await asyncio.sleep(0.01)
+        assert "kuelog_" in text and "kueue_admitted_workloads_total" not in text
         await stop(task)
