@@ -17,6 +17,7 @@ from ops.production.visibility.api_service import NAMES as API_NAMES
 from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.managed_namespaces import NAMESPACES
+from ops.production.webhook.multikueue_queues import CHECKS, CLUSTER_QUEUES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
 from ops.production.wiring import MULTIKUEUE
 from services.applier.events.event_recorder import EVENTS
@@ -106,15 +107,15 @@ def written(settings: SettingsObserved) -> list[Grant]:
 
 
 def asked(settings: SettingsObserved) -> list[Grant]:
-    """What the webhook needs on the whole cluster: default queues, labels of namespaces, and to publish its authority."""
-    del settings
+    """What the webhook needs on the whole cluster: default queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
+    elsewhere = (CLUSTER_QUEUES.plural, CHECKS.plural) if settings.multikueue is not None else ()
     configurations = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
         for resource, name in CONFIGURATIONS
     ]
     definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
     return [
-        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=SEEING),
+        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural, *elsewhere), verbs=SEEING),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
         *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
