@@ -29,6 +29,8 @@ class MultiKueueSettings(Value, frozen=True, kw_only=True):
     """Who nominates clusters; any name but the two of Kueue's own dispatchers is somebody else, who writes `nominatedClusterNames`."""
     step_size: int = 3
     """How many clusters the incremental dispatcher nominates at once."""
+    external_frameworks: tuple[str, ...] = ()
+    """Kinds of jobs besides the known ones that may run on other clusters, as `Kind.version.group`."""
 
 
 class MultiKueueConfigObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="MultiKueueConfigObserved.v1"):

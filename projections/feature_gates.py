@@ -16,6 +16,7 @@ DEFAULTS: dict[str, bool] = {
     "KueueDRAIntegration": True,
     "KueueDRARejectWorkloadsWhenDRADisabled": True,
     "MultiKueue": True,
+    "MultiKueueAdaptersForCustomJobs": True,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,
     "PriorityBoost": False,

@@ -45,7 +45,7 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
     check = workload.checks[name]
     if check.state is CheckState.REJECTED:
         return []
-    problem = why_not_delegable(workload)
+    problem = why_not_delegable(world.settings, workload)
     if problem:
         return _settle(workload, check, CheckState.REJECTED, _previously(problem, check), at)
     if workload.evicted or check.state is CheckState.RETRY:

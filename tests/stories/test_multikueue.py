@@ -78,7 +78,7 @@ async def clusters(
 
 @asynccontextmanager
 async def managing(
-    stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS
+    stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS, **choices: Any
 ) -> AsyncGenerator[None]:
     """A manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     opened = AsyncExitStack()
@@ -113,7 +113,7 @@ async def managing(
         away = [name for name in names if active(stage, name)[0] != "True"]
         await said(running, *away)
         asked = {question(method, url) for method, url, _ in here.answers} - {("get", "", "secrets")}
-        installed = granted(MULTIKUEUE, "multikueue", multiKueue={**CHOICES["multiKueue"], "enabled": True})
+        installed = granted(MULTIKUEUE, "multikueue", multiKueue={**CHOICES["multiKueue"], "enabled": True}, **choices)
         assert asked <= installed, "it asks here for no more than it may"
         entries = await read_everything(stage.bus)
         _, replayed = fold_partition(PARTITION, entries, verify=True)

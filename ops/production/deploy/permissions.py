@@ -147,7 +147,11 @@ def dispatched(settings: SettingsObserved) -> list[Grant]:
 
     What it may do there is what the kubeconfigs say (docs/multikueue.md).
     """
-    jobs = [one for one in job_resources(settings) if managed_by_path(one.group, one.kind)]
+    jobs = [
+        resource_of(one)
+        for one in kinds_of(settings).by_place.values()
+        if managed_by_path(settings, one.group, one.kind)
+    ]
     return [
         Grant(group=GROUP, resources=(CLUSTERS.plural, WORKLOADS.plural), verbs=("get",)),
         Grant(group=GROUP, resources=(f"{CLUSTERS.plural}/status",), verbs=("patch",)),

@@ -15,6 +15,7 @@ from events.multikueue import (
     MultiKueueClusterObserved,
     MultiKueueConfigObserved,
     MultiKueueSettings,
+    RemoteCheckSettled,
     RemoteCondition,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -322,3 +323,26 @@ def test_an_older_sight_of_a_copy_does_not_count() -> None:
     newer = told.world.remotes[KEY]["w1"]
     told.after(replace(newer, version=0, conditions={"Admitted": RemoteCondition(since=1)}))
     assert told.world.remotes[KEY]["w1"] == newer
+
+
+def test_a_kind_of_others_runs_elsewhere_where_the_configuration_names_it() -> None:
+    own = {"kind": "Render", "api_version": "farm.example.com/v1"}
+    told = Manager(external_frameworks=("Render.v1.farm.example.com",))
+    assert "ClustersNominated" in kinds(told.after(delegated(**own)))
+    told = Manager(external_frameworks=("Other.v1.farm.example.com",))
+    words = 'No multikueue adapter found for owner kind "farm.example.com/v1, Kind=Render", Previously: "Pending"'
+    assert rejected(told.after(delegated(**own))) == words
+
+
+def test_a_kind_of_others_is_rejected_with_the_gate_off() -> None:
+    told = Manager(external_frameworks=("Render.v1.farm.example.com",))
+    told.told(replace(told.world.settings, gates={"MultiKueueAdaptersForCustomJobs": False}))
+    said = told.after(delegated(kind="Render", api_version="farm.example.com/v1"))
+    assert rejected(said) == 'MultiKueueAdaptersForCustomJobs feature gate is disabled, Previously: "Pending"'
+
+
+def rejected(said: list[AnyEvent]) -> str:
+    """Why the check is Rejected."""
+    settled = next(one.check for one in said if isinstance(one, RemoteCheckSettled))
+    assert settled.state is CheckState.REJECTED
+    return settled.message
