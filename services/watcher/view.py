@@ -11,6 +11,7 @@ from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device_config import DeviceConfigObserved
 from events.json_object import JsonObject
+from events.multikueue import ClustersNamed
 from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
@@ -55,6 +56,7 @@ from services.watcher.workloads.prebuilt_workloads import (
 from services.watcher.workloads.reported_state import ReportedState, changes, note
 from services.watcher.workloads.workload_object_diff import (
     as_found,
+    clusters_named,
     companion_facts,
     decided_elsewhere,
     marks_of,
@@ -231,6 +233,7 @@ class View:
                 | PodsReclaimed()
                 | WorkloadFinished()
                 | CheckReported()
+                | ClustersNamed()
             ):
                 reported = self.workloads.get(fact.workload)
                 if reported is None and isinstance(fact, CheckReported | WorkloadSwitched):
@@ -358,6 +361,7 @@ class View:
         if reported is None or not beside_job:
             return facts
         facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
+        facts += clusters_named(key, value, reported, self.settings)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported)
         return [*facts, *self._pods.owned(reported, key, value)]

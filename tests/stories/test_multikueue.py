@@ -19,6 +19,7 @@ from ops.production.kubernetes.remote import KubeConnector
 from ops.production.log.streams import PARTITION
 from ops.production.wiring import MULTIKUEUE, SERVICES, Running, stopped
 from ops.queries.replay import fold_partition
+from services.applier.writing import WORKLOADS
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
 from tests.stage.kuelog_worker import KuelogWorker
@@ -174,6 +175,40 @@ async def test_what_runs_in_a_cluster_that_is_lost_for_too_long_runs_in_another_
         await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
         await w1.cluster.until(lambda: not w1.copies and not w1.jobs)
         assert len(w2.jobs) == 1
+
+
+async def test_a_job_is_tried_where_the_dispatcher_of_somebody_else_names_a_cluster(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, multikueue=replace(RULE, dispatcher="example.com/dispatcher"))
+    async with (
+        asyncio.timeout(120),
+        Stage(tmp_path) as stage,
+        clusters(stage, tmp_path, settings=settings) as (w1, w2),
+    ):
+        await stage.add(delegated("patient", 300))
+        await named(stage, "w2")
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
+        await stage.until(lambda: stage.running("patient"))
+        assert not workload(stage)["status"].get("nominatedClusterNames")
+        assert not w1.copies, "nobody has named it"
+        w2.admits = False
+        w2.evict()
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") is None)
+        await named(stage, "w2", "w1")
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w1")
+        await stage.until(lambda: stage.running("patient"))
+        assert [len(one.jobs) for one in (w1, w2)] == [1, 0]
+
+
+async def named(stage: Stage, *names: str) -> None:
+    """Name clusters once the workload holds quota and its check is Pending, as Kueue's own dispatcher does."""
+    await stage.until(lambda: conditions(stage).get("QuotaReserved", ("", ""))[0] == "True")
+    await stage.until(
+        lambda: conditions(stage).get("Evicted", ("", ""))[0] != "True" and check_of(stage)[0] == "Pending"
+    )
+    found = workload(stage)
+    assert not found["status"].get("nominatedClusterNames"), "kuelog names none"
+    patch = {"status": {"nominatedClusterNames": list(names)}}
+    await stage.client.merge(WORKLOADS, "default", found["metadata"]["name"], patch, subresource="status")
 
 
 async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_cluster(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from events.catalogue import Fact
+from events.multikueue import ClustersNamed
 from events.pod_set import PodSet
 from events.workload import (
     CheckReported,
@@ -49,6 +50,8 @@ class ReportedState(msgspec.Struct):
     """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
+    named: tuple[str, ...] = ()
+    """The clusters that somebody else's dispatcher has named."""
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
 
@@ -104,13 +107,15 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
             return reported.reclaimed == fact.counts
         case WorkloadFinished():
             return reported.finished
+        case ClustersNamed():
+            return reported.named == fact.clusters
         case CheckReported():
             return reported.checks.get(fact.check.name) == fact
         case _:
             return False
 
 
-def note(
+def note(  # noqa: C901 - one case per fact
     reported: ReportedState,
     fact: WorkloadChanged
     | DecidedElsewhere
@@ -120,7 +125,8 @@ def note(
     | PodsGone
     | PodsReclaimed
     | WorkloadFinished
-    | CheckReported,
+    | CheckReported
+    | ClustersNamed,
 ) -> None:
     """Fold a fact about a workload, reported by this watcher or another."""
     match fact:
@@ -141,6 +147,8 @@ def note(
             reported.reclaimed = fact.counts
         case WorkloadFinished():
             reported.finished = True
+        case ClustersNamed():
+            reported.named = fact.clusters
         case CheckReported():
             reported.checks = {**reported.checks, fact.check.name: fact}
 
