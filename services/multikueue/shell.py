@@ -14,8 +14,8 @@ from events.commit import Sighting
 from events.event import Millis
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
+from events.settings import SettingsObserved
 from projections.checks.state import DispatchState
-from projections.world import DEFAULT_SETTINGS
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.objects import (
@@ -65,7 +65,7 @@ class RemoteClusters:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._seen: tuple[object, ...] = ()
         self._writes = WantedWrites(clock, self._try)
-        self._kinds = kinds_of(DEFAULT_SETTINGS)
+        self._kinds = kinds_of(SettingsObserved())
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
 

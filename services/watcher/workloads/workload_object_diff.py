@@ -18,8 +18,9 @@ from services.watcher.workloads.reported_state import ReportedState, same_pods
 from services.watcher.workloads.workload_objects import workload_state
 
 
-def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: dict[str, CheckReported]) -> list[Fact]:
-    """The facts in which the object differs from what was reported. Raises `Refused`."""
+def companion_facts(workload: str, value: JsonMapping, reported: ReportedState | None) -> list[Fact]:
+    """The facts in which the object differs from what was reported of it, if anything was. Raises `Refused`."""
+    active, checks = (True, {}) if reported is None else (reported.active, reported.checks)
     found = read(value, ApiWorkload)
     decision = (found.metadata.annotations or {}).get(DECISION, "")
     facts: list[Fact] = []
