@@ -108,14 +108,15 @@ def written(settings: SettingsObserved) -> list[Grant]:
 
 def asked(settings: SettingsObserved) -> list[Grant]:
     """What the webhook needs on the whole cluster: default queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
-    elsewhere = (CLUSTER_QUEUES.plural, CHECKS.plural) if settings.multikueue is not None else ()
+    del settings
+    queues = (LOCAL_QUEUES.plural, CLUSTER_QUEUES.plural, CHECKS.plural)
     configurations = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
         for resource, name in CONFIGURATIONS
     ]
     definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
     return [
-        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural, *elsewhere), verbs=SEEING),
+        Grant(group=LOCAL_QUEUES.group, resources=queues, verbs=SEEING),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
         *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
