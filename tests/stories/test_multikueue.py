@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from events.api.labels import DECISION
 from events.multikueue import MultiKueueSettings
 from events.settings import SettingsObserved
 from ops.production.archive.history import read_everything
@@ -184,8 +185,14 @@ async def test_a_job_is_tried_where_the_dispatcher_of_somebody_else_names_a_clus
         Stage(tmp_path) as stage,
         clusters(stage, tmp_path, settings=settings) as (w1, w2),
     ):
+        w1.admits = w2.admits = False
         await stage.add(delegated("patient", 300))
-        await named(stage, "w2")
+        before = await named(stage, "w2")
+        await w2.cluster.until(lambda: bool(w2.copies))
+        await stage.until(lambda: workload(stage)["metadata"]["annotations"][DECISION] != before)
+        assert workload(stage)["status"]["nominatedClusterNames"] == ["w2"], "it is theirs, whatever else is written"
+        w1.admit()
+        w2.admit()
         await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
         await stage.until(lambda: stage.running("patient"))
         assert not workload(stage)["status"].get("nominatedClusterNames")
@@ -199,8 +206,8 @@ async def test_a_job_is_tried_where_the_dispatcher_of_somebody_else_names_a_clus
         assert [len(one.jobs) for one in (w1, w2)] == [1, 0]
 
 
-async def named(stage: Stage, *names: str) -> None:
-    """Name clusters once the workload holds quota and its check is Pending, as Kueue's own dispatcher does."""
+async def named(stage: Stage, *names: str) -> str:
+    """Name clusters once the workload holds quota and its check is Pending; the decision that its object bore then."""
     await stage.until(lambda: conditions(stage).get("QuotaReserved", ("", ""))[0] == "True")
     await stage.until(
         lambda: conditions(stage).get("Evicted", ("", ""))[0] != "True" and check_of(stage)[0] == "Pending"
@@ -209,6 +216,7 @@ async def named(stage: Stage, *names: str) -> None:
     assert not found["status"].get("nominatedClusterNames"), "kuelog names none"
     patch = {"status": {"nominatedClusterNames": list(names)}}
     await stage.client.merge(WORKLOADS, "default", found["metadata"]["name"], patch, subresource="status")
+    return str(found["metadata"]["annotations"].get(DECISION, ""))
 
 
 async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_cluster(tmp_path: Path) -> None:
