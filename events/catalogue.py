@@ -46,6 +46,7 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.multikueue import (
     ClusterChosen,
+    ClustersNamed,
     ClustersNominated,
     RemoteCheckSettled,
     RemoteJobRefused,
@@ -140,6 +141,7 @@ Fact: TypeAlias = (
     | WorkloadSwitched
     | WorkloadTerminating
     | CheckReported
+    | ClustersNamed
     | DecisionApplied
     | DecisionRejected
     | ProvisioningRejected

@@ -29,6 +29,13 @@ class MultiKueueSettings(Value, frozen=True, kw_only=True):
     """Who nominates clusters; any name but the two of Kueue's own dispatchers is somebody else, who writes `nominatedClusterNames`."""
     step_size: int = 3
     """How many clusters the incremental dispatcher nominates at once."""
+    external_frameworks: tuple[str, ...] = ()
+    """Kinds of jobs besides the known ones that may run on other clusters, as `Kind.version.group`."""
+
+    @property
+    def dispatched_by_others(self) -> bool:
+        """Whether somebody else nominates clusters, on the Workload objects."""
+        return self.dispatcher not in (ALL_AT_ONCE, INCREMENTAL)
 
 
 class MultiKueueConfigObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="MultiKueueConfigObserved.v1"):
@@ -83,6 +90,13 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """Whether it may be admitted there; what is stopped from here may not."""
     conditions: dict[str, RemoteCondition] = {}
     """By type, those of QuotaReserved, Admitted, Evicted and Finished that are True."""
+
+
+class ClustersNamed(Event, frozen=True, kw_only=True, tag="ClustersNamed.v1"):
+    """Somebody else's dispatcher wants a workload to be tried in these clusters: its Workload object says so."""
+
+    workload: str
+    clusters: tuple[str, ...]
 
 
 class RemoteWorkloadGone(Event, frozen=True, kw_only=True, tag="RemoteWorkloadGone.v1"):

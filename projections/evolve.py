@@ -49,6 +49,7 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.multikueue import (
     ClusterChosen,
+    ClustersNamed,
     ClustersNominated,
     RemoteCheckSettled,
     RemoteJobRefused,
@@ -214,6 +215,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | RemoteWorkloadGone()
             | RemoteJobSynced()
             | RemoteJobRefused()
+            | ClustersNamed()
             | ClustersNominated()
             | ClusterChosen()
             | RemoteCheckSettled()

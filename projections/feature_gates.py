@@ -20,6 +20,7 @@ DEFAULTS: dict[str, bool] = {
     "KueueDRAIntegrationPartitionableDevices": True,
     "KueueDRARejectWorkloadsWhenDRADisabled": True,
     "MultiKueue": True,
+    "MultiKueueAdaptersForCustomJobs": True,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,
     "PriorityBoost": False,

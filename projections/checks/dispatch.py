@@ -26,6 +26,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     clusters: tuple[str, ...] = ()
     """Where it is to be tried; none once a cluster is chosen."""
     nominated_at: Millis = 0
+    named: tuple[str, ...] = ()
+    """Where somebody else's dispatcher wants it to be tried, until a cluster is chosen."""
     cluster: str = ""
     """Where it runs, or is to run."""
     decision: str = ""

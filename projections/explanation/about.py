@@ -26,6 +26,7 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.multikueue import (
     ClusterChosen,
+    ClustersNamed,
     ClustersNominated,
     RemoteCheckSettled,
     RemoteJobRefused,
@@ -173,6 +174,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
         case ClustersNominated():
             clusters = (f"multikueuecluster/{name}" for name in event.clusters)
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", *clusters)
+        case ClustersNamed():
+            return (f"workload/{event.workload}", *(f"multikueuecluster/{name}" for name in event.clusters))
         case ClusterChosen() | RemoteWorkloadObserved() | RemoteWorkloadGone() | RemoteJobSynced() | RemoteJobRefused():
             return (f"workload/{event.workload}", f"multikueuecluster/{event.cluster}")
         case ObjectRemoved() | ObjectRefused():

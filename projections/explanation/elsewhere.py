@@ -5,6 +5,7 @@ Rule: docs/rules/multikueue.md#told
 
 from events.catalogue import AnyEvent
 from events.multikueue import (
+    ClustersNamed,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -29,6 +30,8 @@ def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
             return "cluster answers", f"{event.cluster}: {answer(event)}"
         case RemoteWorkloadGone():
             return "cluster answers", f"{event.cluster}: has no copy any more"
+        case ClustersNamed():
+            return "clusters named", ", ".join(event.clusters) or "none"
         case RemoteJobSynced():
             return "job is there", f"{event.cluster}: chosen at {event.decision}"
         case RemoteJobRefused():

@@ -8,6 +8,7 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.multikueue import (
     ClusterChosen,
+    ClustersNamed,
     ClustersNominated,
     MultiKueueClusterObserved,
     RemoteCheckSettled,
@@ -17,7 +18,7 @@ from events.multikueue import (
     RemoteWorkloadObserved,
 )
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
-from projections.checks.dispatch import Dispatch, next_look
+from projections.checks.dispatch import Dispatch, check_of, next_look
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
@@ -28,6 +29,7 @@ DispatchEvent: TypeAlias = (
     | RemoteWorkloadGone
     | RemoteJobSynced
     | RemoteJobRefused
+    | ClustersNamed
     | ClustersNominated
     | ClusterChosen
     | RemoteCheckSettled
@@ -47,8 +49,11 @@ def evolve_dispatch(world: DispatchState, event: DispatchEvent, position: LogPos
             _note_job(world, event, synced=True)
         case RemoteJobRefused():
             _note_job(world, event, refused=event.message)
+        case ClustersNamed():
+            _name(world, event)
         case ClustersNominated():
-            dispatch = Dispatch(check=event.check, clusters=event.clusters, nominated_at=position.at)
+            named = _still_named(world, event)
+            dispatch = Dispatch(check=event.check, clusters=event.clusters, nominated_at=position.at, named=named)
             _dispatch(world, event.workload, dispatch, position)
         case ClusterChosen():
             decision = f"{position.partition}/{position.sequence}"
@@ -89,6 +94,24 @@ def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWor
     world.remote_work.mark_dirty(workload)
     if workload in world.workloads:
         world.work.mark_dirty(workload)
+
+
+def _name(world: DispatchState, event: ClustersNamed) -> None:
+    """What is named for a workload without quota, or once a cluster is chosen, is of the past."""
+    workload, known = world.workloads.get(event.workload), world.dispatches.get(event.workload)
+    check = check_of(world.checks, workload) if workload is not None else ""
+    if workload is None or not check or not workload.reserved or (known is not None and known.cluster):
+        return
+    world.trail.put(world.dispatches, event.workload, replace(known or Dispatch(check=check), named=event.clusters))
+    world.work.mark_dirty(event.workload)
+
+
+def _still_named(world: DispatchState, event: ClustersNominated) -> tuple[str, ...]:
+    """What somebody else has named; a cluster that was chosen and is tried again counts as named by them."""
+    rule, before = world.settings.multikueue, world.dispatches.get(event.workload)
+    if rule is None or before is None or not rule.dispatched_by_others:
+        return ()
+    return event.clusters if before.cluster else before.named
 
 
 def _note_job(

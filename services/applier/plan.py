@@ -91,6 +91,13 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """The error that kept this application from being planned; empty when there is none."""
 
     @property
+    def others_nominate(self) -> bool:
+        """Whether it is somebody else's dispatcher that writes `nominatedClusterNames`, until a cluster is chosen or quota is lost."""
+        rule, chosen = self.settings.multikueue, self.dispatch is not None and bool(self.dispatch.cluster)
+        others = rule is not None and rule.dispatched_by_others
+        return others and self.of.reserved and not self.of.evicted and not chosen
+
+    @property
     def nothing_decided(self) -> bool:
         """Whether all that was decided is shown, and only what was seen is not."""
         return self.of.decided <= self.of.applied and not self.fresh
@@ -114,7 +121,10 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> JsonObject:
         """The status that the object should have."""
-        return {**workload_status(self.of, self.settings, self.config), **_clusters(self.of, self.dispatch)}
+        return {
+            **workload_status(self.of, self.settings, self.config),
+            **_clusters(self.of, self.dispatch, others=self.others_nominate),
+        }
 
     @property
     def originals(self) -> tuple[Original, ...]:
@@ -261,14 +271,14 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
     )
 
 
-def _clusters(workload: Workload, dispatch: Dispatch | None) -> JsonObject:
+def _clusters(workload: Workload, dispatch: Dispatch | None, *, others: bool) -> JsonObject:
     """The clusters that its object names: where it runs once that is settled, until then where it is tried."""
     if dispatch is None:
         return {}
     check = workload.checks.get(dispatch.check)
     if dispatch.cluster and check is not None and check.state is CheckState.READY:
         return {"clusterName": dispatch.cluster}
-    names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
+    names = (dispatch.cluster,) if dispatch.cluster else () if others else dispatch.clusters
     return {"nominatedClusterNames": list(names)} if names and not workload.evicted else {}
 
 

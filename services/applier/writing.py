@@ -147,7 +147,7 @@ class ApplicationWriter:
                 if before is None or before.shows != known.shows:
                     raise
                 continue
-            behind = left_behind(part.status, found.get("status") or {})
+            behind = left_behind(part.status, found.get("status") or {}, others_nominate=application.others_nominate)
             return found if behind is None else await self._merge(application, {"status": behind}, "status")
         raise ObjectConflict(f"workload {application.workload} keeps changing")
 

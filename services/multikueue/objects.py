@@ -7,7 +7,6 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
-from services.jobs.kinds.managed_by import managed_by_path
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _BY = "Set by MultiKueue adapter"
@@ -36,8 +35,11 @@ def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
     }
 
 
-def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str) -> JsonObject:
-    """The job as it is made in the worker cluster, whose own controller runs it once its Workload is admitted there."""
+def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str, *, managed_by: str = "") -> JsonObject:
+    """The job as it is made in the worker cluster, whose own controller runs it once its Workload is admitted there.
+
+    `managed_by` is the path of the field that says who runs it, which is left out there.
+    """
     meta = object_at(local, "metadata")
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
     value: JsonObject = {
@@ -55,9 +57,8 @@ def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str) -> 
         },
         "spec": local["spec"],
     }
-    path = managed_by_path(kind.group, kind.kind)
-    if path:
-        value = put(value, tuple(path.split(".")), None)
+    if managed_by:
+        value = put(value, tuple(managed_by.split(".")), None)
     return _without_generated(value) if kind.reader == "job" else value
 
 

@@ -15,6 +15,7 @@ from projections.checks.dispatch import check_of, in_sync, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, Workload
+from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
 
 
@@ -37,6 +38,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     kind: JobKind | None = None
     api_version: str = ""
+    managed_by: str = ""
+    """Where a job of this kind says who runs it; what is made elsewhere says nothing there."""
     job: str = ""
     """The name of the job behind it; empty where that is not known any more."""
     make: tuple[str, ...] = ()
@@ -125,4 +128,6 @@ def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> Re
     if owner is None:
         return found
     kind = kinds_of(world.settings).of(owner.api_version, owner.kind)
-    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, job=owner.name)
+    group = owner.api_version.rpartition("/")[0]
+    path = managed_by_path(world.settings, group, owner.kind)
+    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, managed_by=path, job=owner.name)

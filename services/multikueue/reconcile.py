@@ -12,6 +12,7 @@ from events.multikueue import (
     INCREMENTAL,
     ClusterChosen,
     ClustersNominated,
+    MultiKueueConfigObserved,
     MultiKueueSettings,
     RemoteCheckSettled,
     RemoteWorkloadObserved,
@@ -45,7 +46,7 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
     check = workload.checks[name]
     if check.state is CheckState.REJECTED:
         return []
-    problem = why_not_delegable(workload)
+    problem = why_not_delegable(world.settings, workload)
     if problem:
         return _settle(workload, check, CheckState.REJECTED, _previously(problem, check), at)
     if workload.evicted or check.state is CheckState.RETRY:
@@ -148,10 +149,20 @@ def _nominated(
             more = [name for name in config.clusters if name not in before]
             clusters = (*before, *more[: rule.step_size])
         case _:
-            return []  # Somebody else nominates.
+            clusters = _named(world, workload, config, dispatch)
     if clusters == before:
         return []
     return [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+
+
+def _named(
+    world: DispatchState, workload: Workload, config: MultiKueueConfigObserved, dispatch: Dispatch | None
+) -> tuple[str, ...]:
+    """What somebody else nominates; one that was chosen and is not there any more is tried again until they name others."""
+    if dispatch is not None:
+        return tuple(name for name in dispatch.named if name in config.clusters)
+    lost = world.dispatches.get(workload.key)
+    return (lost.cluster,) if lost is not None and lost.cluster else ()
 
 
 def _previously(message: str, check: CheckStatus) -> str:

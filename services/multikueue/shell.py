@@ -14,9 +14,9 @@ from events.commit import Sighting
 from events.event import Millis
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
+from events.settings import SettingsObserved
 from projections.checks.state import DispatchState
-from services.jobs.kinds.managed_kinds import resource_of
-from services.jobs.kinds.table import KINDS
+from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.objects import (
     is_deferred,
@@ -65,12 +65,14 @@ class RemoteClusters:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._seen: tuple[object, ...] = ()
         self._writes = WantedWrites(clock, self._try)
+        self._kinds = kinds_of(SettingsObserved())
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
 
     def observe(self, world: DispatchState, touched: Sequence[str]) -> None:
         """Take up what has changed in what was decided; called after each turn of the partition."""
         keys = {*touched, *world.remote_work.take_all(AUTHOR)}
+        self._kinds = kinds_of(world.settings)
         seen = (world.settings.multikueue, *sorted(world.multikueue_clusters.items()))
         if seen != self._seen:
             self._seen = seen
@@ -188,7 +190,7 @@ class RemoteClusters:
             return resource_of(wanted.kind, wanted.api_version), wanted.job
         for owner in objects_at(copy, "metadata", "ownerReferences"):
             api, kind = str(owner.get("apiVersion", "")), owner.get("kind")
-            found = next((one for one in KINDS if (one.group, one.kind) == (api.rpartition("/")[0], kind)), None)
+            found = self._kinds.of(api, str(kind))
             if owner.get("controller") and found is not None:
                 return resource_of(found, api), str(owner.get("name", ""))
         return None
@@ -218,7 +220,8 @@ class RemoteClusters:
         except ObjectMissing:
             if not run.make:
                 return await self._park(wanted)
-            found = await remote.create(resource, wanted.namespace, remote_job(kind, local, wanted.name, wanted.origin))
+            made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
+            found = await remote.create(resource, wanted.namespace, made)
         if not is_of_origin(found, wanted.origin):
             where = f"{wanted.namespace}/{wanted.job}"
             await self._refused(wanted, f"remote object is not owned by MultiKueue: {kind.kind} {where}")

@@ -9,6 +9,7 @@ from events.commit import Sighting
 from events.control import ObjectMended, ObjectRemoved, ResourceVersionsRestarted
 from events.device import NodeUsageObserved
 from events.event import Millis
+from events.multikueue import ClustersNamed
 from events.object_version import ObjectVersion
 from events.pod import PodAccounted
 from events.quota import PriorityClassObserved
@@ -74,7 +75,7 @@ class FactWriter:
                 return f"Pod/{fact.namespace}/{fact.name}", ACCOUNTED
             case NodeUsageObserved():
                 return f"Node//{fact.node}", NODE_USAGE
-            case CheckReported() | WorkloadSwitched() | DecidedElsewhere():
+            case CheckReported() | ClustersNamed() | WorkloadSwitched() | DecidedElsewhere():
                 return f"Workload/{fact.workload}", ""
             case WorkloadDeleted():
                 return self._view.left.get(fact.workload, ""), ""

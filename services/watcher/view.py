@@ -53,6 +53,7 @@ from services.watcher.workloads.prebuilt_workloads import (
 from services.watcher.workloads.reported_state import Noted, ReportedState, changes, note
 from services.watcher.workloads.workload_object_diff import (
     as_found,
+    clusters_named,
     companion_facts,
     decided_elsewhere,
     marks_of,
@@ -337,9 +338,7 @@ class View:
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
         if key not in self.workloads and stands_for(value) in self.workloads:
-            reported_slice = self.slices.get(key)
-            active, checks = (True, {}) if reported_slice is None else (reported_slice.active, reported_slice.checks)
-            return [*terminating(value), *companion_facts(key, value, active=active, checks=checks)]
+            return [*terminating(value), *companion_facts(key, value, self.slices.get(key))]
         reported = self.workloads.get(key)
         beside_job = reported is not None and reported.source != place
         self._orphans.pop(key, None)
@@ -361,7 +360,8 @@ class View:
             facts += terminating(value)
         if reported is None or not beside_job:
             return facts
-        facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
+        facts += companion_facts(key, value, reported)
+        facts += clusters_named(key, value, reported, self.settings)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]

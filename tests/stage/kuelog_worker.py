@@ -1,9 +1,11 @@
 """A worker cluster under kuelog: its services, its bus and its log are its own."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Running
@@ -17,15 +19,25 @@ WORKLOADS, JOBS = "workloads.kueue.x-k8s.io", "jobs.batch"
 class KuelogWorker:
     """A cluster with one node and the same queue as any stage, whose workloads kuelog decides about."""
 
-    def __init__(self, name: str, folder: Path, clock: ScaledClock) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        clock: ScaledClock,
+        *,
+        prepare: Callable[[Stage], Awaitable[None]] | None = None,
+        kinds: tuple[JobKind, ...] = (),
+    ) -> None:
+        self.name, self._prepare, self._kinds = name, prepare, kinds
         self.stage = Stage(folder / name, clock=clock)
         self.running: Running
         self._opened = AsyncExitStack()
 
     async def start(self) -> None:
         await self._opened.enter_async_context(self.stage)
-        self.running = self.stage.serve(settings=SettingsObserved(devices=False))
+        if self._prepare is not None:
+            await self._prepare(self.stage)
+        self.running = self.stage.serve(settings=SettingsObserved(devices=False, job_kinds=self._kinds))
 
     async def stop(self) -> None:
         for task in self.stage.tasks:

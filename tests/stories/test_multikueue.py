@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from events.api.labels import DECISION
 from events.multikueue import MultiKueueSettings
 from events.settings import SettingsObserved
 from ops.production.archive.history import read_everything
@@ -20,6 +21,7 @@ from ops.production.log.streams import PARTITION
 from ops.production.served import MULTIKUEUE, SERVICES
 from ops.production.wiring import Running
 from ops.queries.replay import fold_partition
+from services.applier.writing import WORKLOADS
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
@@ -80,7 +82,7 @@ async def clusters(
 
 @asynccontextmanager
 async def managing(
-    stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS
+    stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS, **choices: Any
 ) -> AsyncGenerator[None]:
     """A manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     opened = AsyncExitStack()
@@ -115,7 +117,7 @@ async def managing(
         away = [name for name in names if active(stage, name)[0] != "True"]
         await said(running, *away)
         asked = {question(method, url) for method, url, _ in here.answers} - {("get", "", "secrets")}
-        installed = granted(MULTIKUEUE, "multikueue", multiKueue={**CHOICES["multiKueue"], "enabled": True})
+        installed = granted(MULTIKUEUE, "multikueue", multiKueue={**CHOICES["multiKueue"], "enabled": True}, **choices)
         assert asked <= installed, "it asks here for no more than it may"
         entries = await read_everything(stage.bus)
         _, replayed = fold_partition(PARTITION, entries, verify=True)
@@ -176,6 +178,47 @@ async def test_what_runs_in_a_cluster_that_is_lost_for_too_long_runs_in_another_
         await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
         await w1.cluster.until(lambda: not w1.copies and not w1.jobs)
         assert len(w2.jobs) == 1
+
+
+async def test_a_job_is_tried_where_the_dispatcher_of_somebody_else_names_a_cluster(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, multikueue=replace(RULE, dispatcher="example.com/dispatcher"))
+    async with (
+        asyncio.timeout(120),
+        Stage(tmp_path) as stage,
+        clusters(stage, tmp_path, settings=settings) as (w1, w2),
+    ):
+        w1.admits = w2.admits = False
+        await stage.add(delegated("patient", 300))
+        before = await named(stage, "w2")
+        await w2.cluster.until(lambda: bool(w2.copies))
+        await stage.until(lambda: workload(stage)["metadata"]["annotations"][DECISION] != before)
+        assert workload(stage)["status"]["nominatedClusterNames"] == ["w2"], "it is theirs, whatever else is written"
+        w1.admit()
+        w2.admit()
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
+        await stage.until(lambda: stage.running("patient"))
+        assert not workload(stage)["status"].get("nominatedClusterNames")
+        assert not w1.copies, "nobody has named it"
+        w2.admits = False
+        w2.evict()
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") is None)
+        await named(stage, "w2", "w1")
+        await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w1")
+        await stage.until(lambda: stage.running("patient"))
+        assert [len(one.jobs) for one in (w1, w2)] == [1, 0]
+
+
+async def named(stage: Stage, *names: str) -> str:
+    """Name clusters once the workload holds quota and its check is Pending; the decision that its object bore then."""
+    await stage.until(lambda: conditions(stage).get("QuotaReserved", ("", ""))[0] == "True")
+    await stage.until(
+        lambda: conditions(stage).get("Evicted", ("", ""))[0] != "True" and check_of(stage)[0] == "Pending"
+    )
+    found = workload(stage)
+    assert not found["status"].get("nominatedClusterNames"), "kuelog names none"
+    patch = {"status": {"nominatedClusterNames": list(names)}}
+    await stage.client.merge(WORKLOADS, "default", found["metadata"]["name"], patch, subresource="status")
+    return str(found["metadata"]["annotations"].get(DECISION, ""))
 
 
 async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_cluster(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
+from ops.production.webhook.multikueue_queues import MultiKueueQueues
 from ops.production.webhook.server import served_webhooks, webhook_app
 from ops.production.webhook.trust import Callers, CertificateKeeper
+from ops.production.webhook.verdicts import nowhere
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
@@ -65,18 +67,24 @@ async def _serve(
         client = await connect(kubeconfig, context, service="webhook")
         stack.push_async_callback(client.close)
         local_queues, certificate = DefaultLocalQueues(Reflector(client)), Certificate()
+        remote = MultiKueueQueues(Reflector(client)) if settings.multikueue is not None else None
         rooms = ManagedNamespaces(Reflector(client), client, settings.managed_namespaces)
         callers = Callers(client, namespace=namespace, service=name)
         trust = CertificateKeeper(
             client, ScaledClock(), callers, namespace=namespace, service=name, secret=f"{name}-certificate"
         )
         source = from_files(cert_dir / "tls.crt", cert_dir / "tls.key") if cert_dir else from_secret(trust)
-        app = webhook_app(
-            settings, local_queues, rooms, lambda: local_queues.listed.is_set() and certificate.shown.is_set()
-        )
+
+        def ready() -> bool:
+            listed = local_queues.listed.is_set() and (remote is None or remote.listed)
+            return listed and certificate.shown.is_set()
+
+        elsewhere = remote.lead_elsewhere if remote is not None else nowhere
+        app = webhook_app(settings, local_queues, rooms, ready, elsewhere=elsewhere)
         tasks = [
             asyncio.create_task(local_queues.run()),
             asyncio.create_task(rooms.run()),
+            *([asyncio.create_task(remote.run())] if remote is not None else []),
             asyncio.create_task(keep_shown(certificate, source)),
         ]
         stop = asyncio.create_task(stop_signal().wait())

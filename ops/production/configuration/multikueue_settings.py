@@ -10,10 +10,11 @@ import msgspec
 
 from events.multikueue import INCREMENTAL, MultiKueueSettings
 from ops.production.configuration.durations import duration
+from services.jobs.kinds.managed_by import has_adapter, parts_of
 
 _PLAIN = MultiKueueSettings()
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-WITHOUT_MEANING = ("gcInterval", "externalFrameworks", "clusterProfile")
+WITHOUT_MEANING = ("gcInterval", "clusterProfile")
 """Fields that are checked and mean nothing here."""
 
 
@@ -22,6 +23,13 @@ class _IncrementalPart(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
 
     step_size: int = _PLAIN.step_size
     """How many clusters are nominated at once, at least 1."""
+
+
+class _ExternalFramework(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One of the part `multiKueue.externalFrameworks`."""
+
+    name: str
+    """The kind, as `Kind.version.group`."""
 
 
 class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -37,8 +45,8 @@ class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     """Who nominates clusters: all at once, some after others (`kueue.x-k8s.io/multikueue-dispatcher-incremental`), or somebody else, of whatever name."""
     incremental_dispatcher_config: _IncrementalPart | None = None
     """How the second of these goes about it."""
-    external_frameworks: Any = None
-    """Not done yet: jobs of such kinds are not sent to other clusters."""
+    external_frameworks: tuple[_ExternalFramework, ...] = ()
+    """Kinds of `kuelog.jobKinds` that may run on other clusters, too: their jobs say so at `.spec.managedBy`."""
     cluster_profile: Any = None
     """Not done yet: kubeconfigs only."""
 
@@ -60,8 +68,24 @@ def multikueue_settings(part: MultiKueuePart) -> MultiKueueSettings:
         origin=part.origin or _PLAIN.origin,
         worker_lost_timeout=_not_negative("multiKueue.workerLostTimeout", part.worker_lost_timeout),
         dispatcher=part.dispatcher_name,
+        external_frameworks=_external(part.external_frameworks),
         step_size=(steps or _IncrementalPart()).step_size,
     )
+
+
+def _external(found: tuple[_ExternalFramework, ...]) -> tuple[str, ...]:
+    names: list[str] = []
+    for index, one in enumerate(found):
+        where = f"multiKueue.externalFrameworks[{index}].name"
+        kind, group = parts_of(one.name)
+        if not kind or not group:
+            raise ValueError(f"{where}: Invalid value: \"{one.name}\": must be in 'kind.version.group' format")
+        if has_adapter(group, kind):
+            raise ValueError(f'{where}: Invalid value: "{one.name}": conflicts with a built-in MultiKueue adapter')
+        if one.name in names:
+            raise ValueError(f'{where}: Duplicate value: "{one.name}"')
+        names.append(one.name)
+    return tuple(names)
 
 
 def _not_negative(field: str, text: str) -> int:

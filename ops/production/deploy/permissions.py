@@ -18,6 +18,7 @@ from ops.production.visibility.api_service import NAMES as API_NAMES
 from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.managed_namespaces import NAMESPACES
+from ops.production.webhook.multikueue_queues import CHECKS, CLUSTER_QUEUES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
 from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
@@ -116,15 +117,16 @@ def written(settings: SettingsObserved) -> list[Grant]:
 
 
 def asked(settings: SettingsObserved) -> list[Grant]:
-    """What the webhook needs on the whole cluster: default queues, labels of namespaces, and to publish its authority."""
+    """What the webhook needs on the whole cluster: default queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
     del settings
+    queues = (LOCAL_QUEUES.plural, CLUSTER_QUEUES.plural, CHECKS.plural)
     configurations = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
         for resource, name in CONFIGURATIONS
     ]
     definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
     return [
-        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=SEEING),
+        Grant(group=LOCAL_QUEUES.group, resources=queues, verbs=SEEING),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
         *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
@@ -156,7 +158,11 @@ def dispatched(settings: SettingsObserved) -> list[Grant]:
 
     What it may do there is what the kubeconfigs say (docs/multikueue.md).
     """
-    jobs = [one for one in job_resources(settings) if managed_by_path(one.group, one.kind)]
+    jobs = [
+        resource_of(one)
+        for one in kinds_of(settings).by_place.values()
+        if managed_by_path(settings, one.group, one.kind)
+    ]
     return [
         Grant(group=GROUP, resources=(CLUSTERS.plural, WORKLOADS.plural), verbs=("get",)),
         Grant(group=GROUP, resources=(f"{CLUSTERS.plural}/status",), verbs=("patch",)),

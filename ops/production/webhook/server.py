@@ -26,7 +26,7 @@ from ops.production.webhook.review import (
     read_review,
     refused,
 )
-from ops.production.webhook.verdicts import problems_of, stored
+from ops.production.webhook.verdicts import nowhere, problems_of, stored
 from services.runtime.cluster_port import ClusterUnavailable
 
 log = structlog.get_logger()
@@ -44,16 +44,23 @@ def webhook_app(
     rooms: ManagedNamespaces,
     ready: Callable[[], bool],
     limits: ListenerLimits | None = None,
+    elsewhere: Callable[[str, str], bool] = nowhere,
 ) -> web.Application:
-    """The application: reviews are answered from what was sent alone, and from what is known of namespaces."""
+    """The application: reviews are answered from what was sent, and from what is known of namespaces and queues.
+
+    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters.
+    """
     crowd = ConnectionLimiter(limits or ListenerLimits())
 
     async def mutate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
         managed = await rooms.managed(asked.namespace)
-        return _reply(
-            reviewed(asked, lambda: changed(asked, stored(asked, local_queues.open, settings, managed=managed)))
-        )
+
+        def judge() -> JsonObject:
+            value = stored(asked, local_queues.open, settings, managed=managed, elsewhere=elsewhere)
+            return changed(asked, value)
+
+        return _reply(reviewed(asked, judge))
 
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
@@ -68,7 +75,7 @@ def webhook_app(
 
     async def readiness(request: web.Request) -> web.Response:
         del request
-        return web.Response(text="ok\n") if ready() else web.Response(status=503, text="local queues not listed yet\n")
+        return web.Response(text="ok\n") if ready() else web.Response(status=503, text="queues not listed yet\n")
 
     app = web.Application(middlewares=[_broken])
     app[_CROWD] = crowd

@@ -1,5 +1,6 @@
 """What the webhooks say of an object: how it is stored, and what is wrong with it; pure."""
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from events.api.labels import QUEUE_NAME
@@ -8,6 +9,7 @@ from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.kinds.elastic_rules import elastic_problems
+from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.topology.topology_rules import new_topology_problems
@@ -22,12 +24,24 @@ _MAKERS_OF_JOBS = frozenset({"CronJob"})
 """Owners that are not managed themselves: the jobs that they make are."""
 
 
+def nowhere(namespace: str, queue: str) -> bool:
+    """That no local queue leads to other clusters."""
+    del namespace, queue
+    return False
+
+
 def stored(
-    request: ReviewRequest, local_queues: AbstractSet[str], settings: SettingsObserved, *, managed: bool = True
+    request: ReviewRequest,
+    local_queues: AbstractSet[str],
+    settings: SettingsObserved,
+    *,
+    managed: bool = True,
+    elsewhere: Callable[[str, str], bool] = nowhere,
 ) -> JsonObject:
     """The object as it is to be stored; `local_queues` are the namespaces with a local queue for everybody.
 
-    `managed` says whether jobs of its namespace are ours at all.
+    `managed` says whether jobs of its namespace are ours at all, `elsewhere` whether a local queue, by namespace and name,
+    leads to other clusters.
     """
     value = request.object or {}
     kind = request.kind.get("kind", "")
@@ -39,6 +53,10 @@ def stored(
         meta = object_at(value, "metadata")
         labels = {**object_at(meta, "labels"), QUEUE_NAME: DEFAULT_QUEUE}
         value = {**value, "metadata": {**meta, "labels": labels}}
+    if kinds_of(settings).of(str(value.get("apiVersion", "")), kind) and elsewhere(
+        request.namespace, named_queue(value)
+    ):
+        value = given_to_multikueue(value, kind)
     return waiting(value, kind, kinds_of(settings))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.files.run_folder import check_demo, clear_for_demo, held, keep_from_demos
 from ops.production.archive.archivist import RollLimits, archivist_of
@@ -29,9 +30,10 @@ from ops.production.visibility.api import Visibility
 from ops.production.visibility.server import Followed
 from ops.production.webhook.configurations import KUEUES, VALIDATING, jobs
 from ops.production.webhook.conversion import converted
+from ops.production.webhook.multikueue_queues import leads_elsewhere
 from ops.production.webhook.review import ReviewRequest, judged
 from ops.production.webhook.server import reviewed
-from ops.production.webhook.verdicts import problems_of
+from ops.production.webhook.verdicts import nowhere, problems_of
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import denied
@@ -40,8 +42,10 @@ from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.played_clock import PlayedClock
 from projections.nodes.affinity import selects
-from services.jobs.defaulting import suspend_queued
+from services.jobs.defaulting import named_queue, suspend_queued
+from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 
 
@@ -72,14 +76,23 @@ def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
     return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
 
 
-def suspending(settings: SettingsObserved, labels: Callable[[str], Mapping[str, str]]) -> Mutator:
-    """The same as `suspend`, under a configuration; `labels` are those of a namespace."""
+def suspending(
+    settings: SettingsObserved,
+    labels: Callable[[str], Mapping[str, str]],
+    elsewhere: Callable[[str, str], bool] = nowhere,
+) -> Mutator:
+    """The same as `suspend`, under a configuration; `labels` are those of a namespace.
+
+    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters.
+    """
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
     def mutate(operation: str, kind: ApiKind, value: dict[str, Any]) -> dict[str, Any]:
         namespace = value["metadata"].get("namespace", "")
         if namespace and chosen is not None and not selects(chosen, labels(namespace)):
             return value
+        if operation == "CREATE" and kinds.of(kind.api_version, kind.kind) and elsewhere(namespace, named_queue(value)):
+            value = given_to_multikueue(value, kind.kind)
         return suspend_queued(operation, kind.kind, value, kinds)
 
     return mutate
@@ -164,11 +177,17 @@ async def _served(
         found = cluster.store.get("namespaces", ("", namespace)) or {"metadata": {}}
         return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
 
+    def found(resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        return cluster.store.get(f"{resource.plural}.{resource.group}", (namespace, name))
+
+    def elsewhere(namespace: str, queue: str) -> bool:
+        return settings.multikueue is not None and leads_elsewhere(found, namespace, queue)
+
     cluster = EmbeddedCluster(
         clock=clock,
         data_dir=data / "cluster",
         kubeconfig=data / "kubeconfig",
-        mutators=(suspending(settings, labels),),
+        mutators=(suspending(settings, labels, elsewhere),),
         converter=convert,
         validators=(validating(settings),),
         serving=True,

@@ -22,6 +22,7 @@ from projections.workloads.lifecycle import (
     WAITING_FOR_PODS,
 )
 
+NOMINATED = "nominatedClusterNames"
 ADMISSION = "kueue-admission"
 """Whose field everything is that is decided."""
 _OF_THE_JOB = "kueue-job-controller"
@@ -38,7 +39,7 @@ _FIELDS = (
     "accumulatedPastExecutionTimeSeconds",
     "schedulingStats",
     "unhealthyNodes",
-    "nominatedClusterNames",
+    NOMINATED,
     "clusterName",
 )
 
@@ -73,9 +74,13 @@ def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = Tru
     return parts
 
 
-def left_behind(wanted: JsonObject, found: JsonObject) -> JsonObject | None:
-    """The merge patch that removes decided fields which hold no more and which another manager owns, too; None without any."""
-    gone = {name: None for name in _FIELDS if found.get(name) and name not in wanted}
+def left_behind(wanted: JsonObject, found: JsonObject, *, others_nominate: bool = False) -> JsonObject | None:
+    """The merge patch that removes decided fields which hold no more and which another manager owns, too; None without any.
+
+    Where `others_nominate`, the clusters that they have named stay.
+    """
+    fields = (name for name in _FIELDS if not others_nominate or name != NOMINATED)
+    gone = {name: None for name in fields if found.get(name) and name not in wanted}
     return gone or None
 
 

@@ -181,7 +181,7 @@ def _state(
             user=labels.get(USER, ""),
             on_hold=is_on_hold(kind, value),
             gated_by=names_in(meta, ADMISSION_GATED_BY),
-            managed_by=_managed_by(value, kind),
+            managed_by=_managed_by(value, kind, around.settings),
             leaving=meta.deletion_timestamp is not None,
             never_preempt=never_preempts(meta),
             provisioning=own_parameters(meta),
@@ -200,8 +200,8 @@ def _state(
     )
 
 
-def _managed_by(value: JsonObject, kind: JobKind) -> str:
-    path = managed_by_path(kind.group, kind.kind)
+def _managed_by(value: JsonObject, kind: JobKind, settings: SettingsObserved) -> str:
+    path = managed_by_path(settings, kind.group, kind.kind)
     return str(look(value, path) or "") if path else ""
 
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from events.catalogue import Fact
+from events.multikueue import ClustersNamed
 from events.no_entries import no_entries
 from events.pod_set import PodSet
 from events.workload import (
@@ -38,6 +39,7 @@ Noted: TypeAlias = (
     | PodsReclaimed
     | WorkloadFinished
     | CheckReported
+    | ClustersNamed
 )
 """What is taken down of a workload that was reported."""
 
@@ -66,6 +68,8 @@ class ReportedState(msgspec.Struct):
     """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
+    named: tuple[str, ...] = ()
+    """The clusters that somebody else's dispatcher has named."""
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
 
@@ -121,13 +125,15 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
             return reported.reclaimed == fact.counts
         case WorkloadFinished():
             return reported.finished
+        case ClustersNamed():
+            return reported.named == fact.clusters
         case CheckReported():
             return reported.checks.get(fact.check.name) == fact
         case _:
             return False
 
 
-def note(reported: ReportedState, fact: Noted) -> None:
+def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case per fact
     """Fold a fact about a workload, reported by this watcher or another."""
     match fact:
         case WorkloadChanged():
@@ -147,6 +153,8 @@ def note(reported: ReportedState, fact: Noted) -> None:
             reported.reclaimed = fact.counts
         case WorkloadFinished():
             reported.finished = True
+        case ClustersNamed():
+            reported.named = fact.clusters
         case CheckReported():
             reported.checks = {**reported.checks, fact.check.name: fact}
 

@@ -7,8 +7,10 @@ from msgspec.structs import replace
 from events.api.labels import DECISION, RESOURCE_IN_USE, WORKLOAD_SLICE_NAME
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
-from events.json_object import JsonMapping, object_at, objects_at
+from events.json_object import JsonMapping, array_at, object_at, objects_at
+from events.multikueue import ClustersNamed
 from events.object_version import version_number
+from events.settings import SettingsObserved
 from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
 from services.watcher.fields.check_states import checks_of
@@ -18,8 +20,9 @@ from services.watcher.workloads.reported_state import ReportedState, same_pods
 from services.watcher.workloads.workload_objects import workload_state
 
 
-def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: dict[str, CheckReported]) -> list[Fact]:
-    """The facts in which the object differs from what was reported. Raises `Refused`."""
+def companion_facts(workload: str, value: JsonMapping, reported: ReportedState | None) -> list[Fact]:
+    """The facts in which the object differs from what was reported of it, if anything was. Raises `Refused`."""
+    active, checks = (True, {}) if reported is None else (reported.active, reported.checks)
     found = read(value, ApiWorkload)
     decision = (found.metadata.annotations or {}).get(DECISION, "")
     facts: list[Fact] = []
@@ -30,6 +33,20 @@ def companion_facts(workload: str, value: JsonMapping, *, active: bool, checks: 
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def clusters_named(
+    workload: str, value: JsonMapping, reported: ReportedState, settings: SettingsObserved
+) -> list[Fact]:
+    """The fact that somebody else's dispatcher names other clusters than was reported.
+
+    Rule: docs/rules/multikueue.md#dispatchers-of-others
+    """
+    rule = settings.multikueue
+    if rule is None or not rule.dispatched_by_others:
+        return []
+    names = tuple(str(name) for name in array_at(value, "status", "nominatedClusterNames"))
+    return [] if names == reported.named else [ClustersNamed(workload=workload, clusters=names)]
 
 
 def decided_elsewhere(

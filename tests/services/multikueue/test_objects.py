@@ -72,7 +72,7 @@ def test_a_copy_has_neither_owner_nor_status_and_says_who_has_made_it() -> None:
 
 
 def test_a_job_is_made_without_what_was_generated_and_names_its_workload() -> None:
-    made = remote_job(JOB, job(), "job-a", "here")
+    made = remote_job(JOB, job(), "job-a", "here", managed_by="spec.managedBy")
     assert made["metadata"]["labels"] == {
         "kueue.x-k8s.io/queue-name": "lq",
         ORIGIN: "here",

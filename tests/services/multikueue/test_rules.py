@@ -11,10 +11,12 @@ from events.control import ObjectRemoved
 from events.multikueue import (
     INCREMENTAL,
     ClusterChosen,
+    ClustersNamed,
     ClustersNominated,
     MultiKueueClusterObserved,
     MultiKueueConfigObserved,
     MultiKueueSettings,
+    RemoteCheckSettled,
     RemoteCondition,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -23,7 +25,16 @@ from events.multikueue import (
 )
 from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule
 from events.settings import SettingsObserved
-from events.workload import CheckState, Owner, PodsGone, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
+from events.workload import (
+    CheckReported,
+    CheckState,
+    CheckStatus,
+    Owner,
+    PodsGone,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
 from projections.checks.dispatch import ROUND
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
@@ -322,3 +333,79 @@ def test_an_older_sight_of_a_copy_does_not_count() -> None:
     newer = told.world.remotes[KEY]["w1"]
     told.after(replace(newer, version=0, conditions={"Admitted": RemoteCondition(since=1)}))
     assert told.world.remotes[KEY]["w1"] == newer
+
+
+def test_a_kind_of_others_runs_elsewhere_where_the_configuration_names_it() -> None:
+    own = {"kind": "Render", "api_version": "farm.example.com/v1"}
+    told = Manager(external_frameworks=("Render.v1.farm.example.com",))
+    assert "ClustersNominated" in kinds(told.after(delegated(**own)))
+    told = Manager(external_frameworks=("Other.v1.farm.example.com",))
+    words = 'No multikueue adapter found for owner kind "farm.example.com/v1, Kind=Render", Previously: "Pending"'
+    assert rejected(told.after(delegated(**own))) == words
+
+
+def test_a_kind_of_others_is_rejected_with_the_gate_off() -> None:
+    told = Manager(external_frameworks=("Render.v1.farm.example.com",))
+    told.told(replace(told.world.settings, gates={"MultiKueueAdaptersForCustomJobs": False}))
+    said = told.after(delegated(kind="Render", api_version="farm.example.com/v1"))
+    assert rejected(said) == 'MultiKueueAdaptersForCustomJobs feature gate is disabled, Previously: "Pending"'
+
+
+OTHERS = "example.com/dispatcher"
+
+
+def test_where_somebody_else_dispatches_a_workload_is_tried_where_they_name() -> None:
+    told = Manager(dispatcher=OTHERS)
+    assert "ClustersNominated" not in kinds(told.after(delegated()))
+    assert told.plan.idle
+    said = told.after(ClustersNamed(workload=KEY, clusters=("w2", "unknown")))
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w2",))], "of those that the check leads to"
+    assert told.plan.make == ("w2",)
+    said = told.after(ClustersNamed(workload=KEY, clusters=("w2", "w1")))
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w2", "w1"))]
+    told.copy("w2", QuotaReserved=1)
+    assert told.plan.make == ("w1",)
+    assert told.after(ClustersNamed(workload=KEY, clusters=("w1",))) == [
+        ClustersNominated(workload=KEY, check="mk", clusters=("w1",))
+    ]
+    assert told.plan.remove == (("w2", "copy-w2"),), "where it is not named any more it goes"
+
+
+def test_what_is_named_before_there_is_quota_means_nothing() -> None:
+    told = Manager(dispatcher=OTHERS)
+    told.after(ClustersNamed(workload=KEY, clusters=("w1",)))
+    told.after(delegated())
+    assert told.plan.idle, "it was named before there was quota"
+
+
+def test_what_is_named_waits_until_all_other_checks_are_ready() -> None:
+    told = Manager(dispatcher=OTHERS)
+    other = AdmissionCheckObserved(name="other", controller="example.com/other")
+    told.told(other, replace(queue("cq", nominal=8), checks=(CheckRule(name="mk"), CheckRule(name="other"))))
+    told.after(delegated())
+    told.after(ClustersNamed(workload=KEY, clusters=("w1",)))
+    assert told.plan.idle
+    ready = CheckStatus(name="other", state=CheckState.READY)
+    decision = f"LOG_0/{told.world.workloads[KEY].checks['other'].decided}"
+    said = told.after(CheckReported(workload=KEY, check=ready, decision=decision))
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w1",))]
+
+
+def test_a_cluster_that_others_named_and_that_lost_the_copy_is_tried_again_until_they_name_another() -> None:
+    told = Manager(dispatcher=OTHERS)
+    told.after(delegated())
+    told.after(ClustersNamed(workload=KEY, clusters=("w1",)))
+    assert told.copy("w1", QuotaReserved=1, Admitted=2) == [ClusterChosen(workload=KEY, check="mk", cluster="w1")]
+    assert told.after(ClustersNamed(workload=KEY, clusters=())) == [], "it is chosen"
+    said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w1",))]
+    assert told.plan.make == ("w1",)
+    said = told.after(ClustersNamed(workload=KEY, clusters=("w2",)))
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w2",))]
+
+
+def rejected(said: list[AnyEvent]) -> str:
+    """Why the check is Rejected."""
+    settled = next(one.check for one in said if isinstance(one, RemoteCheckSettled))
+    assert settled.state is CheckState.REJECTED
+    return settled.message

@@ -183,9 +183,16 @@ def test_how_other_clusters_are_dispatched_to_is_read() -> None:
         "workerLostTimeout": "30m",
         "dispatcherName": INCREMENTAL,
         "incrementalDispatcherConfig": {"stepSize": 2},
+        "externalFrameworks": [{"name": "Render.v1.farm.example.com"}],
     }
     found = configuration_of({"multiKueue": part}, "it")
-    wanted = MultiKueueSettings(origin="west", worker_lost_timeout=1_800_000, dispatcher=INCREMENTAL, step_size=2)
+    wanted = MultiKueueSettings(
+        origin="west",
+        worker_lost_timeout=1_800_000,
+        dispatcher=INCREMENTAL,
+        step_size=2,
+        external_frameworks=("Render.v1.farm.example.com",),
+    )
     assert (found.settings.multikueue, found.ignored) == (wanted, ("multiKueue.gcInterval",))
     assert configuration_of({}, "it").settings.multikueue == MultiKueueSettings(), "on, as in Kueue"
     assert configuration_of({"featureGates": {"MultiKueue": False}}, "it").settings.multikueue is None
@@ -208,6 +215,12 @@ def test_how_other_clusters_are_dispatched_to_is_read() -> None:
         (
             {"dispatcherName": INCREMENTAL, "incrementalDispatcherConfig": {"stepSize": 0}},
             "stepSize: Invalid value: 0: must be greater than or equal to 1",
+        ),
+        ({"externalFrameworks": [{"name": "Render"}]}, "must be in 'kind.version.group' format"),
+        ({"externalFrameworks": [{"name": "Job.v1.batch"}]}, "conflicts with a built-in MultiKueue adapter"),
+        (
+            {"externalFrameworks": [{"name": "R.v1.example.com"}, {"name": "R.v1.example.com"}]},
+            'multiKueue.externalFrameworks[1].name: Duplicate value: "R.v1.example.com"',
         ),
         ({"dispatcher": "x"}, "multiKueue"),
     ],

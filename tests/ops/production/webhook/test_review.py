@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.json_object import JsonObject
-from events.json_path import put
+from events.json_path import get, put
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.production.kubernetes.absent import AbsentCluster
@@ -364,3 +365,51 @@ def test_a_patch_makes_the_one_of_the_other(before: JsonObject, after: JsonObjec
     assert json.dumps(json_patch(before, patch_between(before, after)), sort_keys=True) == json.dumps(
         after, sort_keys=True
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "field", "own"),
+    [
+        ("Job", "batch/v1", "managedBy", "kubernetes.io/job-controller"),
+        ("JobSet", "jobset.x-k8s.io/v1alpha2", "managedBy", "jobset.sigs.k8s.io/jobset-controller"),
+        ("MPIJob", "kubeflow.org/v2beta1", "runPolicy.managedBy", "kubeflow.org/mpi-operator"),
+        ("PyTorchJob", "kubeflow.org/v1", "runPolicy.managedBy", "kubeflow.org/training-operator"),
+        ("RayJob", "ray.io/v1", "managedBy", "ray.io/kuberay-operator"),
+        ("AppWrapper", "workload.codeflare.dev/v1beta2", "managedBy", "workload.codeflare.dev/appwrapper"),
+    ],
+)
+def test_a_job_whose_queue_leads_to_other_clusters_is_given_to_them_unless_somebody_else_runs_it(
+    kind: str, api: str, field: str, own: str
+) -> None:
+    place = ("spec", *field.split("."))
+    for said, becomes in ((None, ELSEWHERE), (own, ELSEWHERE), ("example.com/mine", "example.com/mine")):
+        value = put({**job(NAMED), "apiVersion": api, "kind": kind}, place, said)
+        asked = read_review(review(kind, value, group=api.partition("/")[0]))
+        assert get(stored(asked, set(), SETTINGS, elsewhere=led("team/lq")), place) == becomes
+        assert get(stored(asked, set(), SETTINGS, elsewhere=led("team/other")), place) == said
+
+
+def test_a_train_job_is_not_given_to_other_clusters_for_its_pods_are_known_from_what_its_controller_makes_here() -> (
+    None
+):
+    value = {**job(NAMED), "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
+    asked = read_review(review("TrainJob", value, group="trainer.kubeflow.org"))
+    assert "managedBy" not in stored(asked, set(), SETTINGS, elsewhere=led("team/lq"))["spec"]
+
+
+def test_a_job_that_takes_the_default_queue_goes_where_that_leads() -> None:
+    asked = read_review(review("Job", {**job(), "apiVersion": "batch/v1"}, group="batch"))
+    assert stored(asked, {"team"}, SETTINGS, elsewhere=led("team/default"))["spec"]["managedBy"] == ELSEWHERE
+
+
+def test_a_job_that_is_there_already_keeps_who_runs_it() -> None:
+    value = {**job(NAMED), "apiVersion": "batch/v1"}
+    asked = read_review(review("Job", value, group="batch", old=value))
+    assert stored(asked, set(), SETTINGS, elsewhere=led("team/lq")) == value
+
+
+ELSEWHERE = "kueue.x-k8s.io/multikueue"
+
+
+def led(place: str) -> Callable[[str, str], bool]:
+    return lambda namespace, queue: f"{namespace}/{queue}" == place
