@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import ClassVar
 
+from events.citation import CitedCommit
 from events.configuration import ClusterObjectObserved
 from events.event import Event, Millis, Value
 from events.workload import CheckStatus
@@ -83,6 +84,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """Whether it may be admitted there; what is stopped from here may not."""
     conditions: dict[str, RemoteCondition] = {}
     """By type, those of QuotaReserved, Admitted, Evicted and Finished that are True."""
+    cited: CitedCommit | None = None
+    """The commit of the cluster's own log by which it stands so; None where no kuelog decides there."""
 
 
 class RemoteWorkloadGone(Event, frozen=True, kw_only=True, tag="RemoteWorkloadGone.v1"):
@@ -124,6 +127,8 @@ class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
     workload: str
     check: str
     cluster: str
+    cited: CitedCommit | None = None
+    """The commit of that cluster's own log on which the choice rests; None where no kuelog decides there."""
 
 
 class RemoteCheckSettled(Event, frozen=True, kw_only=True, tag="RemoteCheckSettled.v1"):

@@ -153,7 +153,7 @@ class Running:
             spare = LowPriorityWrites(clock)
             for name in self._serves(self.streams.trees):
                 deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
-                observers = self._observers(name, facts, spare, tasks) if "applier" in self.services else []
+                observers = await self._observers(name, facts, spare, tasks) if "applier" in self.services else []
                 if MULTIKUEUE in self.services and self.ports.connector is not None and self.streams.trees == (name,):
                     remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, clock)
                     observers.append(remote.observe)
@@ -179,12 +179,13 @@ class Running:
     def _serves(self, partitions: Sequence[str]) -> list[str]:
         return [name for name in partitions if not self._served or name in self._served]
 
-    def _observers(
+    async def _observers(
         self, partition: str, facts: Stream, spare: LowPriorityWrites, tasks: asyncio.TaskGroup
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
         clock, writer = self.ports.clock, self.ports.writer
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer)
+        decisions = await self._bus.stream(partition)
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, decisions)
         self.applier = self.applier or applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
         for one in (applier, statuses, asking):

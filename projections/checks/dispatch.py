@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from events.citation import CitedCommit
 from events.event import Millis
 from events.multikueue import INCREMENTAL, RemoteWorkloadObserved
 from events.quota import AdmissionCheckObserved
@@ -30,6 +31,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """Where it runs, or is to run."""
     decision: str = ""
     """What chose the cluster, as `partition/sequence`."""
+    cited: CitedCommit | None = None
+    """The commit of that cluster's own log on which the choice rests."""
     synced: bool = False
     """Its job is there."""
     refused: str = ""

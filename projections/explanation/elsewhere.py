@@ -4,6 +4,7 @@ Rule: docs/rules/multikueue.md#told
 """
 
 from events.catalogue import AnyEvent
+from events.citation import CitedCommit
 from events.multikueue import (
     RemoteJobRefused,
     RemoteJobSynced,
@@ -43,8 +44,13 @@ def answer(copy: RemoteWorkloadObserved) -> str:
         found = copy.conditions.get(kind)
         if found is not None:
             why = ": ".join(part for part in (found.reason, found.message) if part) if kind in _WHY else ""
-            return f"{words} since {format_timestamp(found.since)}{f' ({why})' if why else ''}"
-    return "waits for quota" if copy.active else "stopped from here"
+            return f"{words} since {format_timestamp(found.since)}{f' ({why})' if why else ''}{by_what(copy.cited)}"
+    return f"waits for quota{by_what(copy.cited)}" if copy.active else "stopped from here"
+
+
+def by_what(cited: CitedCommit | None) -> str:
+    """The commit of a cluster's own log that is cited, behind what it says; empty where none is."""
+    return f", by {cited.place} of its log" if cited is not None else ""
 
 
 def chosen(world: DispatchState, workload: Workload) -> str:
@@ -53,7 +59,7 @@ def chosen(world: DispatchState, workload: Workload) -> str:
     if dispatch is None or not dispatch.cluster:
         return ""
     job = "its job is there" if dispatch.synced else f"its job is not there: {dispatch.refused or 'not made yet'}"
-    return f"cluster {dispatch.cluster} was chosen at {dispatch.decision}, as it admitted its copy first; {job}"
+    return f"cluster {dispatch.cluster} was chosen at {dispatch.decision}, as it admitted its copy first{by_what(dispatch.cited)}; {job}"
 
 
 def answers(world: DispatchState, workload: Workload) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def evolve_dispatch(world: DispatchState, event: DispatchEvent, position: LogPos
             _dispatch(world, event.workload, dispatch, position)
         case ClusterChosen():
             decision = f"{position.partition}/{position.sequence}"
-            dispatch = Dispatch(check=event.check, cluster=event.cluster, decision=decision)
+            dispatch = Dispatch(check=event.check, cluster=event.cluster, decision=decision, cited=event.cited)
             _dispatch(world, event.workload, dispatch, position)
         case RemoteCheckSettled():
             _settle(world, event, position)

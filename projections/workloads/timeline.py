@@ -167,7 +167,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
         case ClustersNominated():
             return "sent to", ", ".join(event.clusters)
         case ClusterChosen():
-            return "cluster chosen", f"{event.cluster}: admitted its copy first"
+            cited = f", by {event.cited.place} of its log" if event.cited is not None else ""
+            return "cluster chosen", f"{event.cluster}: admitted its copy first{cited}"
         case WorkloadAdmitted():
             return "admitted", event.cluster_queue
         case PodsReady():

@@ -58,14 +58,16 @@ class Applier:
         partition: str,
         spare: LowPriorityWrites,
         tracer: Tracer | None = None,
+        decisions: Stream | None = None,
     ) -> None:
+        """`decisions`: the partition itself, whose commits copies from other clusters cite; None where nothing is cited."""
         self._clock, self._partition, self._spare = clock, partition, spare
         self._tracer = tracer or NoTracer()
         self.outbox = Outbox(facts, clock, self._tracer)
         self._notices = EventRecorder(writer, spare, clock)
         self._budgets = BudgetEvents()
         self._workloads = WorkloadKeeper(writer, clock, spare)
-        self._write = ApplicationWriter(writer, self._notices, self._workloads)
+        self._write = ApplicationWriter(writer, self._notices, self._workloads, decisions)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = PodGates(writer, clock, spare)
         self._stranded = StrandedPods(writer, clock, spare, self._notices)

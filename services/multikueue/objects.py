@@ -1,6 +1,6 @@
 """What is written in a worker cluster, and what of its job's status is shown here."""
 
-from events.api.labels import DECISION, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.api.labels import CITED, DECISION, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
@@ -10,6 +10,8 @@ from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.managed_by import managed_by_path
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
+_OWN = frozenset({DECISION, CITED})
+"""Annotations about decisions of the log here, which mean nothing in another cluster."""
 _BY = "Set by MultiKueue adapter"
 
 
@@ -22,7 +24,7 @@ def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
     """The copy of a Workload object: without owner, status and finalizers."""
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
-    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
+    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
     return {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],
@@ -39,7 +41,7 @@ def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
 def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str) -> JsonObject:
     """The job as it is made in the worker cluster, whose own controller runs it once its Workload is admitted there."""
     meta = object_at(local, "metadata")
-    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
+    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
     value: JsonObject = {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],

@@ -61,7 +61,8 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
-        return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere)]
+        cited = wanted[elsewhere].cited
+        return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere, cited=cited)]
     return _nominated(world, workload, check, dispatch, rule, at)
 
 
