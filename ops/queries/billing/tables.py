@@ -25,12 +25,22 @@ _PERCENT = 100
 
 def show_bill(ledger: Ledger, bill: Bill, console: Console) -> None:
     """All of it."""
+    show_head(bill, console)
+    show_lines(bill, console)
+    show_besides(ledger, console)
+
+
+def show_head(bill: Bill, console: Console) -> None:
+    """Of which period it is."""
     console.print(
         f"[bold]Bill[/bold] from {moment(bill.window.since)} until {moment(bill.window.until)} (UTC, end excluded)",
         highlight=False,
         soft_wrap=True,
     )
-    show_lines(bill, console)
+
+
+def show_besides(ledger: Ledger, console: Console) -> None:
+    """What is said beside the lines: where the time of the cards went, quota that was lent, and what was for nothing."""
     show_cards(ledger, console)
     show_unused(ledger, console)
     show_borrowed(ledger, console)

@@ -28,6 +28,8 @@ class BilledTo(msgspec.Struct, frozen=True):
     account: str = ""
     queue: str = ""
     job: str = ""
+    elsewhere: frozenset[tuple[str, int]] = frozenset()
+    """Workloads and attempts whose job ran in a cluster by whose log it is billed: no lines of them are wanted."""
 
     def has_piece(self, piece: Piece) -> bool:
         """Whether a piece is among them."""
@@ -36,6 +38,7 @@ class BilledTo(msgspec.Struct, frozen=True):
             (self.account in {"", piece.payer.account})
             and (self.queue in {"", holder.cluster_queue})
             and (self.job in {"", holder.job})
+            and (holder.workload, holder.attempt) not in self.elsewhere
         )
 
     def has_amount(self, amount: Amount) -> bool:
