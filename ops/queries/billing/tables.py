@@ -47,11 +47,11 @@ def show_besides(ledger: Ledger, console: Console) -> None:
     show_waste(ledger, console)
 
 
-def show_lines(bill: Bill, console: Console) -> None:
+def show_lines(bill: Bill, console: Console, title: str = "") -> None:
     """A line per group and kind, and the total."""
     cost = f"cost {'/'.join(bill.total)}".strip()
     numbers = ("GiB-h", "cores-h", "share-h", "held-h", "whole-h", cost)
-    table = _table("", (*bill.group_by, "what"), numbers)
+    table = _table(title, (*bill.group_by, "what"), numbers)
     decimals = _decimals(bill)
     for row in bill.rows:
         table.add(*row.group, row.kind, *_figures(row.totals, decimals))
