@@ -111,3 +111,10 @@ def test_a_job_that_nobody_can_ask_looks_stopped() -> None:
     assert parked is not None
     assert parked["status"]["replicatedJobsStatus"] == [{"name": "w", "active": 0}]
     assert parked["status"]["conditions"][0]["type"] == "Suspended"
+
+
+def test_a_copy_does_not_take_along_what_its_workload_here_cites() -> None:
+    cited = {"kuelog.io/cited-commit": f"LOG_0/3/{'0' * 64}", "note": "n"}
+    meta = {"name": "a", "namespace": "team", "annotations": cited}
+    copy = remote_workload({"apiVersion": "v", "kind": "Workload", "metadata": meta, "spec": {}}, "here")
+    assert copy["metadata"]["annotations"] == {"note": "n"}

@@ -50,7 +50,9 @@ class PricedDay(Day):
 
     @property
     def reservations(self) -> dict[str, int]:
-        return {key: one.admission.reservation for key, one in self.world.workloads.items() if one.admission is not None}
+        return {
+            key: one.admission.reservation for key, one in self.world.workloads.items() if one.admission is not None
+        }
 
 
 def a_day(seed: int, steps: int = 30) -> PricedDay:
