@@ -25,6 +25,7 @@ from events.commit import Commit, Sighting
 from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -146,7 +147,11 @@ AUTHORS = {
             LOG,
             frozenset((PreemptionOrdered, PreemptionRefused, RoomClaimed, PreemptionWasted, SetAside)),
         ),
-        Author("multikueue", LOG, frozenset((ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside))),
+        Author(
+            "multikueue",
+            LOG,
+            frozenset((EstimatesAsked, ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside)),
+        ),
         Author("accountant", DEVICES, frozenset(get_args(DeviceDecision))),
         Author("operator", CONTROL, frozenset(get_args(ControlEvent))),
     )

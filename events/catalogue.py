@@ -47,6 +47,7 @@ from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -194,6 +195,7 @@ AdmissionDecision: TypeAlias = (
     | MigrationOrdered
     | BudgetThresholdReached
     | BudgetRenewed
+    | EstimatesAsked
     | ClustersNominated
     | ClusterChosen
     | RemoteCheckSettled

@@ -6,10 +6,21 @@ from typing import ClassVar
 from events.citation import CitedCommit
 from events.configuration import ClusterObjectObserved
 from events.event import Event, Millis, Value
+from events.start_estimate import StartEstimate
 from events.workload import CheckStatus
 
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+BY_ESTIMATE = "kuelog.io/multikueue-dispatcher-by-estimate"
+
+
+class ClusterOrder(StrEnum):
+    """By what one cluster is preferred to another, of those that are asked beforehand."""
+
+    EARLIEST_START = "EarliestStart"
+    PRICE = "Price"
+    LOCALITY = "Locality"
+    SPREAD = "Spread"
 
 
 class KubeConfigPlace(StrEnum):
@@ -27,9 +38,13 @@ class MultiKueueSettings(Value, frozen=True, kw_only=True):
     worker_lost_timeout: Millis = 900_000
     """How long a workload stays admitted in a cluster that can't be reached, from the moment at which that began."""
     dispatcher: str = ALL_AT_ONCE
-    """Who nominates clusters; any name but the two of Kueue's own dispatchers is somebody else, who writes `nominatedClusterNames`."""
+    """Who nominates clusters; any name but those of Kueue's own dispatchers and `BY_ESTIMATE` is somebody else, who writes `nominatedClusterNames`."""
     step_size: int = 3
     """How many clusters the incremental dispatcher nominates at once."""
+    order: tuple[ClusterOrder, ...] = (ClusterOrder.EARLIEST_START,)
+    """By what the dispatcher that asks beforehand prefers clusters: by the first, then the next."""
+    estimate_timeout: Millis = 10_000
+    """How long that dispatcher waits for answers."""
 
 
 class MultiKueueConfigObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="MultiKueueConfigObserved.v1"):
@@ -56,6 +71,10 @@ class MultiKueueClusterObserved(ClusterObjectObserved, frozen=True, kw_only=True
     """Its condition Active, as who connects to it has set it: whether it is connected."""
     since: Millis = 0
     """Since when it is or is not; where nobody has connected yet, since it was created."""
+    price: int | None = None
+    """What an hour there costs by its annotation, in 10^-10 of whatever money; None where it says nothing."""
+    locality: str = ""
+    """What its label says about where its data are."""
 
 
 class RemoteCondition(Value, frozen=True, kw_only=True):
@@ -86,6 +105,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """By type, those of QuotaReserved, Admitted, Evicted and Finished that are True."""
     cited: CitedCommit | None = None
     """The commit of the cluster's own log by which it stands so; None where no kuelog decides there."""
+    estimate: StartEstimate | None = None
+    """What the cluster answers to the question what would happen to the workload there; None where it has not answered."""
 
 
 class RemoteWorkloadGone(Event, frozen=True, kw_only=True, tag="RemoteWorkloadGone.v1"):
@@ -113,12 +134,24 @@ class RemoteJobRefused(Event, frozen=True, kw_only=True, tag="RemoteJobRefused.v
     message: str
 
 
+class EstimatesAsked(Event, frozen=True, kw_only=True, tag="EstimatesAsked.v1"):
+    """These clusters are asked what would happen to a workload that holds quota; then it is decided in which it is tried."""
+
+    workload: str
+    check: str
+    clusters: tuple[str, ...]
+
+
 class ClustersNominated(Event, frozen=True, kw_only=True, tag="ClustersNominated.v1"):
     """A workload that holds quota is to be tried in these clusters; it was chosen for none of them yet, or is not any more."""
 
     workload: str
     check: str
     clusters: tuple[str, ...]
+    later: tuple[str, ...] = ()
+    """Where it is tried next, one after the other, if none of these admits it in time."""
+    why: str = ""
+    """Why just these, where they were chosen by what clusters had answered."""
 
 
 class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):

@@ -50,6 +50,7 @@ from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -208,6 +209,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | RemoteWorkloadGone()
             | RemoteJobSynced()
             | RemoteJobRefused()
+            | EstimatesAsked()
             | ClustersNominated()
             | ClusterChosen()
             | RemoteCheckSettled()

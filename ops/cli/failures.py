@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from ops.cli.log_options import WorkerUnclear
 from ops.console.guard import ConsoleUnserved
 from ops.files.manifests import ManifestBroken
 from ops.files.reading import Unreadable
@@ -87,7 +86,6 @@ KNOWN: tuple[type[Exception], ...] = (
     UnsafeStream,
     VisibilityUnserved,
     WitnessKeyMissing,
-    WorkerUnclear,
 )
 
 

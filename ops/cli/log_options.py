@@ -71,17 +71,13 @@ class LogSource(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.archive) and not self.nats and self.data is None
 
 
-class WorkerUnclear(ValueError):
-    """Where the log of a worker cluster is can't be made out."""
-
-
 def worker_sources(named: Sequence[str]) -> dict[str, LogSource]:
-    """By the name of each worker cluster, where its log is. Raises `WorkerUnclear`."""
+    """By the name of each worker cluster, where its log is. Raises `typer.BadParameter`."""
     found: dict[str, LogSource] = {}
     for text in named:
         name, equals, place = text.partition("=")
         if not (name and equals and place):
-            raise WorkerUnclear(
+            raise typer.BadParameter(
                 f"--worker {text} says nothing: write the name of a MultiKueueCluster and the place of its log, "
                 "e.g. --worker w1=nats://HOST:4222 or --worker w1=FOLDER"
             )
@@ -98,7 +94,7 @@ def _with_place(name: str, before: LogSource, place: str) -> LogSource:
     else:
         taken, after = bool(before.nats or before.data), msgspec.structs.replace(before, data=Path(place))
     if taken:
-        raise WorkerUnclear(f"--worker {name} is given two logs: name one bus or folder, and at most one archive")
+        raise typer.BadParameter(f"--worker {name} is given two logs: name one bus or folder, and at most one archive")
     return after
 
 

@@ -16,6 +16,7 @@ from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
+from ops.production.foresight import Foresight
 from ops.production.log.control import read_control, record_rate
 from ops.production.log.jetstream.capacity import StreamFill
 from ops.production.log.retrying_bus import RetryingBus
@@ -188,9 +189,10 @@ class Running:
         applier = Applier(writer, facts, clock, partition, spare, self._tracer, decisions)
         self.applier = self.applier or applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
-        for one in (applier, statuses, asking):
+        foresight = Foresight(writer, clock)
+        for one in (applier, statuses, asking, foresight):
             tasks.create_task(one.run())
-        return [applier.observe, statuses.observe, asking.observe]
+        return [applier.observe, statuses.observe, asking.observe, foresight.observe]
 
     async def _host(
         self,

@@ -9,6 +9,7 @@ from events.control import ObjectRemoved
 from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
+    EstimatesAsked,
     MultiKueueClusterObserved,
     RemoteCheckSettled,
     RemoteJobRefused,
@@ -28,6 +29,7 @@ DispatchEvent: TypeAlias = (
     | RemoteWorkloadGone
     | RemoteJobSynced
     | RemoteJobRefused
+    | EstimatesAsked
     | ClustersNominated
     | ClusterChosen
     | RemoteCheckSettled
@@ -47,12 +49,28 @@ def evolve_dispatch(world: DispatchState, event: DispatchEvent, position: LogPos
             _note_job(world, event, synced=True)
         case RemoteJobRefused():
             _note_job(world, event, refused=event.message)
+        case EstimatesAsked():
+            dispatch = Dispatch(check=event.check, asked=event.clusters, nominated_at=position.at)
+            _dispatch(world, event.workload, dispatch, position)
         case ClustersNominated():
-            dispatch = Dispatch(check=event.check, clusters=event.clusters, nominated_at=position.at)
+            dispatch = Dispatch(
+                check=event.check,
+                clusters=event.clusters,
+                later=event.later,
+                why=event.why,
+                nominated_at=position.at,
+            )
             _dispatch(world, event.workload, dispatch, position)
         case ClusterChosen():
             decision = f"{position.partition}/{position.sequence}"
-            dispatch = Dispatch(check=event.check, cluster=event.cluster, decision=decision, cited=event.cited)
+            before = world.dispatches.get(event.workload)
+            dispatch = Dispatch(
+                check=event.check,
+                cluster=event.cluster,
+                decision=decision,
+                cited=event.cited,
+                why=before.why if before is not None else "",
+            )
             _dispatch(world, event.workload, dispatch, position)
         case RemoteCheckSettled():
             _settle(world, event, position)

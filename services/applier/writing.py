@@ -8,6 +8,7 @@ from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
+from services.applier.citations import citation_patch, is_copy, may_be_copy
 from services.applier.discarding import delete_job
 from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
@@ -28,7 +29,6 @@ from services.applier.patches import (
 from services.applier.plan import Application
 from services.applier.pods.start_or_end import start_or_end_pods
 from services.applier.templates import Templates, as_written
-from services.applier.workloads.citations import citation_patch, is_copy, may_be_copy
 from services.applier.workloads.known_objects import WORKLOADS, KnownObjects
 from services.applier.workloads.status_parts import StatusPart, decided_part, left_behind, print_of, seen_parts
 from services.applier.workloads.workload_finalizers import WorkloadKeeper

@@ -1,6 +1,6 @@
 """What is written in a worker cluster, and what of its job's status is shown here."""
 
-from events.api.labels import CITED, DECISION, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.api.labels import CITED, DECISION, ESTIMATE, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
@@ -10,7 +10,7 @@ from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.managed_by import managed_by_path
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
-_OWN = frozenset({DECISION, CITED})
+_OWN = frozenset({DECISION, CITED, ESTIMATE})
 """Annotations about decisions of the log here, which mean nothing in another cluster."""
 _BY = "Set by MultiKueue adapter"
 

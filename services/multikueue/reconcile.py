@@ -9,6 +9,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.multikueue import (
     ALL_AT_ONCE,
+    BY_ESTIMATE,
     INCREMENTAL,
     ClusterChosen,
     ClustersNominated,
@@ -30,6 +31,7 @@ from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, FINISHED, Workload
 from services.multikueue.adapters import why_not_delegable
+from services.multikueue.estimates import next_of_dispatch
 
 ADMITTED = "Admitted"
 OUT_OF_SYNC = "OutOfSync"
@@ -148,6 +150,9 @@ def _nominated(
                 return []
             more = [name for name in config.clusters if name not in before]
             clusters = (*before, *more[: rule.step_size])
+        case found if found == BY_ESTIMATE:
+            step = next_of_dispatch(world, workload, check.name, dispatch, config.clusters, rule, at)
+            return [] if step is None else [step]
         case _:
             return []  # Somebody else nominates.
     if clusters == before:

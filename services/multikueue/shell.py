@@ -18,6 +18,7 @@ from projections.checks.state import DispatchState
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.table import KINDS
 from services.multikueue.connection import ClusterConnection
+from services.multikueue.estimates import question
 from services.multikueue.objects import (
     is_deferred,
     is_of_origin,
@@ -131,6 +132,7 @@ class RemoteClusters:
         steps = [
             *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
             *(self._make(wanted, cluster) for cluster in wanted.make),
+            *(self._make(wanted, cluster, asks=True) for cluster in wanted.ask),
             *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
             *([self._park(wanted)] if wanted.park else []),
         ]
@@ -155,11 +157,12 @@ class RemoteClusters:
             raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
         return connection.remote
 
-    async def _make(self, wanted: RemotePlan, cluster: str) -> Millis:
+    async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        copy = remote_workload(local, wanted.origin)
         try:
-            await remote.create(WORKLOADS, wanted.namespace, remote_workload(local, wanted.origin))
+            await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
         return _LATER

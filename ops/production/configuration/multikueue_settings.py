@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from events.multikueue import INCREMENTAL, MultiKueueSettings
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, ClusterOrder, MultiKueueSettings
 from ops.production.configuration.durations import duration
 
 _PLAIN = MultiKueueSettings()
@@ -24,6 +24,15 @@ class _IncrementalPart(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
     """How many clusters are nominated at once, at least 1."""
 
 
+class _ByEstimatePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The part `multiKueue.byEstimateConfig`, which is kuelog's own."""
+
+    order: tuple[ClusterOrder, ...] = _PLAIN.order
+    """By what clusters are preferred, what counts most first: EarliestStart, Price, Locality, Spread."""
+    timeout: str = "10s"
+    """How long answers are waited for, longer than nothing; a duration."""
+
+
 class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The part `multiKueue` of the configuration file."""
 
@@ -34,9 +43,11 @@ class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     worker_lost_timeout: str = "15m"
     """How long a workload stays admitted in a cluster that can't be reached; a duration."""
     dispatcher_name: str = _PLAIN.dispatcher
-    """Who nominates clusters: all at once, some after others (`kueue.x-k8s.io/multikueue-dispatcher-incremental`), or somebody else, of whatever name."""
+    """Who nominates clusters: all at once, some after others (`kueue.x-k8s.io/multikueue-dispatcher-incremental`), by what clusters answer when they are asked beforehand (`kuelog.io/multikueue-dispatcher-by-estimate`), or somebody else, of whatever name."""
     incremental_dispatcher_config: _IncrementalPart | None = None
     """How the second of these goes about it."""
+    by_estimate_config: _ByEstimatePart | None = None
+    """How the third of these goes about it; kuelog's own."""
     external_frameworks: Any = None
     """Not done yet: jobs of such kinds are not sent to other clusters."""
     cluster_profile: Any = None
@@ -56,12 +67,31 @@ def multikueue_settings(part: MultiKueuePart) -> MultiKueueSettings:
     if steps is not None and steps.step_size < 1:
         where = "multiKueue.incrementalDispatcherConfig.stepSize"
         raise ValueError(f"{where}: Invalid value: {steps.step_size}: must be greater than or equal to 1")
+    order, timeout = _by_estimate(part)
     return MultiKueueSettings(
         origin=part.origin or _PLAIN.origin,
         worker_lost_timeout=_not_negative("multiKueue.workerLostTimeout", part.worker_lost_timeout),
         dispatcher=part.dispatcher_name,
         step_size=(steps or _IncrementalPart()).step_size,
+        order=order,
+        estimate_timeout=timeout,
     )
+
+
+def _by_estimate(part: MultiKueuePart) -> tuple[tuple[ClusterOrder, ...], int]:
+    """By what clusters are preferred, and how long answers are waited for."""
+    found, where = part.by_estimate_config, "multiKueue.byEstimateConfig"
+    if found is None:
+        return _PLAIN.order, _PLAIN.estimate_timeout
+    if part.dispatcher_name != BY_ESTIMATE:
+        raise ValueError(f"{where}: is only valid when dispatcherName is {BY_ESTIMATE}")
+    if not found.order or len(set(found.order)) < len(found.order):
+        known, named = ", ".join(ClusterOrder), ", ".join(found.order)
+        raise ValueError(f'{where}.order: Invalid value: "{named}": name some of {known}, each once')
+    timeout = _not_negative(f"{where}.timeout", found.timeout)
+    if not timeout:
+        raise ValueError(f'{where}.timeout: Invalid value: "{found.timeout}": must be greater than 0')
+    return found.order, timeout
 
 
 def _not_negative(field: str, text: str) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from events.api.labels import CITED, MULTIKUEUE_ORIGIN
 from events.hash_chain import bytes_hash
 from ops.production.log.memory import MemoryStream
+from services.applier.citations import citation_patch, is_copy, may_be_copy
 from services.applier.plan import Application
-from services.applier.workloads.citations import citation_patch, is_copy, may_be_copy
 from tests.stories.small_world import Story, job, platform
 
 PARTITION = "LOG_0"

@@ -5,8 +5,6 @@ It is written before the status that the commit decided, so that nobody sees the
 Rule: docs/rules/multikueue.md#cited
 """
 
-import structlog
-
 from events.api.labels import CITED, MULTIKUEUE_ORIGIN
 from events.citation import CitedCommit, citation_text, cited_in
 from events.hash_chain import bytes_hash
@@ -14,8 +12,6 @@ from events.json_object import JsonObject, object_at
 from services.applier.plan import Application
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Stream
-
-log = structlog.get_logger()
 
 
 def may_be_copy(application: Application) -> bool:
@@ -36,8 +32,7 @@ async def citation_patch(found: JsonObject, application: Application, decisions:
     try:
         entry = await decisions.get(application.sequence)
     except LogGap:
-        log.info("not cited: it was rolled away", workload=application.workload, decision=application.decision)
-        return None
+        return None  # It was rolled away.
     cited = CitedCommit(stream=application.partition, sequence=application.sequence, sha256=bytes_hash(entry.data))
     version = found["metadata"]["resourceVersion"]
     return {"metadata": {"resourceVersion": version, "annotations": {CITED: citation_text(cited)}}}
