@@ -50,6 +50,8 @@ _PATIENCE_S = 7200.0
 """Virtual time in which everything has to come to rest once all lines are whole: a cluster that was long away is tried every few minutes."""
 _LOOK_S, _CALM_S = 5.0, 15.0
 _END_S = 60.0
+_AS_IT_COMES = 0.15
+"""How often a cluster is lost just when a job comes there, or has to stop."""
 _SLACK: Millis = 2_000
 """What a manager has begun to write when a cluster came back may still be written."""
 
@@ -190,6 +192,8 @@ class _Clusters:
         self._deleted: set[str] = set()
         self._placed: dict[str, list[str]] = {}
         """By job, the clusters in which it was made, one after the other."""
+        self._running: dict[str, set[str]] = {name: set() for name in WORKERS}
+        """By cluster, the jobs that were sent and run there."""
         dispatcher = self._chance.choice((MultiKueueSettings().dispatcher, INCREMENTAL, BY_ESTIMATE))
         rule = MultiKueueSettings(
             worker_lost_timeout=LOST_AFTER, dispatcher=dispatcher, step_size=1, estimate_timeout=3_000
@@ -295,20 +299,44 @@ class _Clusters:
         self._manager.delete(name)
 
     async def _watch(self, cluster: str) -> None:
-        """Whenever a job that was sent appears in a cluster, it may be in no other one from which anything is heard."""
-        site = self.sites[cluster]
+        """Whenever a job that was sent starts in a cluster, it runs in no other one, unless one of the two is given up."""
+        site, running = self.sites[cluster], self._running[cluster]
         changes = site.cluster.store.watch(site.kind("jobs").key)
         while (change := await changes.get()) is not None:
-            if change.type != "ADDED" or not object_at(change.object, "metadata", "labels").get(MULTIKUEUE_ORIGIN):
+            if not object_at(change.object, "metadata", "labels").get(MULTIKUEUE_ORIGIN):
                 continue
             name = str(change.object["metadata"]["name"])
-            placed = self._placed.setdefault(name, [])
-            if not placed or placed[-1] != cluster:
-                placed.append(cluster)
-            for other in WORKERS:
-                if other != cluster and (NAMESPACE, name) in self.sites[other].of("jobs") and not self._given_up(other):
-                    at = self._manager.clock.now() - BEGINS
-                    self._broken.append(f"job {name} was made in {cluster} at {at} ms while it was in {other}")
+            if change.type == "ADDED":
+                self._came(name, cluster)
+            if change.type == "DELETED" or change.object["spec"].get("suspend") or _has_ended(change.object):
+                if name in running and not _has_ended(change.object):
+                    self._lose_now_and_then(cluster)
+                running.discard(name)
+            elif name not in running:
+                running.add(name)
+                self._started(name, cluster)
+
+    def _came(self, name: str, cluster: str) -> None:
+        placed = self._placed.setdefault(name, [])
+        if not placed or placed[-1] != cluster:
+            placed.append(cluster)
+        self._lose_now_and_then(cluster)
+
+    def _started(self, name: str, cluster: str) -> None:
+        for other in WORKERS:
+            if other == cluster or name not in self._running[other]:
+                continue
+            if not (self._given_up(cluster) or self._given_up(other)):
+                at = self._manager.clock.now() - BEGINS
+                self._broken.append(f"job {name} started in {cluster} at {at} ms while it ran in {other}")
+
+    def _lose_now_and_then(self, cluster: str) -> None:
+        """Now and then a cluster is lost just when a job has come there, or has to stop, before anybody hears of it."""
+        if self._loop.time() * 1000 < self._span and self._chance.random() < _AS_IT_COMES:
+            at, lasts = round(self._loop.time() * 1000), self._chance.choice((3_000, LOST_AFTER + 10_000))
+            fault = ClustersFault(at=at, lasts=lasts, what="cut", cluster=cluster)
+            self.faults.append(fault)
+            self._strike(fault)
 
     def _given_up(self, cluster: str) -> bool:
         """Whether the manager has had no connection to a cluster for longer than it waits, or has it again only just now."""
@@ -351,13 +379,15 @@ class _Clusters:
 def _unsettled(site: Site) -> list[str]:
     found: list[str] = []
     for (_, name), job in sorted(site.of("jobs").items()):
-        ended = any(
-            one["type"] in ("Complete", "Failed") and one["status"] == "True"
-            for one in objects_at(job, "status", "conditions")
-        )
-        if not ended:
+        if not _has_ended(job):
             found.append(f"job {name} never ends in {site.name}")
     return found
+
+
+def _has_ended(job: JsonObject) -> bool:
+    """Whether a job is over."""
+    conditions = objects_at(job, "status", "conditions")
+    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)
 
 
 def _worker_objects(chance: random.Random, name: str) -> list[JsonObject]:
