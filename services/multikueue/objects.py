@@ -85,6 +85,9 @@ def status_patch(kind: JobKind, local: JsonObject, remote: JsonObject, at: Milli
     """The merge patch that shows the remote status on the job here; None when it shows all that it can."""
     before = dict(object_at(local, "status"))
     after = _suspended(before, at) if is_deferred(kind, local, remote) else dict(object_at(remote, "status"))
+    if kind.reader == "job" and not is_suspended(kind, local) and before.get("startTime"):
+        # The API server refuses any other, or none, for a Job that is not suspended: the one there may have begun anew unseen.
+        after["startTime"] = before["startTime"]
     change = difference(before, after)
     return {"status": change} if change else None
 
