@@ -221,6 +221,7 @@ class RemoteClusters:
         except ObjectMissing:
             if not run.make:
                 return await self._park(wanted)
+            await self._check_copy(remote, wanted)
             found = await remote.create(resource, wanted.namespace, remote_job(kind, local, wanted.name, wanted.origin))
         if not is_of_origin(found, wanted.origin):
             where = f"{wanted.namespace}/{wanted.job}"
@@ -234,6 +235,15 @@ class RemoteClusters:
         if patch is not None:
             await self._show(resource, wanted, local, patch)
         return _DEFERRED if is_deferred(kind, local, found) else _LATER
+
+    async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
+        """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
+
+        Raises `ObjectMissing`.
+        """
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        if object_at(copy, "metadata").get("deletionTimestamp") or not is_of_origin(copy, wanted.origin):
+            raise ObjectMissing(f"the copy of {wanted.workload} is being deleted")
 
     async def _park(self, wanted: RemotePlan) -> Millis:
         """Show the job here as stopped: where it ran can't be asked, or does not know it any more."""
