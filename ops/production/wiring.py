@@ -184,15 +184,14 @@ class Running:
         self, partition: str, facts: Stream, spare: LowPriorityWrites, tasks: asyncio.TaskGroup
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
-        clock, writer = self.ports.clock, self.ports.writer
-        decisions = await self._bus.stream(partition)
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, decisions)
+        clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, own)
         self.applier = self.applier or applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
-        foresight = Foresight(writer, clock)
-        for one in (applier, statuses, asking, foresight):
+        found = (applier, statuses, asking, Foresight(writer, clock))
+        for one in found:
             tasks.create_task(one.run())
-        return [applier.observe, statuses.observe, asking.observe, foresight.observe]
+        return [one.observe for one in found]
 
     async def _host(
         self,

@@ -4,52 +4,33 @@ Whatever is cut off goes on alone. What has to hold in spite of that: docs/rules
 """
 
 import asyncio
-import base64
-import contextvars
 import gc
 import hashlib
 import random
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
-from events.api.labels import MULTIKUEUE_ORIGIN, PRIORITY_CLASS, QUEUE_NAME, RUN_SECONDS
+from events.api.labels import MULTIKUEUE_ORIGIN
 from events.event import Millis
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.settings import SettingsObserved
 from events.timestamp import parse_timestamp
-from ops.production.crds.definitions import manifests
-from ops.production.kubernetes.reflector import Reflector
-from ops.production.kubernetes.remote import HOME
-from ops.production.log.jetstream.shelf import MemoryShelf
-from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
-from ops.production.process.clock import ScaledClock
-from ops.production.wiring import SERVICES, Ports, Running
+from ops.production.wiring import SERVICES
 from ops.queries.replay import fold_partition
-from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
-from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster, kubeconfig_text
-from ops.sandbox.embedded_cluster.kinds import ApiKind
-from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
-from ops.sandbox.scenario.platform import convert, suspend
+from ops.sandbox.simulate.cluster_objects import WORKERS, manager_objects, sent_or_own_job, worker_objects
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
-from ops.sandbox.simulate.platform import kueue_object, priority_class
 from ops.sandbox.simulate.simulation import BEGINS
-from ops.sandbox.simulate.users import CLASSES, NAMESPACE
-from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
-from services.runtime.tracing import NoTracer
+from ops.sandbox.simulate.site import Site
+from ops.sandbox.simulate.virtual_loop import VirtualLoop
 
-WORKERS = ("east", "west")
 MANAGER = "manager"
 LOST_AFTER: Millis = 20_000
-_CHECK = "elsewhere"
-_QUEUE = "q"
 _PATIENCE_S = 7200.0
 """Virtual time in which everything has to come to rest once all lines are whole: a cluster that was long away is tried every few minutes."""
 _LOOK_S, _CALM_S = 5.0, 15.0
-_END_S = 60.0
 _AS_IT_COMES = 0.15
 """How often a cluster is lost just when a job comes there, or has to stop."""
 _SLACK: Millis = 2_000
@@ -83,89 +64,6 @@ class ClustersOutcome(msgspec.Struct, frozen=True, kw_only=True):
     moved: int
     """How often a job was sent to another cluster than before."""
     lasted: Millis
-
-
-class Site:
-    """One cluster: its API, its bus, and one process with all services, which may die and comes again."""
-
-    def __init__(self, name: str, loop: VirtualLoop, settings: SettingsObserved, services: tuple[str, ...]) -> None:
-        self.name, self._loop, self._settings, self._services = name, loop, settings, services
-        self.clock = ScaledClock(1.0, BEGINS, loop.time)
-        self.bus, self.shelf = MemoryBus(self.clock.now), MemoryShelf()
-        self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
-        self.connector: LineConnector | None = None
-        self.crashes: list[str] = []
-        self.tasks: list[asyncio.Task[Any]] = []
-        self._life = 0
-
-    def begin(self, objects: list[JsonObject]) -> None:
-        """Set it up, and start its services."""
-        for value in (*manifests(), *objects):
-            self.cluster.add(value)
-        self.cluster.start_controllers()
-        self.start()
-
-    @property
-    def _process(self) -> str:
-        return f"{self.name}.{self._life}"
-
-    def start(self) -> None:
-        """Start its services."""
-        self._life += 1
-        context = contextvars.copy_context()
-        context.run(PROCESS.set, self._process)
-        self.tasks.append(self._loop.create_task(self._serve(), context=context, name=self._process))
-
-    def kill(self, lasts: Millis) -> None:
-        """End them as by SIGKILL; others come after a while."""
-        self._loop.hold(self._process)
-        self._loop.call_later(lasts / 1000, self.start)
-
-    async def _serve(self) -> None:
-        client = InProcessClient(self.cluster.resources, OpenGate(), self.clock.now)
-        ports = Ports(
-            bus=self.bus,
-            reader=Reflector(client),
-            writer=client,
-            clock=self.clock,
-            shelf=self.shelf,
-            connector=self.connector,
-        )
-        running = Running(
-            ports, self._services, settings=self._settings, replica=self._process, tracer=NoTracer(), snapshots_every=50
-        )
-        try:
-            await running.run()
-        except Exception as problem:  # noqa: BLE001 - whatever ends a service is a finding
-            self.crashes.append(f"{self._process} ended with {type(problem).__name__}: {problem}")
-
-    def kind(self, plural: str) -> ApiKind:
-        """A kind of its API."""
-        kinds = self.cluster.resources.kinds()
-        return next(one for one in kinds if one.plural == plural and one.version == (one.storage or one.version))
-
-    def of(self, plural: str) -> dict[tuple[str, str], JsonObject]:
-        """All objects of a kind."""
-        return dict(self.cluster.store.of(self.kind(plural).key))
-
-    def create(self, value: JsonObject) -> None:
-        """A user creates a job."""
-        self.cluster.resources.create(self.kind("jobs"), NAMESPACE, value)
-
-    def delete(self, name: str) -> None:
-        """A user deletes a job, if it is still there."""
-        if self.cluster.store.get(self.kind("jobs").key, (NAMESPACE, name)) is not None:
-            self.cluster.resources.delete(self.kind("jobs"), (NAMESPACE, name))
-
-    async def end(self) -> list[str]:
-        """Stop everything; what does not end although it was cancelled."""
-        await self.cluster.stop()
-        for task in self.tasks:
-            task.cancel()
-        if not self.tasks:
-            return []
-        _, left = await asyncio.wait(self.tasks, timeout=_END_S)
-        return sorted(f"{one.get_name()} is stuck: it goes on although it was cancelled" for one in left)
 
 
 def play_clusters(seed: int, span: Millis) -> ClustersOutcome:
@@ -226,7 +124,7 @@ class _Clusters:
     async def played(self) -> ClustersOutcome:
         loop = self._loop
         for name, site in self.sites.items():
-            site.begin(_manager_objects() if name == MANAGER else _worker_objects(self._chance, name))
+            site.begin(manager_objects() if name == MANAGER else worker_objects(self._chance, name))
         watching = [loop.create_task(self._watch(name)) for name in WORKERS]
         self._plan_users()
         for fault in self.faults:
@@ -290,7 +188,7 @@ class _Clusters:
                 self._later(chance.randrange(self._span), worker, f"own-{worker}{number}")
 
     def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False) -> None:
-        value = _job(self._chance, name, delegated=delegated)
+        value = sent_or_own_job(self._chance, name, delegated=delegated)
         self._jobs += 1
         self._loop.call_at(at / 1000, self.sites[cluster].create, value)
 
@@ -388,63 +286,3 @@ def _has_ended(job: JsonObject) -> bool:
     """Whether a job is over."""
     conditions = objects_at(job, "status", "conditions")
     return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)
-
-
-def _worker_objects(chance: random.Random, name: str) -> list[JsonObject]:
-    preemption = {"withinClusterQueue": chance.choice(("Never", "LowerPriority"))}
-    return [
-        *(priority_class(one, value) for one, value in CLASSES.items()),
-        plain_node(f"{name}-1", cpu="8"),
-        *_queue(chance.choice((2, 3)), {"preemption": preemption}),
-    ]
-
-
-def _manager_objects() -> list[JsonObject]:
-    kubeconfigs = {name: base64.b64encode(kubeconfig_text(f"http://{name}").encode()).decode() for name in WORKERS}
-    secret = {"apiVersion": "v1", "kind": "Secret"}
-    check = {"controllerName": "kueue.x-k8s.io/multikueue"}
-    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "both"}
-    return [
-        *(priority_class(one, value) for one, value in CLASSES.items()),
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}},
-        *(
-            {**secret, "metadata": {"name": name, "namespace": HOME}, "data": {"kubeconfig": text}}
-            for name, text in kubeconfigs.items()
-        ),
-        *(
-            kueue_object(
-                "MultiKueueCluster",
-                name,
-                {"clusterSource": {"kubeConfig": {"location": name, "locationType": "Secret"}}},
-            )
-            for name in WORKERS
-        ),
-        kueue_object("MultiKueueConfig", "both", {"clusters": list(WORKERS)}),
-        kueue_object("AdmissionCheck", _CHECK, {**check, "parameters": parameters}),
-        *_queue(100, {"admissionChecksStrategy": {"admissionChecks": [{"name": _CHECK}]}}),
-    ]
-
-
-def _queue(cpus: int, more: JsonObject) -> list[JsonObject]:
-    flavors = [{"name": "one", "resources": [{"name": "cpu", "nominalQuota": str(cpus)}]}]
-    spec = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}], **more}
-    return [
-        kueue_object("ResourceFlavor", "one", {}),
-        kueue_object("ClusterQueue", _QUEUE, spec),
-        kueue_object("LocalQueue", _QUEUE, {"clusterQueue": _QUEUE}, NAMESPACE),
-    ]
-
-
-def _job(chance: random.Random, name: str, *, delegated: bool) -> JsonObject:
-    pods = chance.choice((1, 1, 2))
-    runs = {RUN_SECONDS: str(chance.choice((2, 10, 30, 90)))}
-    containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}]
-    template = {"metadata": {"annotations": runs}, "spec": {"restartPolicy": "Never", "containers": containers}}
-    sent = {"managedBy": "kueue.x-k8s.io/multikueue"} if delegated else {}
-    labels = {QUEUE_NAME: _QUEUE, PRIORITY_CLASS: chance.choice(tuple(CLASSES))}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {"parallelism": pods, "completions": pods, "suspend": True, "template": template, **sent},
-    }
