@@ -26,6 +26,7 @@ from events.control import EpochStarted
 from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -154,7 +155,9 @@ AUTHORS = {
             frozenset((PreemptionOrdered, PreemptionRefused, RoomClaimed, PreemptionWasted, SetAside, EpochStarted)),
         ),
         Author(
-            "multikueue", LOG, frozenset((ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside, EpochStarted))
+            "multikueue",
+            LOG,
+            frozenset((EstimatesAsked, ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside, EpochStarted)),
         ),
         Author("accountant", DEVICES, frozenset((*get_args(DeviceDecision), EpochStarted))),
         Author("operator", CONTROL, frozenset(get_args(ControlEvent))),

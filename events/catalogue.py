@@ -48,6 +48,7 @@ from events.multikueue import (
     ClusterChosen,
     ClustersNamed,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -197,6 +198,7 @@ AdmissionDecision: TypeAlias = (
     | MigrationOrdered
     | BudgetThresholdReached
     | BudgetRenewed
+    | EstimatesAsked
     | ClustersNominated
     | ClusterChosen
     | RemoteCheckSettled

@@ -3,12 +3,24 @@
 from enum import StrEnum
 from typing import ClassVar
 
+from events.citation import CitedCommit
 from events.configuration import ClusterObjectObserved
 from events.event import Event, Millis, Value
+from events.start_estimate import StartEstimate
 from events.workload import CheckStatus
 
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+BY_ESTIMATE = "kuelog.io/multikueue-dispatcher-by-estimate"
+
+
+class ClusterOrder(StrEnum):
+    """By what one cluster is preferred to another, of those that are asked beforehand."""
+
+    EARLIEST_START = "EarliestStart"
+    PRICE = "Price"
+    LOCALITY = "Locality"
+    SPREAD = "Spread"
 
 
 class KubeConfigPlace(StrEnum):
@@ -26,16 +38,20 @@ class MultiKueueSettings(Value, frozen=True, kw_only=True):
     worker_lost_timeout: Millis = 900_000
     """How long a workload stays admitted in a cluster that can't be reached, from the moment at which that began."""
     dispatcher: str = ALL_AT_ONCE
-    """Who nominates clusters; any name but the two of Kueue's own dispatchers is somebody else, who writes `nominatedClusterNames`."""
+    """Who nominates clusters; any name but those of Kueue's own dispatchers and `BY_ESTIMATE` is somebody else, who writes `nominatedClusterNames`."""
     step_size: int = 3
     """How many clusters the incremental dispatcher nominates at once."""
+    order: tuple[ClusterOrder, ...] = (ClusterOrder.EARLIEST_START,)
+    """By what the dispatcher that asks beforehand prefers clusters: by the first, then the next."""
+    estimate_timeout: Millis = 10_000
+    """How long that dispatcher waits for answers."""
     external_frameworks: tuple[str, ...] = ()
     """Kinds of jobs besides the known ones that may run on other clusters, as `Kind.version.group`."""
 
     @property
     def dispatched_by_others(self) -> bool:
         """Whether somebody else nominates clusters, on the Workload objects."""
-        return self.dispatcher not in (ALL_AT_ONCE, INCREMENTAL)
+        return self.dispatcher not in (ALL_AT_ONCE, INCREMENTAL, BY_ESTIMATE)
 
 
 class MultiKueueConfigObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="MultiKueueConfigObserved.v1"):
@@ -62,6 +78,10 @@ class MultiKueueClusterObserved(ClusterObjectObserved, frozen=True, kw_only=True
     """Its condition Active, as who connects to it has set it: whether it is connected."""
     since: Millis = 0
     """Since when it is or is not; where nobody has connected yet, since it was created."""
+    price: int | None = None
+    """What an hour there costs by its annotation, in 10^-10 of whatever money; None where it says nothing."""
+    locality: str = ""
+    """What its label says about where its data are."""
 
 
 class RemoteCondition(Value, frozen=True, kw_only=True):
@@ -90,6 +110,10 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """Whether it may be admitted there; what is stopped from here may not."""
     conditions: dict[str, RemoteCondition] = {}
     """By type, those of QuotaReserved, Admitted, Evicted and Finished that are True."""
+    cited: CitedCommit | None = None
+    """The commit of the cluster's own log by which it stands so; None where no kuelog decides there."""
+    estimate: StartEstimate | None = None
+    """What the cluster answers to the question what would happen to the workload there; None where it has not answered."""
 
 
 class ClustersNamed(Event, frozen=True, kw_only=True, tag="ClustersNamed.v1"):
@@ -124,12 +148,24 @@ class RemoteJobRefused(Event, frozen=True, kw_only=True, tag="RemoteJobRefused.v
     message: str
 
 
+class EstimatesAsked(Event, frozen=True, kw_only=True, tag="EstimatesAsked.v1"):
+    """These clusters are asked what would happen to a workload that holds quota; then it is decided in which it is tried."""
+
+    workload: str
+    check: str
+    clusters: tuple[str, ...]
+
+
 class ClustersNominated(Event, frozen=True, kw_only=True, tag="ClustersNominated.v1"):
     """A workload that holds quota is to be tried in these clusters; it was chosen for none of them yet, or is not any more."""
 
     workload: str
     check: str
     clusters: tuple[str, ...]
+    later: tuple[str, ...] = ()
+    """Where it is tried next, one after the other, if none of these admits it in time."""
+    why: str = ""
+    """Why just these, where they were chosen by what clusters had answered."""
 
 
 class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
@@ -138,6 +174,8 @@ class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
     workload: str
     check: str
     cluster: str
+    cited: CitedCommit | None = None
+    """The commit of that cluster's own log on which the choice rests; None where no kuelog decides there."""
 
 
 class RemoteCheckSettled(Event, frozen=True, kw_only=True, tag="RemoteCheckSettled.v1"):

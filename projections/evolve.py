@@ -51,6 +51,7 @@ from events.multikueue import (
     ClusterChosen,
     ClustersNamed,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -216,6 +217,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | RemoteJobSynced()
             | RemoteJobRefused()
             | ClustersNamed()
+            | EstimatesAsked()
             | ClustersNominated()
             | ClusterChosen()
             | RemoteCheckSettled()

@@ -74,6 +74,14 @@ DEVICE_POLICY = "kuelog.io/device-policy"
 CARD_CORDON = "kuelog.io/card-cordon"
 """On a node: UUIDs of cards of any vendor that new pods are kept from; HAMi's own annotation counts as well."""
 DECISION = "kuelog.io/decision"
+ESTIMATE = "kuelog.io/estimate"
+"""On the copy of a Workload by which another cluster asks what would happen to it here, and the answer (events/start_estimate.py)."""
+PRICE = "kuelog.io/price"
+"""On a MultiKueueCluster: what an hour there costs, as a plain decimal."""
+LOCALITY = "kuelog.io/locality"
+"""On a MultiKueueCluster: where its data are. On a job: where those are that it reads."""
+CITED = "kuelog.io/cited-commit"
+"""On the copy of a Workload that another cluster has sent: the commit by which it stands as it does (events/citation.py)."""
 ADDED_BY_CHECKS = "kuelog.io/added-by-checks"
 """On a job: the labels and annotations that checks have added to its pod sets, to be taken out at the stop."""
 POD_SETS = "kuelog.io/pod-sets"
@@ -313,6 +321,22 @@ KNOWN = (
     Known(DEVICE_POLICY, _A, "ResourceFlavor", _YOU, "what the cards that are there mean beside the quota"),
     Known(CARD_CORDON, _A, "Node", _YOU, "UUIDs of cards that new pods are kept from"),
     Known(DECISION, _A, "jobs, Workload", _OURS, "which decision of the log it bears"),
+    Known(
+        ESTIMATE,
+        _A,
+        "Workloads from other clusters",
+        _OURS,
+        "the question what would happen to it, and the answer",
+    ),
+    Known(PRICE, _A, "MultiKueueCluster", _YOU, "what an hour there costs, by which clusters are preferred"),
+    Known(LOCALITY, _L, "MultiKueueCluster, jobs", _YOU, "where data are: a job prefers a cluster with the same"),
+    Known(
+        CITED,
+        _A,
+        "Workloads from other clusters",
+        _OURS,
+        "by which commit of this cluster's log it stands so: stream, sequence and hash",
+    ),
     Known(ADDED_BY_CHECKS, _A, "jobs", _OURS, "what checks added to its pod sets, to be taken out at the stop"),
     Known(POD_SETS, _A, "Workload", _OURS, "a digest of the pod sets it was written with"),
     Known(RUN_SECONDS, _A, "pods, in the embedded cluster alone", _YOU, "how long the pod runs"),

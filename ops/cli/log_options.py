@@ -1,5 +1,6 @@
 """Where the log is that a command asks: the options by which a person says so, the same on every command."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,18 @@ Archive = Annotated[
     typer.Option(
         help="An archive of the log: a folder, or any address that fsspec knows, e.g. s3://bucket/kuelog. Alone it needs no "
         "bus; with --data or --nats what the log holds behind it is read on."
+    ),
+]
+
+Workers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--worker",
+        metavar="NAME=PLACE",
+        envvar="KUELOG_WORKER",
+        show_envvar=False,
+        help="The log of a worker cluster, by the name of its MultiKueueCluster: nats://HOST:PORT, the folder of a run, or an archive; "
+        "repeatable, also for one cluster whose archive a bus goes on behind.",
     ),
 ]
 
@@ -56,3 +69,33 @@ class LogSource(msgspec.Struct, frozen=True, kw_only=True):
     def archive_alone(self) -> bool:
         """Whether there is nothing but the archive."""
         return bool(self.archive) and not self.nats and self.data is None
+
+
+def worker_sources(named: Sequence[str]) -> dict[str, LogSource]:
+    """By the name of each worker cluster, where its log is. Raises `typer.BadParameter`."""
+    found: dict[str, LogSource] = {}
+    for text in named:
+        name, equals, place = text.partition("=")
+        if not (name and equals and place):
+            raise typer.BadParameter(
+                f"--worker {text} says nothing: write the name of a MultiKueueCluster and the place of its log, "
+                "e.g. --worker w1=nats://HOST:4222 or --worker w1=FOLDER"
+            )
+        found[name] = _with_place(name, found.get(name, LogSource()), place)
+    return found
+
+
+def _with_place(name: str, before: LogSource, place: str) -> LogSource:
+    scheme, _, rest = place.partition("://")
+    if rest and scheme in _BUSES:
+        taken, after = bool(before.nats or before.data), msgspec.structs.replace(before, nats=place)
+    elif rest or (Path(place) / "archive.json").exists():
+        taken, after = bool(before.archive), msgspec.structs.replace(before, archive=place)
+    else:
+        taken, after = bool(before.nats or before.data), msgspec.structs.replace(before, data=Path(place))
+    if taken:
+        raise typer.BadParameter(f"--worker {name} is given two logs: name one bus or folder, and at most one archive")
+    return after
+
+
+_BUSES = frozenset({"nats", "tls", "ws", "wss"})

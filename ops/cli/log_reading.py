@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import uvloop
 
-from ops.cli.log_options import LogSource
+from ops.cli.log_options import LogSource, worker_sources
 from ops.files.run_folder import NATS, FolderHeld, Hold, HoldsNoLog, take
 from ops.production.archive.errors import ArchiveNeverGrows
 from ops.production.archive.history import History, Paged, begins_at_one, end_of, read_everything
@@ -42,6 +42,13 @@ def opened_log(source: LogSource) -> Generator[Paged, None, None]:
         return
     with opened_bus(source) as (bus, wait):
         yield open_everything(wait, bus, wait(archive_of(source, bus)))
+
+
+@contextmanager
+def opened_workers(named: Sequence[str]) -> Generator[dict[str, Paged], None, None]:
+    """By the name of each worker cluster its log, as `opened_log` opens one. Raises the known failures."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(opened_log(source)) for name, source in worker_sources(named).items()}
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ops.production.process.telemetry import configure_logging
-from ops.sandbox.simulate.batch import HistorySpec, command, played
+from ops.sandbox.simulate.batch import HistorySpec, Outcome, command, played
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind
-from ops.sandbox.simulate.history import HistoryOutcome
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output, print_answer
 
@@ -54,6 +53,13 @@ def simulate(
     only_faults: Annotated[
         str, typer.Option(help=f"Let only these faults of a seed strike, by index, or {_NOTHING}.")
     ] = "",
+    clusters: Annotated[
+        bool,
+        typer.Option(
+            "--clusters",
+            help="Histories of a manager and two workers instead, with a log each: lines are cut and services die.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
     output: Output = AnswerForm.TEXT,
 ) -> None:
@@ -63,11 +69,13 @@ def simulate(
     fewest faults that do it and the command that plays it again.
 
     Example: kuelog simulate --seeds 1-1000
+
+    Example: kuelog simulate --clusters --seeds 1-200
     """
     configure_logging("critical")
-    specs = _specs(seeds, hours, faults, only_faults)
+    specs = _specs(seeds, hours, faults, only_faults, clusters=clusters)
     console, began = terminal(stderr=True, soft_wrap=True), time.monotonic()
-    found: list[HistoryOutcome] = []
+    found: list[Outcome] = []
     interrupted = False
     try:
         for outcome in _watched(specs, jobs or os.cpu_count() or 1, console):
@@ -100,7 +108,7 @@ def simulate(
     raise typer.Exit(1 if failures else 130 if interrupted else 0)
 
 
-def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Generator[HistoryOutcome, None, None]:
+def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Generator[Outcome, None, None]:
     columns = (TextColumn("histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         played(specs, processes) as outcomes,
@@ -114,13 +122,20 @@ def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Gene
             yield outcome
 
 
-def _specs(seeds: str, hours: float, faults: str, only_faults: str) -> list[HistorySpec]:
+def _specs(seeds: str, hours: float, faults: str, only_faults: str, *, clusters: bool) -> list[HistorySpec]:
     first, last = _range(seeds)
     span = round(hours * _HOUR)
     if span < _SHORTEST:
         raise typer.BadParameter(f"a history lasts at least {_SHORTEST / _HOUR:.4f} hours, not {hours}")
+    if clusters and (faults or only_faults):
+        raise typer.BadParameter(
+            "histories of three clusters have faults of their own: leave --faults and --only-faults away"
+        )
     kinds, indexes = _kinds(faults), _indexes(only_faults)
-    return [HistorySpec(seed=seed, span=span, kinds=kinds, only=indexes) for seed in range(first, last + 1)]
+    return [
+        HistorySpec(seed=seed, span=span, kinds=kinds, only=indexes, clusters=clusters)
+        for seed in range(first, last + 1)
+    ]
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -149,7 +164,7 @@ def _indexes(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def _describe(outcome: HistoryOutcome, span: int) -> str:
+def _describe(outcome: Outcome, span: int) -> str:
     lines = [f"seed {outcome.seed} breaks a law under {len(outcome.faults)} fault(s)"]
     lines += [f"    {one}" for one in outcome.faults]
     lines += [f"  {one}" for one in outcome.broken]

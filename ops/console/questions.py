@@ -129,8 +129,8 @@ def _billed_to(query: Parameters, rights: Rights) -> BilledTo:
     if tenant:
         rights.check_namespace(tenant)
     tenants = frozenset((tenant,)) if tenant else rights.namespaces
-    names = {name: query.get(name, "") for name in ("account", "queue", "job")}
-    return BilledTo(tenants=tenants, **names)
+    account, queue, job = (query.get(name, "") for name in ("account", "queue", "job"))
+    return BilledTo(tenants=tenants, account=account, queue=queue, job=job)
 
 
 def _entries(of: Recorded, query: Parameters, rights: Rights) -> JsonObject:

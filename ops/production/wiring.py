@@ -16,6 +16,7 @@ from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
+from ops.production.foresight import Foresight
 from ops.production.loaded_selectors import selectors_for
 from ops.production.log.control import read_control, record_rate
 from ops.production.log.jetstream.capacity import StreamFill
@@ -153,7 +154,7 @@ class Running:
             spare = LowPriorityWrites(clock)
             for name in self._serves(self.streams.trees):
                 deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
-                observers = self._observers(name, facts, spare, tasks) if "applier" in self.services else []
+                observers = await self._observers(name, facts, spare, tasks) if "applier" in self.services else []
                 observers += self._remote_clusters(facts, tasks)
                 if deciders or observers or again or FOLLOWER in self.services:
                     self.hosts[name] = await self._host(
@@ -183,18 +184,19 @@ class Running:
     def _serves(self, partitions: Sequence[str]) -> list[str]:
         return [name for name in partitions if not self._served or name in self._served]
 
-    def _observers(
+    async def _observers(
         self, partition: str, facts: Stream, spare: LowPriorityWrites, tasks: asyncio.TaskGroup
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
-        clock, writer = self.ports.clock, self.ports.writer
+        clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
         seen = self.watcher.job if self.watcher is not None else lambda _: None
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen)
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, own)
         self.applier = self.applier or applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
-        for one in (applier, statuses, asking):
+        found = (applier, statuses, asking, Foresight(writer, clock))
+        for one in found:
             tasks.create_task(one.run())
-        return [applier.observe, statuses.observe, asking.observe]
+        return [one.observe for one in found]
 
     async def _host(
         self,

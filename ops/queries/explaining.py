@@ -13,12 +13,12 @@ from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
 from ops.production.log.streams import streams_in
+from ops.production.trial import tried
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_commits, fold_up
 from ops.queries.stored import Stored, in_order
-from ops.queries.trial import tried
 from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.composed import composed
 from projections.devices.capacity.fragmentation import Advice, make_room

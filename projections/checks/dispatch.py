@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from events.citation import CitedCommit
 from events.event import Millis
-from events.multikueue import INCREMENTAL, RemoteWorkloadObserved
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, RemoteWorkloadObserved
 from events.quota import AdmissionCheckObserved
 from projections.checks.controllers import MULTIKUEUE
 from projections.checks.multikueue import connected
@@ -25,13 +26,22 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     check: str
     clusters: tuple[str, ...] = ()
     """Where it is to be tried; none once a cluster is chosen."""
+    asked: tuple[str, ...] = ()
+    """The clusters that are asked beforehand, in the order of the list; none once it is tried anywhere."""
+    later: tuple[str, ...] = ()
+    """Where it is tried next if none of those admits it in time."""
+    why: str = ""
+    """Why it was tried just there, where clusters were asked beforehand."""
     nominated_at: Millis = 0
+    """When it was sent there, or these were asked."""
     named: tuple[str, ...] = ()
     """Where somebody else's dispatcher wants it to be tried, until a cluster is chosen."""
     cluster: str = ""
     """Where it runs, or is to run."""
     decision: str = ""
     """What chose the cluster, as `partition/sequence`."""
+    cited: CitedCommit | None = None
+    """The commit of that cluster's own log on which the choice rests."""
     synced: bool = False
     """Its job is there."""
     refused: str = ""
@@ -86,4 +96,7 @@ def next_look(world: Configuration, dispatch: Dispatch) -> Millis | None:
     if dispatch.cluster:
         return lost_at(world, dispatch.cluster)
     rule = world.settings.multikueue
-    return dispatch.nominated_at + ROUND if rule is not None and rule.dispatcher == INCREMENTAL else None
+    if rule is not None and rule.dispatcher == BY_ESTIMATE and dispatch.asked:
+        return dispatch.nominated_at + rule.estimate_timeout
+    more = rule is not None and (rule.dispatcher == INCREMENTAL or (rule.dispatcher == BY_ESTIMATE and dispatch.later))
+    return dispatch.nominated_at + ROUND if more else None

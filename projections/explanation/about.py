@@ -28,6 +28,7 @@ from events.multikueue import (
     ClusterChosen,
     ClustersNamed,
     ClustersNominated,
+    EstimatesAsked,
     RemoteCheckSettled,
     RemoteJobRefused,
     RemoteJobSynced,
@@ -171,7 +172,7 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"pod/{event.namespace}/{event.name}", *owner)
         case CheckReported() | CheckSettled() | RemoteCheckSettled():
             return (f"workload/{event.workload}", f"admissioncheck/{event.check.name}")
-        case ClustersNominated():
+        case EstimatesAsked() | ClustersNominated():
             clusters = (f"multikueuecluster/{name}" for name in event.clusters)
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", *clusters)
         case ClustersNamed():

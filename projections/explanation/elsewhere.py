@@ -3,7 +3,10 @@
 Rule: docs/rules/multikueue.md#told
 """
 
+from typing import assert_never
+
 from events.catalogue import AnyEvent
+from events.citation import CitedCommit
 from events.multikueue import (
     ClustersNamed,
     RemoteJobRefused,
@@ -11,8 +14,9 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.start_estimate import ForeseenStart, StartEstimate
 from events.timestamp import format_timestamp
-from projections.checks.dispatch import check_of, in_sync, lost_at
+from projections.checks.dispatch import Dispatch, check_of, in_sync, lost_at
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
@@ -42,12 +46,32 @@ def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
 
 def answer(copy: RemoteWorkloadObserved) -> str:
     """How the copy in a cluster stands, by that cluster's own clock."""
+    if copy.estimate is not None and not copy.active:
+        return foreseen_words(copy.estimate)
     for kind, words in _STAGES:
         found = copy.conditions.get(kind)
         if found is not None:
             why = ": ".join(part for part in (found.reason, found.message) if part) if kind in _WHY else ""
-            return f"{words} since {format_timestamp(found.since)}{f' ({why})' if why else ''}"
-    return "waits for quota" if copy.active else "stopped from here"
+            return f"{words} since {format_timestamp(found.since)}{f' ({why})' if why else ''}{by_what(copy.cited)}"
+    return f"waits for quota{by_what(copy.cited)}" if copy.active else "stopped from here"
+
+
+def foreseen_words(found: StartEstimate) -> str:
+    """What a cluster answers that is asked beforehand."""
+    match found.start:
+        case ForeseenStart.NOW:
+            return "would start it now"
+        case ForeseenStart.PREEMPTING:
+            return f"would start it by preempting {found.others}"
+        case ForeseenStart.LATER:
+            return f"would have it wait behind {found.others}"
+        case _:
+            assert_never(found.start)
+
+
+def by_what(cited: CitedCommit | None) -> str:
+    """The commit of a cluster's own log that is cited, behind what it says; empty where none is."""
+    return f", by {cited.place} of its log" if cited is not None else ""
 
 
 def chosen(world: DispatchState, workload: Workload) -> str:
@@ -56,7 +80,11 @@ def chosen(world: DispatchState, workload: Workload) -> str:
     if dispatch is None or not dispatch.cluster:
         return ""
     job = "its job is there" if dispatch.synced else f"its job is not there: {dispatch.refused or 'not made yet'}"
-    return f"cluster {dispatch.cluster} was chosen at {dispatch.decision}, as it admitted its copy first; {job}"
+    return f"cluster {dispatch.cluster} was chosen at {dispatch.decision}, as it admitted its copy first{by_what(dispatch.cited)}; {job}{_preferred(dispatch)}"
+
+
+def _preferred(dispatch: Dispatch) -> str:
+    return f"; it was tried just there as {dispatch.why}" if dispatch.why else ""
 
 
 def answers(world: DispatchState, workload: Workload) -> tuple[str, ...]:
@@ -64,7 +92,7 @@ def answers(world: DispatchState, workload: Workload) -> tuple[str, ...]:
     dispatch = world.dispatches.get(workload.key)
     if dispatch is None or not check_of(world.checks, workload):
         return ()
-    names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
+    names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters or dispatch.asked
     return tuple(f"cluster {name}: {standing_in(world, workload, name)}" for name in sorted(names))
 
 
@@ -75,6 +103,8 @@ def standing_in(world: DispatchState, workload: Workload, cluster: str) -> str:
     copy = world.remotes.get(workload.key, {}).get(cluster)
     if copy is None:
         return "no copy seen there yet"
+    if world.dispatches[workload.key].asked and not copy.active:
+        return answer(copy) if copy.estimate is not None else "is asked what would happen"
     return answer(copy) if in_sync(workload, copy) else f"its copy asks for something else; {answer(copy)}"
 
 

@@ -10,6 +10,7 @@ from events.multikueue import (
     ClusterChosen,
     ClustersNamed,
     ClustersNominated,
+    EstimatesAsked,
     MultiKueueClusterObserved,
     RemoteCheckSettled,
     RemoteJobRefused,
@@ -30,13 +31,16 @@ DispatchEvent: TypeAlias = (
     | RemoteJobSynced
     | RemoteJobRefused
     | ClustersNamed
+    | EstimatesAsked
     | ClustersNominated
     | ClusterChosen
     | RemoteCheckSettled
 )
 
 
-def evolve_dispatch(world: DispatchState, event: DispatchEvent, position: LogPosition) -> None:
+def evolve_dispatch(  # noqa: C901 - one case per event
+    world: DispatchState, event: DispatchEvent, position: LogPosition
+) -> None:
     """Fold one such event; a decision about a workload that is gone changes nothing."""
     match event:
         case RemoteWorkloadObserved():
@@ -51,13 +55,29 @@ def evolve_dispatch(world: DispatchState, event: DispatchEvent, position: LogPos
             _note_job(world, event, refused=event.message)
         case ClustersNamed():
             _name(world, event)
+        case EstimatesAsked():
+            dispatch = Dispatch(check=event.check, asked=event.clusters, nominated_at=position.at)
+            _dispatch(world, event.workload, dispatch, position)
         case ClustersNominated():
-            named = _still_named(world, event)
-            dispatch = Dispatch(check=event.check, clusters=event.clusters, nominated_at=position.at, named=named)
+            dispatch = Dispatch(
+                check=event.check,
+                clusters=event.clusters,
+                later=event.later,
+                why=event.why,
+                nominated_at=position.at,
+                named=_still_named(world, event),
+            )
             _dispatch(world, event.workload, dispatch, position)
         case ClusterChosen():
             decision = f"{position.partition}/{position.sequence}"
-            dispatch = Dispatch(check=event.check, cluster=event.cluster, decision=decision)
+            before = world.dispatches.get(event.workload)
+            dispatch = Dispatch(
+                check=event.check,
+                cluster=event.cluster,
+                decision=decision,
+                cited=event.cited,
+                why=before.why if before is not None else "",
+            )
             _dispatch(world, event.workload, dispatch, position)
         case RemoteCheckSettled():
             _settle(world, event, position)

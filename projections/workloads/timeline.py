@@ -16,7 +16,7 @@ from events.admission import (
 from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
-from events.multikueue import ClusterChosen, ClustersNominated
+from events.multikueue import ClusterChosen, ClustersNominated, EstimatesAsked
 from events.pod import PodEndForced
 from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
@@ -168,9 +168,12 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
         case DevicesRefused():
             return "cards refused", f"{event.reason}: {event.message}"
         case ClustersNominated():
-            return "sent to", ", ".join(event.clusters)
+            return "sent to", ", ".join(event.clusters) + (f": {event.why}" if event.why else "")
+        case EstimatesAsked():
+            return "asked beforehand", ", ".join(event.clusters)
         case ClusterChosen():
-            return "cluster chosen", f"{event.cluster}: admitted its copy first"
+            cited = f", by {event.cited.place} of its log" if event.cited is not None else ""
+            return "cluster chosen", f"{event.cluster}: admitted its copy first{cited}"
         case WorkloadAdmitted():
             return "admitted", event.cluster_queue
         case PodsReady():

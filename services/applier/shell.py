@@ -61,7 +61,9 @@ class Applier:
         spare: LowPriorityWrites,
         tracer: Tracer | None = None,
         seen: SeenJobs = lambda _: None,
+        decisions: Stream | None = None,
     ) -> None:
+        """`decisions`: the partition itself, whose commits copies from other clusters cite; None where nothing is cited."""
         self._clock, self._partition, self._spare = clock, partition, spare
         self._tracer = tracer or NoTracer()
         self.outbox = Outbox(facts, clock, self._tracer)
@@ -70,7 +72,7 @@ class Applier:
         self._notices = EventRecorder(writer, spare, clock)
         self._budgets = BudgetEvents()
         self._workloads = WorkloadKeeper(writer, clock, spare)
-        self._write = ApplicationWriter(writer, self._notices, self._workloads, seen)
+        self._write = ApplicationWriter(writer, self._notices, self._workloads, seen, decisions)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = PodGates(writer, clock, spare)
         self._stranded = StrandedPods(writer, clock, spare, self._notices)

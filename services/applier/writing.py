@@ -8,6 +8,7 @@ from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
+from services.applier.citations import citation_patch, is_copy, may_be_copy
 from services.applier.discarding import delete_job
 from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
@@ -35,6 +36,7 @@ from services.applier.workloads.workload_manifest import workload_object
 from services.applier.writes.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
+from services.runtime.log_port import Stream
 
 log = structlog.get_logger()
 
@@ -53,11 +55,17 @@ class ApplicationWriter:
     """Writes one application's objects. Each call may raise what the port to the cluster raises."""
 
     def __init__(
-        self, writer: Writer, notices: EventRecorder, keeper: WorkloadKeeper, seen: SeenJobs = lambda _: None
+        self,
+        writer: Writer,
+        notices: EventRecorder,
+        keeper: WorkloadKeeper,
+        seen: SeenJobs = lambda _: None,
+        decisions: Stream | None = None,
     ) -> None:
+        """`decisions`: the partition whose commits copies from other clusters cite; None where nothing is cited."""
         self.limit = WriteLimit()
         """How many applications may be written at once."""
-        self._writer, self._notices, self._keeper = writer, notices, keeper
+        self._writer, self._notices, self._keeper, self._decisions = writer, notices, keeper, decisions
         self._known, self._jobs = KnownObjects(), KnownJobs(seen)
         self._templates = Templates(writer)
 
@@ -83,6 +91,7 @@ class ApplicationWriter:
         fresh = ours and application.fresh and self._known.of(application.workload) is None
         made = await self._create(application) if fresh else None
         try:
+            await self._cite(application)
             found = await self._show(application, made)
         except ObjectMissing:
             self._known.forget(application.workload)
@@ -104,6 +113,14 @@ class ApplicationWriter:
         elif application.finished and application.of.owner is not None:
             self._keeper.free(application.workload, found["metadata"])
         return ()
+
+    async def _cite(self, application: Application) -> None:
+        """Have a copy from another cluster say which commit its status is about to show."""
+        if self._decisions is None or not may_be_copy(application):
+            return
+        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        if is_copy(found) and (patch := await citation_patch(found, application, self._decisions)) is not None:
+            await self._merge(application, patch)
 
     async def _show(self, application: Application, made: JsonObject | None) -> JsonObject | None:
         """Each part of the status that may have changed; the object as it is then, if it was answered.

@@ -1,6 +1,6 @@
 """What is written in a worker cluster, and what of its job's status is shown here."""
 
-from events.api.labels import DECISION, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.api.labels import CITED, DECISION, ESTIMATE, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
@@ -9,6 +9,8 @@ from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
+_OWN = frozenset({DECISION, CITED, ESTIMATE})
+"""Annotations about decisions of the log here, which mean nothing in another cluster."""
 _BY = "Set by MultiKueue adapter"
 
 
@@ -21,7 +23,7 @@ def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
     """The copy of a Workload object: without owner, status and finalizers."""
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
-    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
+    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
     return {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],
@@ -41,7 +43,7 @@ def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str, *, 
     `managed_by` is the path of the field that says who runs it, which is left out there.
     """
     meta = object_at(local, "metadata")
-    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name != DECISION}
+    annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
     value: JsonObject = {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],
@@ -84,6 +86,9 @@ def status_patch(kind: JobKind, local: JsonObject, remote: JsonObject, at: Milli
     """The merge patch that shows the remote status on the job here; None when it shows all that it can."""
     before = dict(object_at(local, "status"))
     after = _suspended(before, at) if is_deferred(kind, local, remote) else dict(object_at(remote, "status"))
+    if kind.reader == "job" and not is_suspended(kind, local) and before.get("startTime"):
+        # The API server refuses any other, or none, for a Job that is not suspended: the one there may have begun anew unseen.
+        after["startTime"] = before["startTime"]
     change = difference(before, after)
     return {"status": change} if change else None
 

@@ -11,12 +11,13 @@ import msgspec
 from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
-from projections.checks.dispatch import check_of, in_sync, reachable
+from projections.checks.dispatch import Dispatch, check_of, in_sync, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, Workload
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.multikueue.estimates import asks_the_same
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +45,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the job behind it; empty where that is not known any more."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
+    ask: tuple[str, ...] = ()
+    """Clusters that lack a copy by which they are asked what would happen."""
     remove: tuple[tuple[str, str], ...] = ()
     """Clusters whose copy has to go, each with the UID of the copy."""
     run: RemoteJob | None = None
@@ -63,7 +66,7 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> bool:
         """Whether worker clusters are as they should be for this workload."""
-        return not (self.make or self.remove or self.run or self.park)
+        return not (self.make or self.ask or self.remove or self.run or self.park)
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -87,6 +90,8 @@ def _dispatched(world: DispatchState, workload: Workload) -> bool:
 def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> RemotePlan:
     dispatch = world.dispatches[workload.key]
     copies = reachable(world, world.remotes.get(workload.key, {}))
+    if dispatch.asked:
+        return _of_question(world, workload, dispatch, copies, origin)
     if not dispatch.cluster:
         wanted = {name for name in dispatch.clusters if connected(world, name)} if not workload.evicted else set[str]()
         stale = {name: one.uid for name, one in copies.items() if name not in wanted or not in_sync(workload, one)}
@@ -116,6 +121,24 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         remove=_all(others),
         run=run,
         park=evicted is not None and copy is None,
+    )
+
+
+def _of_question(
+    world: DispatchState,
+    workload: Workload,
+    dispatch: Dispatch,
+    copies: dict[str, RemoteWorkloadObserved],
+    origin: str,
+) -> RemotePlan:
+    """A question in each cluster that is asked, and nothing else anywhere."""
+    asked = {name for name in dispatch.asked if connected(world, name)} if not workload.evicted else set[str]()
+    stale = {name: one.uid for name, one in copies.items() if name not in asked or not asks_the_same(workload, one)}
+    return RemotePlan(
+        workload=workload.key,
+        origin=origin,
+        ask=tuple(sorted(asked - copies.keys())),
+        remove=tuple(sorted(stale.items())),
     )
 
 

@@ -9,6 +9,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.multikueue import (
     ALL_AT_ONCE,
+    BY_ESTIMATE,
     INCREMENTAL,
     ClusterChosen,
     ClustersNominated,
@@ -31,6 +32,7 @@ from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, FINISHED, Workload
 from services.multikueue.adapters import why_not_delegable
+from services.multikueue.estimates import next_of_dispatch
 
 ADMITTED = "Admitted"
 OUT_OF_SYNC = "OutOfSync"
@@ -62,7 +64,8 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
-        return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere)]
+        cited = wanted[elsewhere].cited
+        return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere, cited=cited)]
     return _nominated(world, workload, check, dispatch, rule, at)
 
 
@@ -148,6 +151,9 @@ def _nominated(
                 return []
             more = [name for name in config.clusters if name not in before]
             clusters = (*before, *more[: rule.step_size])
+        case found if found == BY_ESTIMATE:
+            step = next_of_dispatch(world, workload, check.name, dispatch, config.clusters, rule, at)
+            return [] if step is None else [step]
         case _:
             clusters = _named(world, workload, config, dispatch)
     if clusters == before:

@@ -1,9 +1,11 @@
 """Copies of workloads in worker clusters, as facts."""
 
-from events.api.labels import MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
+from events.api.labels import CITED, ESTIMATE, MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
+from events.citation import cited_in
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteCondition, RemoteWorkloadObserved
 from events.object_version import version_number
+from events.start_estimate import estimate_in
 from events.timestamp import parse_timestamp
 from services.runtime.cluster_port import Resource
 
@@ -50,6 +52,8 @@ def remote_workload_fact(cluster: str, value: JsonObject) -> RemoteWorkloadObser
             for one in objects_at(value, "status", "conditions")
             if (kind := str(one.get("type"))) in _TOLD and one.get("status") == "True"
         },
+        estimate=estimate_in(str(object_at(meta, "annotations").get(ESTIMATE, ""))),
+        cited=cited_in(str(object_at(meta, "annotations").get(CITED, ""))),
     )
 
 

@@ -18,6 +18,7 @@ from events.settings import SettingsObserved
 from projections.checks.state import DispatchState
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.multikueue.connection import ClusterConnection
+from services.multikueue.estimates import question
 from services.multikueue.objects import (
     is_deferred,
     is_of_origin,
@@ -133,6 +134,7 @@ class RemoteClusters:
         steps = [
             *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
             *(self._make(wanted, cluster) for cluster in wanted.make),
+            *(self._make(wanted, cluster, asks=True) for cluster in wanted.ask),
             *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
             *([self._park(wanted)] if wanted.park else []),
         ]
@@ -157,11 +159,12 @@ class RemoteClusters:
             raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
         return connection.remote
 
-    async def _make(self, wanted: RemotePlan, cluster: str) -> Millis:
+    async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        copy = remote_workload(local, wanted.origin)
         try:
-            await remote.create(WORKLOADS, wanted.namespace, remote_workload(local, wanted.origin))
+            await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
         return _LATER
@@ -221,6 +224,7 @@ class RemoteClusters:
             if not run.make:
                 return await self._park(wanted)
             made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
+            await self._check_copy(remote, wanted)
             found = await remote.create(resource, wanted.namespace, made)
         if not is_of_origin(found, wanted.origin):
             where = f"{wanted.namespace}/{wanted.job}"
@@ -234,6 +238,15 @@ class RemoteClusters:
         if patch is not None:
             await self._show(resource, wanted, local, patch)
         return _DEFERRED if is_deferred(kind, local, found) else _LATER
+
+    async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
+        """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
+
+        Raises `ObjectMissing`.
+        """
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        if object_at(copy, "metadata").get("deletionTimestamp") or not is_of_origin(copy, wanted.origin):
+            raise ObjectMissing(f"the copy of {wanted.workload} is being deleted")
 
     async def _park(self, wanted: RemotePlan) -> Millis:
         """Show the job here as stopped: where it ran can't be asked, or does not know it any more."""

@@ -69,6 +69,13 @@ class Lease:
             self._held = 0
             self._lose()
 
+    async def turn(self, *, otherwise: Callable[[], None]) -> None:
+        """Return once it is held; `otherwise` is called first if another replica holds it."""
+        await self.known.wait()
+        if not self.gained.is_set():
+            otherwise()
+            await self.gained.wait()
+
     async def keep(self) -> None:
         """Wait for as long as it is held. Raises `LeaseLost` then."""
         await self.lost.wait()

@@ -9,6 +9,7 @@ from events.commit import Sighting
 from events.control import ObjectMended, ObjectRemoved, ResourceVersionsRestarted
 from events.device import NodeUsageObserved
 from events.event import Millis
+from events.json_object import JsonObject
 from events.multikueue import ClustersNamed
 from events.object_version import ObjectVersion
 from events.pod import PodAccounted
@@ -17,6 +18,7 @@ from events.settings import SettingsObserved
 from events.subjects import CLUSTER
 from events.workload import CheckReported, DecidedElsewhere, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
 from projections.object_versions import ACCOUNTED, NODE_USAGE
+from services.runtime.cluster_port import Listed, Resource, Sight
 from services.runtime.fact_message import fact_message
 from services.runtime.outbox import OutboxMessage
 from services.watcher.object_keys import object_of, place_of
@@ -25,6 +27,17 @@ from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 
 _DIGEST = 6
+
+
+def sight_trigger(resource: Resource, sight: Sight) -> str:
+    """What names a sight, the same for every replica."""
+    return f"{resource.kind}:{sight.version}" if isinstance(sight, Listed) else object_trigger(sight.object)
+
+
+def object_trigger(value: JsonObject) -> str:
+    """What names an object as it stands, the same for every replica."""
+    meta = value["metadata"]
+    return f"{meta.get('uid', '')}:{meta.get('resourceVersion', '')}"
 
 
 class FactWriter:

@@ -28,7 +28,7 @@ from services.runtime.shelf_port import Shelf
 from services.runtime.tracing import NoTracer, Tracer
 from services.watcher.claims.claim_book import counts_claims
 from services.watcher.claims.selectors import Selectors
-from services.watcher.fact_messages import FactWriter
+from services.watcher.fact_messages import FactWriter, object_trigger, sight_trigger
 from services.watcher.fields.problems import is_named
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.saved_view import ViewSaver
@@ -112,7 +112,9 @@ class Watcher:
     async def run(self) -> None:
         """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
         while True:
-            await self._wait_for_turn()
+            if self._lease is not None:
+                # While another watches, who decides here need not wait for what this one would see.
+                await self._lease.turn(otherwise=self.listed.set)
             try:
                 await in_own_task(self._live())
             except* FellBehind as behind:
@@ -123,15 +125,6 @@ class Watcher:
                 return
             await self._clock.sleep(_RETRY_MS)
             self._begin_anew()
-
-    async def _wait_for_turn(self) -> None:
-        """Return when this replica is to watch: at once where no other would."""
-        if self._lease is None:
-            return
-        await self._lease.known.wait()
-        if not self._lease.gained.is_set():
-            self.listed.set()  # Another watches, and who decides here need not wait for what this one would see.
-            await self._lease.gained.wait()
 
     async def _live(self) -> None:
         await self._read_back()
@@ -215,7 +208,7 @@ class Watcher:
             async with self._seeing:
                 self._seen.count_pods(version_number(sight.version))
                 self.view.node_usage.count_all(one for one in sight.objects if is_named(one))
-                await self._report_usage(_name_of(PODS, sight))
+                await self._report_usage(sight_trigger(PODS, sight))
             await self.outbox.stored()
 
     async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
@@ -267,7 +260,7 @@ class Watcher:
                     await self._see_one(resource, sight.object)
                 case Vanished():
                     await self._lose(resource, sight.object)
-            await self._report_usage(_name_of(resource, sight))
+            await self._report_usage(sight_trigger(resource, sight))
 
     async def _report_usage(self, trigger: str) -> None:
         """Report what pods hold of nodes, as far as nobody has seen more of them."""
@@ -313,7 +306,7 @@ class Watcher:
         for one in objects:
             facts = self._facts_of(resource, one)
             changed = changed or bool(facts)
-            letters.extend(self._letters(f"{_version(one)}:{sight.version}", facts))
+            letters.extend(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
         await self.outbox.put(letters)
         await self._report(f"{kind}:settled:{sight.version}", self.view.settle(kind))
         if changed:
@@ -329,10 +322,10 @@ class Watcher:
             # Whatever others have told of it: what is held goes by what is seen here, as far as it is seen here.
             self.view.node_usage.see(value)
         facts = self._facts_of(resource, value)
-        await self.outbox.put(self._letters(_version(value), facts))
+        await self.outbox.put(self._letters(object_trigger(value), facts))
         if facts:
-            await self._see_dependents(resource.kind, _version(value))
-        await self._count_claims(_version(value))
+            await self._see_dependents(resource.kind, object_trigger(value))
+        await self._count_claims(object_trigger(value))
 
     async def _see_dependents(self, kind: str, version: str) -> None:
         """Look again at all jobs, whose meaning depends on what has changed."""
@@ -340,7 +333,7 @@ class Watcher:
             return
         for place, job in sorted(self._jobs.items()):
             again = self.view.see(place.split("/", 1)[0], job)
-            await self.outbox.put(self._letters(f"{_version(job)}:{version}", again))
+            await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
 
     async def _count_claims(self, version: str) -> None:
         """Look again at those whose pods claim devices, after a change of what these are counted by."""
@@ -350,7 +343,7 @@ class Watcher:
         for place, job in sorted(self._jobs.items()):
             if self.view.claims_at(place):
                 again = self.view.see(place.split("/", 1)[0], job)
-                await self.outbox.put(self._letters(f"{_version(job)}:{version}", again))
+                await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
 
     async def _lose(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
@@ -404,13 +397,3 @@ class Watcher:
         return ObjectVersion(
             kind=kind, namespace=namespace, name=name, uid=uid, version=found, context=context, gone=gone, epoch=epoch
         )
-
-
-def _name_of(resource: Resource, sight: Sight) -> str:
-    """What names a sight, the same for every replica."""
-    return f"{resource.kind}:{sight.version}" if isinstance(sight, Listed) else _version(sight.object)
-
-
-def _version(value: JsonObject) -> str:
-    meta = value["metadata"]
-    return f"{meta.get('uid', '')}:{meta.get('resourceVersion', '')}"

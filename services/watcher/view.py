@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
-from events.device_config import DeviceConfigObserved
 from events.json_object import JsonObject
 from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
@@ -23,7 +22,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
-from projections.devices.card_config import HAMI, CardConfig, card_config
+from projections.devices.card_config import CardConfig
 from projections.nodes.affinity import selects
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.validation.conversion.convert import to_v1beta2
@@ -40,7 +39,7 @@ from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_
 from services.watcher.pods.pod_watch import PodWatch
 from services.watcher.seen_versions import place_in
 from services.watcher.settings.cluster_objects import SIMPLE
-from services.watcher.settings.device_config import hami_config
+from services.watcher.settings.device_config import KnownCards, hami_config
 from services.watcher.settings.provisioning import provisioning_request
 from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
@@ -85,8 +84,7 @@ class View:
         self.claims = ClaimBook(settings, selectors)
         """What devices are claimed by."""
         self._managed = settings.managed_namespaces
-        self._hami = settings.hami
-        self._cards: tuple[object, CardConfig] = (None, HAMI)
+        self._cards = KnownCards(self.facts, settings.hami)
         self.chooses = self._managed is not None
         """Whether jobs are managed in some namespaces only."""
         self.node_usage = NodeUsage(self.facts)
@@ -106,10 +104,7 @@ class View:
     @property
     def cards(self) -> CardConfig:
         """The resource names for cards, from HAMi's configuration as last reported."""
-        config = self.facts.get(f"ConfigMap/{self._hami.namespace}/{self._hami.device_config}")
-        if config is not self._cards[0]:
-            self._cards = config, card_config(config if isinstance(config, DeviceConfigObserved) else None)
-        return self._cards[1]
+        return self._cards.now()
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
         """Whether there is such a local queue."""
@@ -344,11 +339,9 @@ class View:
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
-                elsewhere = (
-                    decided_elsewhere(key, value, reported, self._counted)
-                    if self._compares and reported is not None
-                    else []
-                )
+                elsewhere: list[Fact] = []
+                if self._compares and reported is not None:
+                    elsewhere = decided_elsewhere(key, value, reported, self._counted)
                 return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
@@ -360,8 +353,7 @@ class View:
             facts += terminating(value)
         if reported is None or not beside_job:
             return facts
-        facts += companion_facts(key, value, reported)
-        facts += clusters_named(key, value, reported, self.settings)
+        facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]

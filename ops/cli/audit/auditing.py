@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
-from ops.cli.log_options import LogSource
+from ops.cli.log_options import LogSource, worker_sources
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
 from ops.production.archive.archive_pages import ArchivedStreams
 from ops.production.archive.errors import FolderUnreadable
@@ -28,6 +28,7 @@ from ops.production.archive.proof.keys import begin_anew
 from ops.production.archive.proof.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
 from ops.production.archive.proof.witness import HEADS, HeadWitness
 from ops.production.log.streams import streams_on
+from ops.queries.audit.citations import citations_in, held_against
 from ops.queries.audit.first_change import first_changes
 from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
@@ -72,12 +73,14 @@ def run_verify(
     *,
     against: str = "",
     roots: Sequence[Path] = (),
+    workers: Sequence[str] = (),
     output: AnswerForm,
     console: Console,
 ) -> int:
     """Audit everything; 0 when nothing is wrong, 1 when something is.
 
-    `against`: an archive that says what was there. `roots`: files of certificates that time stamps have to lead to.
+    `against`: an archive that says what was there. `roots`: files of certificates that time stamps have to lead to. `workers`: the logs of worker
+    clusters, which what is cited of them is held against.
     """
     with known_failures() as outcome:
         evidence = load_evidence(source.beside)
@@ -90,6 +93,7 @@ def run_verify(
             if against:
                 changes = tuple(first_changes(report.findings, found.entries, evidence, against))
                 report = msgspec.structs.replace(report, first=tuple(map(str, changes)))
+            report = _with_citations(report, found, workers)
         report = with_stamps(report, zip(named, statements, strict=True), trusted)
         took = time.perf_counter() - begun
         if output is not AnswerForm.TEXT:
@@ -98,6 +102,18 @@ def run_verify(
             show(report, took, console)
         outcome.code = 1 if report.findings else 0
     return outcome.code
+
+
+def _with_citations(report: Report, found: ReadLog, workers: Sequence[str]) -> Report:
+    """The report with what is cited of the logs of worker clusters, held against those that are named."""
+    citations, sources = citations_in(found.entries), worker_sources(workers)
+    with ExitStack() as stack:
+        logs = {
+            name: stack.enter_context(found_of(AuditSource(data=one.data, nats=one.nats, archive=one.archive))).entries
+            for name, one in sources.items()
+        }
+        wrong, said = held_against(citations, logs)
+    return msgspec.structs.replace(report, findings=(*report.findings, *wrong), cited=tuple(said))
 
 
 def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Console) -> int:
@@ -277,7 +293,7 @@ def show(report: Report, took: float, console: Console) -> None:
 
 
 def _show_findings(report: Report, console: Console) -> None:
-    for line in report.stamps:
+    for line in (*report.stamps, *report.cited):
         console.print(escape(line), highlight=False, soft_wrap=True)
     for line in report.first:
         console.print(f"[red]{escape(line)}[/red]", highlight=False, soft_wrap=True)

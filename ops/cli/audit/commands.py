@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ops.cli.log_options import DEMO, Archive, Bus, Data
+from ops.cli.log_options import DEMO, Archive, Bus, Data, Workers
 from ops.cli.object_names import streams
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output
@@ -41,6 +41,7 @@ def verify(
             metavar="PEM", help="A file of certificates that time stamps of checkpoints have to lead to; repeatable."
         ),
     ] = None,
+    worker: Workers = None,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """Find everything that was changed, is missing, was added or stands elsewhere. 0: nothing; 1: something; 2: can't say.
@@ -50,6 +51,8 @@ def verify(
     Example: kuelog audit verify --archive s3://bucket/kuelog --checkpoint checkpoints/checkpoint-421-0a1b2c3d.json
 
     Example: kuelog audit verify --data .kuelog/demo --against s3://bucket/kuelog
+
+    Example: kuelog audit verify --nats nats://manager:4222 --witness /mnt/witness --worker east=nats://east:4222
     """
     from ops.cli.audit.auditing import AuditSource, run_verify  # noqa: PLC0415 - a command loads what it needs
 
@@ -60,6 +63,7 @@ def verify(
         checkpoint or (),
         against=against,
         roots=timestamp_root or (),
+        workers=worker or (),
         output=output,
         console=_console(),
     )

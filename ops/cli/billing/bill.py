@@ -72,7 +72,7 @@ def run_bill(
     """Print or write a bill; 1 when something in it has no price, or the books do not agree."""
     with known_failures() as outcome:
         groups = groups_of(group_by)
-        _check_form(output, out, grouped=bool(group_by))
+        check_form(output, out, grouped=bool(group_by))
         if output is BillForm.FOCUS and asked.billed_to == EVERYBODY and (packed := _as_billed(asked)) is not None:
             _hand_out(packed, out)
             outcome.code = 0
@@ -195,15 +195,15 @@ def _ledger_of(
         )
 
 
-def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window) -> int:
-    """Say on stderr what a reader of the bill has to know; how many of it are wrong with the bill."""
-    stderr = terminal(stderr=True)
+def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster: str = "") -> int:
+    """Say on stderr what a reader of the bill has to know, of one cluster where it is of several; how many of it are wrong with the bill."""
+    stderr, of = terminal(stderr=True), f"{cluster}: " if cluster else ""
     wrong = 0
     for (flavor, model), length in found.unpriced.items():
         wrong += 1
         hours = decimal(length * 10_000 // 3_600_000, 4)
         stderr.print(
-            f"[yellow]warning:[/yellow] no price for cards of flavor {flavor or '?'} (model {model}): {hours} GPU-hours "
+            f"[yellow]warning:[/yellow] {of}no price for cards of flavor {flavor or '?'} (model {model}): {hours} GPU-hours "
             "have no cost. Enter a price list with `kuelog price set -f FILE`",
             highlight=False,
         )
@@ -211,34 +211,40 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window) -> int:
         wrong += 1
         unit = unit_of(resource)
         stderr.print(
-            f"[yellow]warning:[/yellow] no price for {resource} of flavor {flavor}: "
+            f"[yellow]warning:[/yellow] {of}no price for {resource} of flavor {flavor}: "
             f"{quotient(amount, unit.size * HOUR, 4)} {unit.name} have no cost. A price list that prices quota names every "
             'resource that is held: enter one with `kuelog price set -f FILE`, with price "0" for what is free',
             highlight=False,
         )
     for entry in found.unknown_entries:
         wrong += 1
-        stderr.print(f"[yellow]warning:[/yellow] a correction names entry {entry}, which the ledger has not or not yet")
+        stderr.print(
+            f"[yellow]warning:[/yellow] {of}a correction names entry {entry}, which the ledger has not or not yet"
+        )
     for place in found.covered:
-        stderr.print(f"note: the correction at {place} has no effect: a credit had given back all of its entry before")
+        stderr.print(
+            f"note: {of}the correction at {place} has no effect: a credit had given back all of its entry before"
+        )
     for one in reconcile(ledger.cards.book, ledger.entries).mismatches:
         wrong += 1
-        stderr.print(f"[red]alarm:[/red] {_describe(one)}", highlight=False)
+        stderr.print(f"[red]alarm:[/red] {of}{_describe(one)}", highlight=False)
     for skew in read.skewed:
         wrong += 1
         stderr.print(
-            f"[yellow]warning:[/yellow] {skew.stream} {skew.sequence} of {skew.author} has a time that is wrong by {skew.by} ms: "
+            f"[yellow]warning:[/yellow] {of}{skew.stream} {skew.sequence} of {skew.author} has a time that is wrong by {skew.by} ms: "
             "set the clock of its machine. The bill counts it where the messages around it are",
             highlight=False,
         )
     if read.late:
         stderr.print(
-            f"note: {read.late} messages have a time that their author contradicts before or after, by {read.latest} ms at "
+            f"note: {of}{read.late} messages have a time that their author contradicts before or after, by {read.latest} ms at "
             "most; they count where those around them are",
             highlight=False,
         )
     if window.until > max(ledger.at, read.last) + 1:
-        stderr.print(f"note: the log ends at {tables.moment(ledger.at)}: what comes later will be added to this period")
+        stderr.print(
+            f"note: {of}the log ends at {tables.moment(ledger.at)}: what comes later will be added to this period"
+        )
     return wrong
 
 
@@ -274,7 +280,8 @@ def _write(
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")
 
 
-def _check_form(output: BillForm, out: Path | None, *, grouped: bool) -> None:
+def check_form(output: BillForm, out: Path | None, *, grouped: bool) -> None:
+    """Whether a bill can be written so. Raises `BillRefused`."""
     if output is BillForm.PARQUET and out is None:
         raise BillRefused("Parquet goes into a file: name it with --out")
     if output is BillForm.FOCUS and grouped:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.billing.form import BillForm
-from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.log_options import Archive, Bus, Data, LogSource, Workers
 from ops.cli.object_names import months, names_of, namespaces
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output
@@ -46,6 +46,7 @@ def bill(
     ] = BillForm.TABLE,
     out: Annotated[Path | None, typer.Option(help="A file to write to; with focus, .parquet chooses Parquet.")] = None,
     witness: Witness = "",
+    worker: Workers = None,
 ) -> None:
     """What was held of which cards for how long, and what it costs; exit code 1 if something in it has no price.
 
@@ -54,6 +55,8 @@ def bill(
     Example: kuelog bill --from 2026-11 --to 2026-12 -o focus --out november.csv
 
     Example: kuelog bill --from 2026-11 --to 2026-12 --archive s3://bucket/kuelog
+
+    Example: kuelog bill --from 2026-11 --to 2026-12 --worker east=nats://east:4222 --worker west=/mnt/west
     """
     if context.invoked_subcommand is not None:
         return
@@ -61,6 +64,10 @@ def bill(
 
     source = LogSource(data=data, nats=nats, archive=archive)
     asked = BillOptions(source=source, since=since, until=until, tenant=tenant, account=account, witness=witness)
+    if worker:
+        from ops.cli.billing.clusters_bill import run_bill_of_clusters  # noqa: PLC0415
+
+        raise typer.Exit(run_bill_of_clusters(asked, worker, group_by or (), output=output, out=out, console=console))
     raise typer.Exit(run_bill(asked, group_by or (), output=output, out=out, console=console))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.log_options import Archive, Bus, Data, LogSource, Workers
 from ops.cli.object_names import names_of, namespaces, objects, streams
 from ops.cli.questions.log_form import LogForm
 from ops.terminal.console import terminal
@@ -94,6 +94,7 @@ def history(
     archive: Archive = "",
     until: Until = "",
     everything: Annotated[bool, typer.Option("--all", help="Also its pods, and what the cluster shows of it.")] = False,
+    worker: Workers = None,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """The life of an object, moment by moment, each with its place on the log, its cause and its trace.
@@ -103,11 +104,17 @@ def history(
     Example: kuelog history clusterqueue/research
 
     Example: kuelog history node/gpu-1 --archive s3://bucket/kuelog --nats nats://127.0.0.1:4222
+
+    Example: kuelog history lab/training --worker east=nats://east:4222 --worker west=/mnt/west
     """
     from ops.cli.questions.history import run_history  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
-    raise typer.Exit(run_history(name, source, until=until, everything=everything, output=output, console=console))
+    raise typer.Exit(
+        run_history(
+            name, source, until=until, everything=everything, output=output, console=console, workers=worker or ()
+        )
+    )
 
 
 def explain(
@@ -128,24 +135,36 @@ def explain(
     limit: Annotated[
         float, typer.Option(min=0, help="Seconds for which it is tried at most what would let it in.")
     ] = 10,
+    worker: Workers = None,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.
 
     The first answer comes at once. What would let it in is tried with all the rules on the folded state and taken back, for so many seconds
-    at most; nothing is changed by asking.
+    at most; nothing is changed by asking. Of a job that is sent to other clusters, the logs named by --worker go on where this one ends.
 
     Example: kuelog explain job/ai-research/sweep-b --at +35s
 
     Example: kuelog explain ai-research/sweep-b --as-namespace ai-research -o json
 
     Example: kuelog explain ai-research/sweep-b --at 2026-01-31T12:00:00Z --archive /mnt/archive
+
+    Example: kuelog explain lab/training --worker east=nats://east:4222
     """
     from ops.cli.questions.explain import run_explain  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
     raise typer.Exit(
-        run_explain(name, source, at=at, namespace=as_namespace, limit=limit, output=output, console=console)
+        run_explain(
+            name,
+            source,
+            at=at,
+            namespace=as_namespace,
+            limit=limit,
+            output=output,
+            console=console,
+            workers=worker or (),
+        )
     )
 
 

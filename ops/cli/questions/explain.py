@@ -1,5 +1,7 @@
 """`kuelog explain`: why a workload waits or had to stop, and what would change that; why a queue stands as it does."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -10,13 +12,14 @@ from events.quantity import from_units
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import opened_log
+from ops.cli.log_reading import opened_log, opened_workers
 from ops.cli.questions.explain_queue import show_queue
 from ops.queries.answers import explained
 from ops.queries.explaining import world_at
 from ops.queries.near_words import heading, near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import point_at
+from ops.queries.worker_logs import in_workers
 from ops.terminal.console import sayer, terminal
 from ops.terminal.form import AnswerForm, print_answer
 from projections.explanation.about import canonical
@@ -24,7 +27,15 @@ from projections.explanation.redaction import Redaction, namespaces_in
 
 
 def run_explain(
-    name: str, source: LogSource, *, at: str, namespace: str, limit: float, output: AnswerForm, console: Console
+    name: str,
+    source: LogSource,
+    *,
+    at: str,
+    namespace: str,
+    limit: float,
+    output: AnswerForm,
+    console: Console,
+    workers: Sequence[str] = (),
 ) -> int:
     """Explain one object; what the log does not know is a mistake. The first answer comes at once, what would help behind it."""
     with known_failures() as outcome:
@@ -33,7 +44,7 @@ def run_explain(
         def reads(key: str) -> bool:
             return not namespace or key.startswith(f"{namespace}/")
 
-        with opened_log(source) as entries:
+        with opened_log(source) as entries, opened_workers(workers) as elsewhere:
             with _busy(console, "asking the log"):
                 point = point_at(entries, at)
                 world = world_at(point, wanted)
@@ -43,13 +54,31 @@ def run_explain(
                 show_first(_shown(explained(world, point, wanted, reads, deep=False), hidden), console)
             with _busy(console, f"trying what would help, for {limit:g} s at most"):
                 plain = _shown(explained(world, point, wanted, reads, patience=Patience(limit)), hidden)
+                if workers and "queue" not in plain:
+                    asked = partial(Patience, limit)
+                    found = in_workers(world, point, wanted, elsewhere, patience=asked, namespace=namespace)
+                    plain["worker_logs"] = found
         if output is not AnswerForm.TEXT:
             print_answer({"at": point.at, "sequences": about[0], **plain}, output)
         else:
             show_rest(plain, console)
             console.print(f"as of {about[1]}", style="dim", highlight=False)
+            _show_workers(plain.get("worker_logs", ()), console)
         outcome.code = 0
     return outcome.code
+
+
+def _show_workers(found: Sequence[JsonObject], console: Console) -> None:
+    """What the log of each worker cluster says, each under the commit of it that is cited."""
+    say = sayer(console)
+    for one in found:
+        cited = f", of which {one['cited']} is cited" if one["cited"] else ", of which nothing is cited"
+        say(f"\non the log of {one['cluster']}{cited}", "bold")
+        if one["problem"]:
+            say(f"  {one['problem']}", "red")
+        if one["explanation"] is not None:
+            show(one["explanation"], console)
+            console.print(f"as of {one['at']}", style="dim", highlight=False)
 
 
 def _shown(plain: JsonObject, hidden: Redaction | None) -> JsonObject:

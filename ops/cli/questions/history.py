@@ -1,13 +1,15 @@
 """`kuelog history`: the life of one object, each moment with its place on the log, its cause and its trace."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import opened_log
-from ops.queries.answers import life_of
+from ops.cli.log_reading import opened_log, opened_workers
 from ops.queries.point import point_at
+from ops.queries.worker_logs import life_across
 from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import FittingTable, TableColumn
 from projections.explanation.about import canonical
@@ -15,12 +17,19 @@ from projections.explanation.life import LifeMoment
 
 
 def run_history(
-    name: str, source: LogSource, *, until: str, everything: bool, output: AnswerForm, console: Console
+    name: str,
+    source: LogSource,
+    *,
+    until: str,
+    everything: bool,
+    output: AnswerForm,
+    console: Console,
+    workers: Sequence[str] = (),
 ) -> int:
     """The timeline of one object; an object that the log does not know is a mistake."""
     with known_failures() as outcome:
-        with opened_log(source) as entries:
-            lines = life_of(canonical(name), point_at(entries, until), everything=everything)
+        with opened_log(source) as entries, opened_workers(workers) as elsewhere:
+            lines = life_across(canonical(name), point_at(entries, until), elsewhere, everything=everything)
         if output is not AnswerForm.TEXT:
             print_answer(lines, output)
         else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of
 from ops.lint.check import lint
 from ops.production.archive.history import read_everything
+from ops.queries.billing import tables
+from ops.queries.billing.answer import DEFAULT_GROUPS
+from ops.queries.billing.reading import Entries
+from ops.queries.billing.several_clusters import MANAGER, bills_of_clusters, in_one, period_of_all
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.card_verdict import CardVerdict
 from ops.sandbox.scenario.node_pools import counted
@@ -21,8 +26,9 @@ from ops.sandbox.scenario.platform import platform
 from ops.sandbox.scenario.play import play
 from ops.sandbox.scenario.report import show
 from ops.sandbox.scenario.script import load, settings_of
-from ops.sandbox.scenario.verdict import RunVerdict, card_time_of, judge, judge_worker
+from ops.sandbox.scenario.verdict import RunVerdict, judge, judge_worker
 from ops.sandbox.scenario.worker_clusters import CLUSTERS, worker_clusters
+from projections.billing.lines.charged_lines import EVERYBODY
 
 
 def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
@@ -76,16 +82,32 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ru
                 seen=f"{sum(agreed)} of {len(agreed)} times",
             )
         )
-    show(verdict, console, {name: card_time_of(found) for name, found in elsewhere.items()})
+    show(verdict, console)
+    if elsewhere:
+        _show_one_bill({MANAGER: entries, **elsewhere}, console)
     facts, commits = len(entries["FACTS"]), sum(len(found) for name, found in entries.items() if name != "FACTS")
     console.print(
         f"\n{facts} facts, {commits} commits; played in {played:.1f} s, replayed and checked in "
         f"{time.monotonic() - begun - played:.1f} s. Look around: kuelog replay --data {data} --verify"
     )
     console.print(f"In a browser, at any moment of it: kuelog console --data {data}", highlight=False)
-    for name in elsewhere:
-        console.print(f"The log of {name}: --data {data / CLUSTERS / name}", highlight=False)
+    if elsewhere:
+        named = " ".join(f"--worker {name}={data / CLUSTERS / name}" for name in elsewhere)
+        console.print(
+            f"Over all logs: kuelog bill, explain, history or audit verify --data {data} {named}",
+            highlight=False,
+            soft_wrap=True,
+        )
     return verdict
+
+
+def _show_one_bill(logs: Mapping[str, Entries], console: Console) -> None:
+    """What was held in all clusters, in one bill."""
+    window = period_of_all(logs, "", "")
+    console.print("")
+    tables.show_lines(
+        in_one(bills_of_clusters(logs, window, DEFAULT_GROUPS, EVERYBODY)), console, "One bill over all clusters"
+    )
 
 
 def _indented(console: Console, text: str) -> None:

@@ -14,7 +14,7 @@ class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     upto: int = 0
     """The last sequence, when it is a run of them."""
     what: str
-    """changed, missing, added, reordered, renumbered, chain, inputs, unreadable, author, time, checkpoint, record, key, archive."""
+    """changed, missing, added, reordered, renumbered, chain, inputs, unreadable, author, time, checkpoint, record, key, archive, cited."""
     detail: str
 
     @property
@@ -51,6 +51,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     stamps: tuple[str, ...] = ()
     """What the time stamps of checkpoints say that were handed out."""
+
+    cited: tuple[str, ...] = ()
+    """What is cited of the logs of worker clusters, and whether it was found there."""
 
     @property
     def changes(self) -> tuple[AuditFinding, ...]:

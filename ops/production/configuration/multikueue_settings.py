@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from events.multikueue import INCREMENTAL, MultiKueueSettings
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, ClusterOrder, MultiKueueSettings
 from ops.production.configuration.durations import duration
 from services.jobs.kinds.managed_by import has_adapter, parts_of
 
@@ -32,6 +32,15 @@ class _ExternalFramework(msgspec.Struct, frozen=True, rename="camel", forbid_unk
     """The kind, as `Kind.version.group`."""
 
 
+class _ByEstimatePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The part `multiKueue.byEstimateConfig`, which is kuelog's own."""
+
+    order: tuple[ClusterOrder, ...] = _PLAIN.order
+    """By what clusters are preferred, what counts most first: EarliestStart, Price, Locality, Spread."""
+    timeout: str = "10s"
+    """How long answers are waited for, longer than nothing; a duration."""
+
+
 class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The part `multiKueue` of the configuration file."""
 
@@ -42,11 +51,13 @@ class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     worker_lost_timeout: str = "15m"
     """How long a workload stays admitted in a cluster that can't be reached; a duration."""
     dispatcher_name: str = _PLAIN.dispatcher
-    """Who nominates clusters: all at once, some after others (`kueue.x-k8s.io/multikueue-dispatcher-incremental`), or somebody else, of whatever name."""
+    """Who nominates clusters: all at once, some after others (`kueue.x-k8s.io/multikueue-dispatcher-incremental`), by what clusters answer when they are asked beforehand (`kuelog.io/multikueue-dispatcher-by-estimate`), or somebody else, of whatever name."""
     incremental_dispatcher_config: _IncrementalPart | None = None
     """How the second of these goes about it."""
     external_frameworks: tuple[_ExternalFramework, ...] = ()
     """Kinds of `kuelog.jobKinds` that may run on other clusters, too: their jobs say so at `.spec.managedBy`."""
+    by_estimate_config: _ByEstimatePart | None = None
+    """How the third of these goes about it; kuelog's own."""
     cluster_profile: Any = None
     """Not done yet: kubeconfigs only."""
 
@@ -64,12 +75,15 @@ def multikueue_settings(part: MultiKueuePart) -> MultiKueueSettings:
     if steps is not None and steps.step_size < 1:
         where = "multiKueue.incrementalDispatcherConfig.stepSize"
         raise ValueError(f"{where}: Invalid value: {steps.step_size}: must be greater than or equal to 1")
+    order, timeout = _by_estimate(part)
     return MultiKueueSettings(
         origin=part.origin or _PLAIN.origin,
         worker_lost_timeout=_not_negative("multiKueue.workerLostTimeout", part.worker_lost_timeout),
         dispatcher=part.dispatcher_name,
         external_frameworks=_external(part.external_frameworks),
         step_size=(steps or _IncrementalPart()).step_size,
+        order=order,
+        estimate_timeout=timeout,
     )
 
 
@@ -86,6 +100,22 @@ def _external(found: tuple[_ExternalFramework, ...]) -> tuple[str, ...]:
             raise ValueError(f'{where}: Duplicate value: "{one.name}"')
         names.append(one.name)
     return tuple(names)
+
+
+def _by_estimate(part: MultiKueuePart) -> tuple[tuple[ClusterOrder, ...], int]:
+    """By what clusters are preferred, and how long answers are waited for."""
+    found, where = part.by_estimate_config, "multiKueue.byEstimateConfig"
+    if found is None:
+        return _PLAIN.order, _PLAIN.estimate_timeout
+    if part.dispatcher_name != BY_ESTIMATE:
+        raise ValueError(f"{where}: is only valid when dispatcherName is {BY_ESTIMATE}")
+    if not found.order or len(set(found.order)) < len(found.order):
+        known, named = ", ".join(ClusterOrder), ", ".join(found.order)
+        raise ValueError(f'{where}.order: Invalid value: "{named}": name some of {known}, each once')
+    timeout = _not_negative(f"{where}.timeout", found.timeout)
+    if not timeout:
+        raise ValueError(f'{where}.timeout: Invalid value: "{found.timeout}": must be greater than 0')
+    return found.order, timeout
 
 
 def _not_negative(field: str, text: str) -> int:

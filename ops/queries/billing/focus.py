@@ -55,8 +55,13 @@ class Seller(msgspec.Struct, frozen=True):
 
 def names_of(ledger: Ledger) -> tuple[str, ...]:
     """The columns of a data set: of those that only some bills need, those that what was entered makes this one need."""
+    return names_with(parts_of(ledger))
+
+
+def parts_of(ledger: Ledger) -> frozenset[BillPart]:
+    """What a bill has, by what was entered, that only some columns are for."""
     lists = ledger.prices.lists
-    needed = frozenset(
+    return frozenset(
         part
         for part, wanted in (
             (BillPart.QUOTA, any(one.of_quota for one in lists)),
@@ -66,12 +71,22 @@ def names_of(ledger: Ledger) -> tuple[str, ...]:
         )
         if wanted
     )
-    return names_with(needed)
 
 
-def rows(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY, seller: Seller | None = None) -> Iterator[Row]:
-    """All rows, in the order of the log; texts by column, empty for null. What has no price has no row."""
-    common, in_columns = _common(seller or Seller()), itemgetter(*names_of(ledger))
+def rows(
+    ledger: Ledger,
+    window: Window,
+    of: BilledTo = EVERYBODY,
+    seller: Seller | None = None,
+    *,
+    names: tuple[str, ...] = (),
+    cluster: str = "",
+) -> Iterator[Row]:
+    """All rows, in the order of the log; texts by column, empty for null. What has no price has no row.
+
+    `names` and `cluster` are for a data set of several clusters: its columns, and which of them this ledger is of.
+    """
+    common, in_columns = {**_common(seller or Seller()), "x_Cluster": cluster}, itemgetter(*(names or names_of(ledger)))
     for line in charged_lines(ledger, window, of):
         if isinstance(line, Amount):
             yield in_columns({**_EMPTY, **common, **_of_amount(line, ledger.invoice)})

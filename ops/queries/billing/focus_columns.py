@@ -110,6 +110,7 @@ class BillPart(Enum):
     QUOTA = "quota"
     EXCHANGE = "exchange"
     ACCOUNTS = "accounts"
+    CLUSTERS = "clusters"
     COMMITMENTS = "commitments"
 
 
@@ -122,6 +123,7 @@ OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
         _column("PricingCurrencyListUnitPrice", _D, "0"),
     ),
     BillPart.ACCOUNTS: (_column("x_CostCenter", _S, "0"),),
+    BillPart.CLUSTERS: (_column("x_Cluster", _S, "0"),),
     BillPart.COMMITMENTS: (
         _column("CommitmentDiscountCategory", _S, "0", "Spend", "Usage"),
         _column("CommitmentDiscountId", _S, "0"),

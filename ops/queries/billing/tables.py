@@ -25,23 +25,33 @@ _PERCENT = 100
 
 def show_bill(ledger: Ledger, bill: Bill, console: Console) -> None:
     """All of it."""
+    show_head(bill, console)
+    show_lines(bill, console)
+    show_besides(ledger, console)
+
+
+def show_head(bill: Bill, console: Console) -> None:
+    """Of which period it is."""
     console.print(
         f"[bold]Bill[/bold] from {moment(bill.window.since)} until {moment(bill.window.until)} (UTC, end excluded)",
         highlight=False,
         soft_wrap=True,
     )
-    show_lines(bill, console)
+
+
+def show_besides(ledger: Ledger, console: Console) -> None:
+    """What is said beside the lines: where the time of the cards went, quota that was lent, and what was for nothing."""
     show_cards(ledger, console)
     show_unused(ledger, console)
     show_borrowed(ledger, console)
     show_waste(ledger, console)
 
 
-def show_lines(bill: Bill, console: Console) -> None:
+def show_lines(bill: Bill, console: Console, title: str = "") -> None:
     """A line per group and kind, and the total."""
     cost = f"cost {'/'.join(bill.total)}".strip()
     numbers = ("GiB-h", "cores-h", "share-h", "held-h", "whole-h", cost)
-    table = _table("", (*bill.group_by, "what"), numbers)
+    table = _table(title, (*bill.group_by, "what"), numbers)
     decimals = _decimals(bill)
     for row in bill.rows:
         table.add(*row.group, row.kind, *_figures(row.totals, decimals))

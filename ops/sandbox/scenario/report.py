@@ -1,6 +1,5 @@
 """What a person sees at the end of a scenario: timelines, the cards over time, what each team used, the verdict."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 
 from rich.console import Console
@@ -8,7 +7,7 @@ from rich.console import Console
 from events.event import Millis
 from ops.sandbox.scenario.verdict import RunVerdict
 from ops.terminal.table import FittingTable, TableColumn, number
-from projections.devices.holdings.card_time import CardTime, Interval, TenantUse
+from projections.devices.holdings.card_time import Interval, TenantUse
 from projections.workloads.timeline import WorkloadMoment
 
 _HOUR: Millis = 3_600_000
@@ -17,15 +16,13 @@ _DETAIL = 76
 _GLYPHS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def show(verdict: RunVerdict, console: Console, elsewhere: Mapping[str, CardTime] | None = None) -> None:
-    """Print all of it; `elsewhere` are the cards of worker clusters, by the name of the cluster."""
+def show(verdict: RunVerdict, console: Console) -> None:
+    """Print all of it."""
     begin, end = _span(verdict)
     show_timelines(verdict, console, begin)
     if verdict.cards.intervals():
         show_cards(verdict, console, begin, end)
         show_use(verdict, console, end)
-    if elsewhere:
-        show_use_by_cluster(elsewhere, console, end)
     show_verdict(verdict, console)
 
 
@@ -88,16 +85,6 @@ _USE = ("GPU memory (GiB-h)", "cores (card-h)", "cards held (card-h)")
 def _of(use: TenantUse) -> tuple[str, ...]:
     hours = Fraction(use.memory, 1024 * _HOUR), Fraction(use.cores, 100 * _HOUR), Fraction(use.cards, _HOUR)
     return tuple(map(_decimal, hours))
-
-
-def show_use_by_cluster(elsewhere: Mapping[str, CardTime], console: Console, end: Millis) -> None:
-    """What each team used in which cluster, in one table over all logs."""
-    columns = (TableColumn("team"), TableColumn("cluster"), *map(number, _USE))
-    table = FittingTable(columns, "\nWhat each team used in which cluster")
-    rows = sorted((tenant, name, use) for name, cards in elsewhere.items() for tenant, use in cards.use(end).items())
-    for tenant, name, use in rows:
-        table.add(tenant, name, *_of(use))
-    console.print(table)
 
 
 def show_verdict(verdict: RunVerdict, console: Console) -> None:

@@ -5,11 +5,13 @@ import multiprocessing
 import signal
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import msgspec
 
 from events.event import Millis
 from ops.production.process.telemetry import configure_logging
+from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
 from ops.sandbox.simulate.fault_plan import ALL, Fault, FaultKind, only, schedule_of
 from ops.sandbox.simulate.history import HistoryOutcome, play
 from ops.sandbox.simulate.shrink import shrunk
@@ -26,6 +28,8 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[FaultKind, ...] = ALL
     only: tuple[int, ...] | None = None
     """The faults that strike, by index; all of them when None."""
+    clusters: bool = False
+    """Whether it is one of three clusters, which has faults of its own."""
 
     def faults(self) -> list[Fault]:
         """The faults that strike."""
@@ -33,32 +37,37 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
         return found if self.only is None else only(found, self.only)
 
 
-def command(outcome: HistoryOutcome, span: Millis) -> str:
+Outcome: TypeAlias = HistoryOutcome | ClustersOutcome
+
+
+def command(outcome: Outcome, span: Millis) -> str:
     """The command that plays a history again."""
-    indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
     hours = f"{span / 3_600_000:.6f}".rstrip("0").rstrip(".")
+    if isinstance(outcome, ClustersOutcome):
+        return f"kuelog simulate --clusters --seeds {outcome.seed} --hours {hours}"
+    indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
     return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {indexes or 'none'}"
 
 
-def play_spec(spec: HistorySpec) -> HistoryOutcome:
+def play_spec(spec: HistorySpec) -> Outcome:
     """Play a history; of one that breaks a law, the fewest faults under which it still does."""
     # What was there before a history is not its garbage: nobody has to walk through that after each of them.
     gc.freeze()
     try:
+        if spec.clusters:
+            return play_clusters(spec.seed, spec.span)
         outcome = play(spec.seed, spec.span, spec.faults())
         if outcome.broken and outcome.faults:
             fewest = shrunk(outcome.faults, lambda faults: bool(play(spec.seed, spec.span, faults).broken))
             outcome = play(spec.seed, spec.span, fewest)
-        gc.collect()
     finally:
+        gc.collect()
         gc.unfreeze()
     return outcome
 
 
 @contextmanager
-def played(
-    specs: Sequence[HistorySpec], processes: int
-) -> Generator[Generator[HistoryOutcome, None, None], None, None]:
+def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[Outcome, None, None], None, None]:
     """The outcomes as they come; at the end of the block all workers are stopped."""
     if processes <= 1 or len(specs) <= 1:
         yield (play_spec(spec) for spec in specs)

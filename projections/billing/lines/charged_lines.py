@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from events.billing import LineKind
-from projections.billing.entries.entry import Window
+from projections.billing.entries.entry import QuotaEntry, Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.lines.amounts import Amount, DueKey, entered_amounts, roundings
 from projections.billing.lines.charge import Charge, Piece, charges, pieces
@@ -28,6 +28,8 @@ class BilledTo(msgspec.Struct, frozen=True):
     account: str = ""
     queue: str = ""
     job: str = ""
+    elsewhere: frozenset[tuple[str, int]] = frozenset()
+    """Workloads and attempts whose job ran in a cluster by whose log it is billed: no lines of their quota here are wanted."""
 
     def has_piece(self, piece: Piece) -> bool:
         """Whether a piece is among them."""
@@ -36,6 +38,7 @@ class BilledTo(msgspec.Struct, frozen=True):
             (self.account in {"", piece.payer.account})
             and (self.queue in {"", holder.cluster_queue})
             and (self.job in {"", holder.job})
+            and not (isinstance(piece.entry, QuotaEntry) and (holder.workload, holder.attempt) in self.elsewhere)
         )
 
     def has_amount(self, amount: Amount) -> bool:

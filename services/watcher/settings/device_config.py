@@ -4,7 +4,7 @@ What HAMi could not read it would not start with; here the map is refused as a w
 was last understood of it is kept. Unknown sections and fields are ignored, as HAMi ignores them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from events.api.jobs import ApiConfigMap
 from events.bounded_yaml import Unreadable, yaml_as_written
@@ -18,6 +18,8 @@ from events.device_config import (
     VendorConfig,
 )
 from events.json_object import JsonMapping, is_object, object_at
+from events.settings import HamiSettings
+from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.devices.vendors.table import BY_WORD, ENFLAME_SLICE, METAX_SLICE, MLU, NEURON, NVIDIA
 from services.watcher.fields.config_section import ConfigSection
 from services.watcher.fields.object_reading import read
@@ -191,3 +193,18 @@ def _node(section: ConfigSection) -> NodeDeviceConfig:
         hidden_cards=tuple(hidden.texts("uuid")),
         hidden_indexes=tuple(hidden.wholes("index")),
     )
+
+
+class KnownCards:
+    """The resource names for cards, from HAMi's configuration as last reported; each is read once."""
+
+    def __init__(self, facts: Mapping[str, Fact], rule: HamiSettings) -> None:
+        self._facts, self._place = facts, f"ConfigMap/{rule.namespace}/{rule.device_config}"
+        self._read: tuple[Fact | None, CardConfig] = (None, HAMI)
+
+    def now(self) -> CardConfig:
+        """As they stand."""
+        config = self._facts.get(self._place)
+        if config is not self._read[0]:
+            self._read = config, card_config(config if isinstance(config, DeviceConfigObserved) else None)
+        return self._read[1]

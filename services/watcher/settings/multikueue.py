@@ -1,10 +1,12 @@
 """MultiKueueConfigs and MultiKueueClusters as facts."""
 
+from events.api.labels import LOCALITY, PRICE
 from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.catalogue import Fact
 from events.json_object import JsonMapping
 from events.multikueue import KubeConfigPlace, MultiKueueClusterObserved, MultiKueueConfigObserved
 from events.timestamp import parse_timestamp
+from projections.billing.terms.money import BadAmount, parse_money
 from services.watcher.fields.object_reading import created_at, read
 
 
@@ -31,4 +33,15 @@ def multikueue_cluster(value: JsonMapping) -> Fact:
         profile=source.cluster_profile_ref.name if source.cluster_profile_ref is not None else "",
         active=stands is not None and stands.status == "True",
         since=parse_timestamp(since) if since else created_at(found.metadata),
+        price=_price((found.metadata.annotations or {}).get(PRICE, "")),
+        locality=(found.metadata.labels or {}).get(LOCALITY, ""),
     )
+
+
+def _price(text: str) -> int | None:
+    """The price that an annotation names; None for what is none, or negative: no price is better than a wrong one."""
+    try:
+        found = parse_money(text)
+    except BadAmount:
+        return None
+    return found if found >= 0 else None

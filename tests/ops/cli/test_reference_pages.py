@@ -5,7 +5,7 @@ from pathlib import Path
 
 from events.api import labels
 from events.api.conditions import CONDITIONS, REASONS
-from events.multikueue import ALL_AT_ONCE, INCREMENTAL
+from events.multikueue import ALL_AT_ONCE, BY_ESTIMATE, INCREMENTAL
 from ops.cli.reference_pages import (
     COMMANDS,
     CONDITIONS_PAGE,
@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[3]
 FLOORS = ("events", "projections", "services", "ops")
 CONTROLLERS = {"kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue", "kuelog.io/budget"} | {
     ALL_AT_ONCE,
+    BY_ESTIMATE,
     INCREMENTAL,
 }
 """Names of check controllers and dispatchers, which have the form of labels."""

@@ -24,12 +24,12 @@ from events.quota import (
 from events.selector import LabelSelector
 from events.workload import WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 from ops.production.log.streams import SOLE
+from ops.production.trial import tried
 from ops.queries.answers import explained
 from ops.queries.explaining import TIME_IS_OVER, explain, find_workload, stops, unblocking, world_at
 from ops.queries.near_words import near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, point_at
-from ops.queries.trial import tried
 from ops.sandbox.bench.day import played, small_day
 from projections.explanation.quota_raise import raised
 from projections.explanation.redaction import Redaction

@@ -111,3 +111,24 @@ def test_a_job_that_nobody_can_ask_looks_stopped() -> None:
     assert parked is not None
     assert parked["status"]["replicatedJobsStatus"] == [{"name": "w", "active": 0}]
     assert parked["status"]["conditions"][0]["type"] == "Suspended"
+
+
+def test_a_copy_does_not_take_along_what_its_workload_here_cites() -> None:
+    cited = {"kuelog.io/cited-commit": f"LOG_0/3/{'0' * 64}", "note": "n"}
+    meta = {"name": "a", "namespace": "team", "annotations": cited}
+    copy = remote_workload({"apiVersion": "v", "kind": "Workload", "metadata": meta, "spec": {}}, "here")
+    assert copy["metadata"]["annotations"] == {"note": "n"}
+
+
+def test_a_job_that_began_anew_there_while_nobody_looked_keeps_its_start_time_here() -> None:
+    """The API server takes no other start time for a Job that is not suspended, and would refuse all of the status for ever."""
+    local = job(suspend=False, startTime="2026-01-01T00:00:00Z", active=1)
+    there = job(suspend=False, startTime="2026-01-01T00:05:00Z", succeeded=1)
+    assert status_patch(JOB, local, there, NOW) == {"status": {"active": None, "succeeded": 1}}
+    stopped = job(suspend=True, conditions=[{"type": "Suspended", "status": "True"}])
+    patch = status_patch(JOB, local, stopped, NOW)
+    assert patch is not None and "startTime" not in patch["status"], "nor may it be taken away"
+    waiting = job(suspend=True, startTime="2026-01-01T00:00:00Z")
+    assert status_patch(JOB, waiting, stopped, NOW) == {
+        "status": {"startTime": None, "conditions": stopped["status"]["conditions"]}
+    }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from events.json_object import JsonObject
-from events.multikueue import INCREMENTAL, MultiKueueSettings
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, ClusterOrder, MultiKueueSettings
 from events.selector import LabelSelector, Operator, Requirement
 from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
 from ops.production.configuration.configuration_file import (
@@ -198,9 +198,29 @@ def test_how_other_clusters_are_dispatched_to_is_read() -> None:
     assert configuration_of({"featureGates": {"MultiKueue": False}}, "it").settings.multikueue is None
 
 
+def test_how_clusters_are_asked_beforehand_is_read() -> None:
+    part = {"dispatcherName": BY_ESTIMATE, "byEstimateConfig": {"order": ["Price", "Spread"], "timeout": "3s"}}
+    found = configuration_of({"multiKueue": part}, "it").settings.multikueue
+    order = (ClusterOrder.PRICE, ClusterOrder.SPREAD)
+    assert found == MultiKueueSettings(dispatcher=BY_ESTIMATE, order=order, estimate_timeout=3_000)
+    plain = configuration_of({"multiKueue": {"dispatcherName": BY_ESTIMATE}}, "it").settings.multikueue
+    assert plain == MultiKueueSettings(dispatcher=BY_ESTIMATE), "by the earliest start, within ten seconds"
+
+
 @pytest.mark.parametrize(
     ("part", "problem"),
     [
+        ({"byEstimateConfig": {}}, f"multiKueue.byEstimateConfig: is only valid when dispatcherName is {BY_ESTIMATE}"),
+        (
+            {"dispatcherName": BY_ESTIMATE, "byEstimateConfig": {"order": ["Price", "Price"]}},
+            'byEstimateConfig.order: Invalid value: "Price, Price": name some of EarliestStart, Price, Locality, Spread, each once',
+        ),
+        ({"dispatcherName": BY_ESTIMATE, "byEstimateConfig": {"order": []}}, "byEstimateConfig.order: Invalid value"),
+        ({"dispatcherName": BY_ESTIMATE, "byEstimateConfig": {"order": ["Luck"]}}, "multiKueue.byEstimateConfig"),
+        (
+            {"dispatcherName": BY_ESTIMATE, "byEstimateConfig": {"timeout": "0s"}},
+            'multiKueue.byEstimateConfig.timeout: Invalid value: "0s": must be greater than 0',
+        ),
         ({"gcInterval": "-5s"}, 'multiKueue.gcInterval: Invalid value: "-5s": must be greater than or equal to 0'),
         (
             {"workerLostTimeout": "-1m"},

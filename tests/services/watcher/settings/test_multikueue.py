@@ -36,6 +36,16 @@ def test_a_cluster_is_told_with_how_it_is_reached_and_whether_it_is() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "price"), [("2.5", 25_000_000_000), ("0", 0), ("-1", None), ("cheap", None), ("1e3", None), ("", None)]
+)
+def test_a_cluster_is_told_with_its_price_if_it_is_one_and_where_its_data_are(text: str, price: int | None) -> None:
+    value = cluster({"kubeConfig": {"location": "w1"}})
+    value["metadata"] |= {"annotations": {"kuelog.io/price": text}, "labels": {"kuelog.io/locality": "oslo"}}
+    found = SIMPLE["MultiKueueCluster"](value)
+    assert isinstance(found, MultiKueueClusterObserved) and (found.price, found.locality) == (price, "oslo")
+
+
 def test_a_list_of_clusters_keeps_its_order_and_has_at_least_one() -> None:
     value = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",

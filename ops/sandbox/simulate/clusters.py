@@ -1,0 +1,288 @@
+"""A history of three clusters: a manager and two workers, each with a log of its own, lines that are cut, and services that die.
+
+Whatever is cut off goes on alone. What has to hold in spite of that: docs/rules/multikueue.md#at-most-once
+"""
+
+import asyncio
+import gc
+import hashlib
+import random
+from collections.abc import Callable
+
+import msgspec
+
+from events.api.labels import MULTIKUEUE_ORIGIN
+from events.event import Millis
+from events.json_object import JsonObject, object_at, objects_at
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
+from events.settings import SettingsObserved
+from events.timestamp import parse_timestamp
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.wiring import SERVICES
+from ops.queries.replay import fold_partition
+from ops.sandbox.simulate.cluster_objects import WORKERS, manager_objects, sent_or_own_job, worker_objects
+from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
+from ops.sandbox.simulate.simulation import BEGINS
+from ops.sandbox.simulate.site import Site
+from ops.sandbox.simulate.virtual_loop import VirtualLoop
+
+MANAGER = "manager"
+LOST_AFTER: Millis = 20_000
+_PATIENCE_S = 7200.0
+"""Virtual time in which everything has to come to rest once all lines are whole: a cluster that was long away is tried every few minutes."""
+_LOOK_S, _CALM_S = 5.0, 15.0
+_AS_IT_COMES = 0.15
+"""How often a cluster is lost just when a job comes there, or has to stop."""
+_SLACK: Millis = 2_000
+"""What a manager has begun to write when a cluster came back may still be written."""
+
+
+class ClustersFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that is cut, or services that die, for so long."""
+
+    at: Millis
+    lasts: Millis
+    what: str
+    """`cut` or `kill`."""
+    cluster: str
+
+    def __str__(self) -> str:
+        """As it is printed: when, what, where, for how long."""
+        return f"{self.at} ms: {self.what} {self.cluster} for {self.lasts} ms"
+
+
+class ClustersOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a history of three clusters ended."""
+
+    seed: int
+    broken: tuple[str, ...]
+    faults: tuple[ClustersFault, ...]
+    digest: str
+    """SHA-256 over every byte of all logs."""
+    commits: int
+    jobs: int
+    moved: int
+    """How often a job was sent to another cluster than before."""
+    lasted: Millis
+
+
+def play_clusters(seed: int, span: Millis) -> ClustersOutcome:
+    """Play a history of three clusters to its end: users, cuts and deaths for so long, then everything comes to rest."""
+    loop = VirtualLoop(f"{seed}/order")
+    loop.set_exception_handler(lambda _loop, _context: None)
+    random.seed(f"{seed}/patience")
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return loop.run_until_complete(_Clusters(loop, seed, span).played())
+    finally:
+        loop.close()
+        if collecting:
+            gc.enable()
+
+
+class _Clusters:
+    def __init__(self, loop: VirtualLoop, seed: int, span: Millis) -> None:
+        self._loop, self._seed, self._span = loop, seed, span
+        self._chance = random.Random(f"{seed}/clusters")  # noqa: S311 - a world, not a secret
+        self._broken: list[str] = []
+        self._jobs = 0
+        self._deleted: set[str] = set()
+        self._placed: dict[str, list[str]] = {}
+        """By job, the clusters in which it was made, one after the other."""
+        self._running: dict[str, set[str]] = {name: set() for name in WORKERS}
+        """By cluster, the jobs that were sent and run there."""
+        dispatcher = self._chance.choice((MultiKueueSettings().dispatcher, INCREMENTAL, BY_ESTIMATE))
+        rule = MultiKueueSettings(
+            worker_lost_timeout=LOST_AFTER, dispatcher=dispatcher, step_size=1, estimate_timeout=3_000
+        )
+        self.lines = {name: CutLine(name) for name in WORKERS}
+        settings = SettingsObserved(multikueue=rule, devices=False)
+        workers = tuple(one for one in SERVICES if one != "multikueue")
+        self.sites = {name: Site(name, loop, SettingsObserved(devices=False), workers) for name in WORKERS}
+        self.sites[MANAGER] = Site(MANAGER, loop, settings, SERVICES)
+        self._manager = self.sites[MANAGER]
+        self._manager.connector = LineConnector({name: self._client_of(name) for name in WORKERS})
+        self.faults = self._faults()
+
+    def _client_of(self, name: str) -> Callable[[], LineClient]:
+        site, line = self.sites[name], self.lines[name]
+        return lambda: LineClient(site.cluster.resources, line, site.clock.now)
+
+    def _faults(self) -> list[ClustersFault]:
+        chance, found = self._chance, list[ClustersFault]()
+        for name in WORKERS:
+            for _ in range(chance.randrange(4)):
+                lasts = chance.choice((500, 3_000, LOST_AFTER, LOST_AFTER + 10_000, 4 * LOST_AFTER))
+                found.append(ClustersFault(at=chance.randrange(self._span), lasts=lasts, what="cut", cluster=name))
+        for name in (*WORKERS, MANAGER):
+            if chance.random() < 0.4:  # noqa: PLR2004
+                at, lasts = chance.randrange(self._span), chance.choice((1_000, 15_000))
+                found.append(ClustersFault(at=at, lasts=lasts, what="kill", cluster=name))
+        return sorted(found, key=lambda one: one.at)
+
+    async def played(self) -> ClustersOutcome:
+        loop = self._loop
+        for name, site in self.sites.items():
+            site.begin(manager_objects() if name == MANAGER else worker_objects(self._chance, name))
+        watching = [loop.create_task(self._watch(name)) for name in WORKERS]
+        self._plan_users()
+        for fault in self.faults:
+            loop.call_at(fault.at / 1000, self._strike, fault)
+        try:
+            await asyncio.sleep(self._span / 1000)
+            for line in self.lines.values():
+                line.restore()
+            self._broken += await self._rest()
+            self._broken += self._left_behind()
+            lasted = round(loop.time() * 1000)
+            logs = {
+                f"{name}/{stream}": list(found.entries)
+                for name, site in sorted(self.sites.items())
+                for stream, found in sorted(site.bus.streams.items())
+            }
+            for name, site in self.sites.items():
+                self._broken += site.crashes
+                entries = {stream: list(found.entries) for stream, found in site.bus.streams.items()}
+                for partition in (PARTITION, DEVICE_PARTITION):
+                    _, replayed = fold_partition(partition, entries, verify=True)
+                    self._broken += [
+                        f"{name}/{partition} {one.sequence} is not decided again as it was"
+                        for one in replayed.differences
+                    ]
+        finally:
+            loop.release_all()
+            for task in watching:
+                task.cancel()
+            for site in self.sites.values():
+                self._broken += await site.end()
+        digest = hashlib.sha256(b"".join(entry.data for found in logs.values() for entry in found)).hexdigest()
+        return ClustersOutcome(
+            seed=self._seed,
+            broken=tuple(self._broken),
+            faults=tuple(self.faults),
+            digest=digest,
+            commits=sum(len(found) for name, found in logs.items() if not name.endswith("/FACTS")),
+            jobs=self._jobs,
+            moved=sum(len(found) - 1 for found in self._placed.values()),
+            lasted=lasted,
+        )
+
+    def _strike(self, fault: ClustersFault) -> None:
+        if fault.what == "kill":
+            self.sites[fault.cluster].kill(fault.lasts)
+            return
+        line = self.lines[fault.cluster]
+        line.cut()
+        self._loop.call_later(fault.lasts / 1000, line.restore)
+
+    def _plan_users(self) -> None:
+        chance = self._chance
+        for number in range(chance.randrange(3, 8)):
+            at, name = chance.randrange(self._span * 2 // 3), f"sent{number}"
+            self._later(at, MANAGER, name, delegated=True)
+            if chance.random() < 0.15:  # noqa: PLR2004
+                self._loop.call_at((at + chance.randrange(30_000)) / 1000, self._delete, name)
+        for worker in WORKERS:
+            for number in range(chance.randrange(4)):
+                self._later(chance.randrange(self._span), worker, f"own-{worker}{number}")
+
+    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False) -> None:
+        value = sent_or_own_job(self._chance, name, delegated=delegated)
+        self._jobs += 1
+        self._loop.call_at(at / 1000, self.sites[cluster].create, value)
+
+    def _delete(self, name: str) -> None:
+        self._deleted.add(name)
+        self._manager.delete(name)
+
+    async def _watch(self, cluster: str) -> None:
+        """Whenever a job that was sent starts in a cluster, it runs in no other one, unless one of the two is given up."""
+        site, running = self.sites[cluster], self._running[cluster]
+        changes = site.cluster.store.watch(site.kind("jobs").key)
+        while (change := await changes.get()) is not None:
+            if not object_at(change.object, "metadata", "labels").get(MULTIKUEUE_ORIGIN):
+                continue
+            name = str(change.object["metadata"]["name"])
+            if change.type == "ADDED":
+                self._came(name, cluster)
+            if change.type == "DELETED" or change.object["spec"].get("suspend") or _has_ended(change.object):
+                if name in running and not _has_ended(change.object):
+                    self._lose_now_and_then(cluster)
+                running.discard(name)
+            elif name not in running:
+                running.add(name)
+                self._started(name, cluster)
+
+    def _came(self, name: str, cluster: str) -> None:
+        placed = self._placed.setdefault(name, [])
+        if not placed or placed[-1] != cluster:
+            placed.append(cluster)
+        self._lose_now_and_then(cluster)
+
+    def _started(self, name: str, cluster: str) -> None:
+        for other in WORKERS:
+            if other == cluster or name not in self._running[other]:
+                continue
+            if not (self._given_up(cluster) or self._given_up(other)):
+                at = self._manager.clock.now() - BEGINS
+                self._broken.append(f"job {name} started in {cluster} at {at} ms while it ran in {other}")
+
+    def _lose_now_and_then(self, cluster: str) -> None:
+        """Now and then a cluster is lost just when a job has come there, or has to stop, before anybody hears of it."""
+        if self._loop.time() * 1000 < self._span and self._chance.random() < _AS_IT_COMES:
+            at, lasts = round(self._loop.time() * 1000), self._chance.choice((3_000, LOST_AFTER + 10_000))
+            fault = ClustersFault(at=at, lasts=lasts, what="cut", cluster=cluster)
+            self.faults.append(fault)
+            self._strike(fault)
+
+    def _given_up(self, cluster: str) -> bool:
+        """Whether the manager has had no connection to a cluster for longer than it waits, or has it again only just now."""
+        value = self._manager.of("multikueueclusters").get(("", cluster), {})
+        active = next((one for one in objects_at(value, "status", "conditions") if one["type"] == "Active"), {})
+        since = parse_timestamp(str(active["lastTransitionTime"])) if active else 0
+        age = self._manager.clock.now() - since
+        return age <= _SLACK if active.get("status") == "True" else age >= LOST_AFTER - 1000
+
+    async def _rest(self) -> list[str]:
+        end = self._loop.time() + _PATIENCE_S
+        since, seen = self._loop.time(), -1
+        waiting: list[str] = []
+        while self._loop.time() < end:
+            await asyncio.sleep(_LOOK_S)
+            waiting = [one for site in self.sites.values() for one in _unsettled(site)] + self._copies()
+            length = sum(len(one.entries) for site in self.sites.values() for one in site.bus.streams.values())
+            if waiting or length != seen:
+                since, seen = self._loop.time(), length
+            elif self._loop.time() - since >= _CALM_S:
+                return []
+        return waiting or ["the logs never come to rest"]
+
+    def _copies(self) -> list[str]:
+        return [
+            f"{plural[:-1]} {name} is still in {cluster}"
+            for cluster in WORKERS
+            for plural in ("workloads", "jobs")
+            for (_, name), value in self.sites[cluster].of(plural).items()
+            if object_at(value, "metadata", "labels").get(MULTIKUEUE_ORIGIN)
+        ]
+
+    def _left_behind(self) -> list[str]:
+        """Jobs that were sent and are neither complete nor deleted by their users."""
+        there = {name for _, name in self._manager.of("jobs")}
+        sent = {name for name in self._placed if name not in there and name not in self._deleted}
+        return [f"job {name} was lost" for name in sorted(sent)]
+
+
+def _unsettled(site: Site) -> list[str]:
+    found: list[str] = []
+    for (_, name), job in sorted(site.of("jobs").items()):
+        if not _has_ended(job):
+            found.append(f"job {name} never ends in {site.name}")
+    return found
+
+
+def _has_ended(job: JsonObject) -> bool:
+    """Whether a job is over."""
+    conditions = objects_at(job, "status", "conditions")
+    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)

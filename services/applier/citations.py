@@ -1,0 +1,47 @@
+"""Copies that another cluster has sent say which commit decided them: what that cluster decides then rests on this log.
+
+It is written before the status that the commit decided, so that nobody sees the one without the other.
+
+Rule: docs/rules/multikueue.md#cited
+"""
+
+from events.api.labels import CITED, MULTIKUEUE_ORIGIN
+from events.citation import CitedCommit, citation_text, cited_in
+from events.hash_chain import bytes_hash
+from events.json_object import JsonObject, object_at
+from services.applier.plan import Application
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Stream
+
+
+def may_be_copy(application: Application) -> bool:
+    """Whether its object may have come from another cluster: no job here has made it."""
+    return not application.nothing_decided and (application.of.owner is None or application.of.prebuilt)
+
+
+def is_copy(found: JsonObject) -> bool:
+    """Whether an object was made by a manager of other clusters."""
+    return bool(object_at(found, "metadata", "labels").get(MULTIKUEUE_ORIGIN))
+
+
+async def citation_patch(found: JsonObject, application: Application, decisions: Stream) -> JsonObject | None:
+    """The merge patch by which a copy cites the commit that is applied; None when it cites that, or a later one."""
+    before = cited_in(str(object_at(found, "metadata", "annotations").get(CITED, "")))
+    if before is not None and before.sequence >= application.sequence and await _is_of(decisions, before):
+        return None
+    try:
+        entry = await decisions.get(application.sequence)
+    except LogGap:
+        return None  # It was rolled away.
+    cited = CitedCommit(stream=application.partition, sequence=application.sequence, sha256=bytes_hash(entry.data))
+    version = found["metadata"]["resourceVersion"]
+    return {"metadata": {"resourceVersion": version, "annotations": {CITED: citation_text(cited)}}}
+
+
+async def _is_of(decisions: Stream, cited: CitedCommit) -> bool:
+    """Whether a commit is one of this log: another may have decided here before, and its copies are still there."""
+    try:
+        entry = await decisions.get(cited.sequence)
+    except LogGap:
+        return False
+    return (cited.stream, cited.sha256) == (decisions.name, bytes_hash(entry.data))

@@ -1,0 +1,47 @@
+"""Histories of a manager and two workers, whose lines are cut and whose services die: each job runs in one cluster, and none is lost.
+
+Rule: docs/rules/multikueue.md#at-most-once
+"""
+
+import pytest
+
+from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
+from services.multikueue import objects, plan, reconcile
+
+SPAN = 120_000
+
+
+def broken(*seeds: int) -> list[str]:
+    return [one for seed in seeds for one in play_clusters(seed, SPAN).broken]
+
+
+@pytest.mark.parametrize("seed", [*range(1, 13), 61, 223])
+def test_a_job_runs_in_one_cluster_at_a_time_and_none_is_lost_by_a_cut(seed: int) -> None:
+    outcome = play_clusters(seed, SPAN)
+    assert not outcome.broken, outcome.faults
+    assert outcome.jobs and outcome.commits
+
+
+def test_jobs_move_when_their_cluster_is_lost() -> None:
+    assert sum(play_clusters(seed, SPAN).moved for seed in range(1, 7)) > 0, "else nothing is tried here"
+
+
+def test_the_same_seed_plays_the_same_history() -> None:
+    first: ClustersOutcome = play_clusters(61, SPAN)
+    assert play_clusters(61, SPAN) == first
+
+
+def test_who_is_given_up_too_early_runs_twice_and_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile, "lost_at", lambda world, cluster: None if reconcile.connected(world, cluster) else 0)
+    assert any("started in" in one for one in broken(*range(5, 20)))
+
+
+def test_what_is_left_behind_in_a_cluster_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "_all", lambda copies: ())
+    assert any("is still in" in one for one in broken(1, 2))
+
+
+def test_a_job_whose_end_is_never_shown_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was with a job that began anew in a cluster while that was cut off."""
+    monkeypatch.setattr(objects, "is_suspended", lambda kind, job: True)
+    assert any("never ends" in one for one in broken(61))
