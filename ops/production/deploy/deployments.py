@@ -32,6 +32,8 @@ _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SEC
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
 _METRICS = ("--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN)
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+"""Over what pods are spread."""
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
 
@@ -342,10 +344,11 @@ def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: li
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
+                "topologyKey": key,
                 "whenUnsatisfiable": "ScheduleAnyway",
                 "labelSelector": {"matchLabels": labels(service)},
             }
+            for key in (ZONE, HOST)
         ],
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}, *volumes],

@@ -3,12 +3,14 @@
 from events.json_object import JsonObject
 from ops.production.deploy.bus import USERS, server_configuration, server_file
 from ops.production.deploy.chart_values import Chosen
-from ops.production.deploy.deployments import USERS_SECRET, runs_as
+from ops.production.deploy.deployments import HOST, USERS_SECRET, ZONE, runs_as
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
 _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuelog"}
 _USER_ID = 1000
+_SPREAD = {ZONE: "ScheduleAnyway", HOST: "DoNotSchedule"}
+"""Two servers on one host are lost together, so a third waits for a host; a cluster may well have fewer than three zones."""
 
 
 def passwords() -> list[JsonObject]:
@@ -32,7 +34,7 @@ def chart_values() -> JsonObject:
         },
         "podTemplate": {
             "topologySpreadConstraints": {
-                "kubernetes.io/hostname": {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+                key: {"maxSkew": 1, "whenUnsatisfiable": otherwise} for key, otherwise in _SPREAD.items()
             }
         },
         "natsBox": {"enabled": False},
@@ -100,10 +102,11 @@ def _pod() -> JsonObject:
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
-                "whenUnsatisfiable": "DoNotSchedule",
+                "topologyKey": key,
+                "whenUnsatisfiable": otherwise,
                 "labelSelector": {"matchLabels": _LABELS},
             }
+            for key, otherwise in _SPREAD.items()
         ],
         "containers": [
             {
