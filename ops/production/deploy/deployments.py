@@ -12,6 +12,7 @@ from ops.production.deploy.permissions import (
     service_account,
     visibility_access,
 )
+from ops.production.deploy.spreading import WHEREVER, spread
 from ops.production.visibility.api import GROUP, VERSIONS
 from ops.production.wiring import MULTIKUEUE, SERVICES, VERIFIER
 from services.multikueue.kubeconfig import PATHS_BELOW
@@ -32,8 +33,6 @@ _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SEC
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
 _METRICS = ("--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN)
-ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-"""Over what pods are spread."""
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
 
@@ -341,15 +340,7 @@ def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: li
         "terminationGracePeriodSeconds": 15,
         "nodeSelector": values.whole("nodeSelector"),
         "tolerations": values.whole("tolerations"),
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": key,
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": labels(service)},
-            }
-            for key in (ZONE, HOST)
-        ],
+        "topologySpreadConstraints": spread(labels(service), WHEREVER),
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}, *volumes],
     }

@@ -3,14 +3,13 @@
 from events.json_object import JsonObject
 from ops.production.deploy.bus import USERS, server_configuration, server_file
 from ops.production.deploy.chart_values import Chosen
-from ops.production.deploy.deployments import HOST, USERS_SECRET, ZONE, runs_as
+from ops.production.deploy.deployments import USERS_SECRET, runs_as
+from ops.production.deploy.spreading import ONE_A_HOST, spread
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
 _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuelog"}
 _USER_ID = 1000
-_SPREAD = {ZONE: "ScheduleAnyway", HOST: "DoNotSchedule"}
-"""Two servers on one host are lost together, so a third waits for a host; a cluster may well have fewer than three zones."""
 
 
 def passwords() -> list[JsonObject]:
@@ -34,7 +33,7 @@ def chart_values() -> JsonObject:
         },
         "podTemplate": {
             "topologySpreadConstraints": {
-                key: {"maxSkew": 1, "whenUnsatisfiable": otherwise} for key, otherwise in _SPREAD.items()
+                key: {"maxSkew": 1, "whenUnsatisfiable": otherwise} for key, otherwise in ONE_A_HOST.items()
             }
         },
         "natsBox": {"enabled": False},
@@ -99,15 +98,7 @@ def _pod() -> JsonObject:
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 60,
         "securityContext": runs_as(_USER_ID),
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": key,
-                "whenUnsatisfiable": otherwise,
-                "labelSelector": {"matchLabels": _LABELS},
-            }
-            for key, otherwise in _SPREAD.items()
-        ],
+        "topologySpreadConstraints": spread(_LABELS, ONE_A_HOST),
         "containers": [
             {
                 "name": "nats",
