@@ -45,3 +45,8 @@ def sends_elsewhere(streams: LogStreams, services: Sequence[str]) -> bool:
     if MULTIKUEUE in services and len(streams.trees) > 1:
         log.warning("MultiKueue is not done on a divided log: jobs are sent to no other cluster")
     return MULTIKUEUE in services and len(streams.trees) == 1
+
+
+def service_name(services: Sequence[str]) -> str:
+    """How a process calls itself where services of many are collected."""
+    return f"kuelog-{services[0]}" if len(services) == 1 else "kuelog"

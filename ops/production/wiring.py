@@ -27,7 +27,7 @@ from ops.production.own_leases import OwnLeases
 from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
-from ops.production.served import FOLLOWER, SERVICES, VERIFIER, check_served, sends_elsewhere
+from ops.production.served import FOLLOWER, SERVICES, VERIFIER, check_served, sends_elsewhere, service_name
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from projections.world import World
@@ -64,11 +64,6 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {one.name: one for one in (QueueMa
 
 class BeginsAnew(Exception):
     """A partition has missed what is not stored any more, and a saved world lies behind it; or the log has more partitions by now."""
-
-
-def service_name(services: Sequence[str]) -> str:
-    """How a process calls itself where services of many are collected."""
-    return f"kuelog-{services[0]}" if len(services) == 1 else "kuelog"
 
 
 class Running:

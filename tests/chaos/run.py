@@ -60,6 +60,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Between two kills the log grows by so much at most."""
     at_once: int = 30
     """So many jobs have not ended at a time."""
+    rolling: bool = False
+    """Whether every service and every server of the bus is upgraded once, in turn, before anybody is killed."""
     storm: bool = False
     """Whether API server and bus are reached through proxies that refuse, delay and cut."""
 
@@ -70,6 +72,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     plan: Plan
     broken: list[str]
     kills: Counter[str]
+    upgraded: list[str]
+    """Services and servers that were replaced in order, by slot and name."""
     jobs: int
     commits: int
     seconds: float
@@ -79,6 +83,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     def __str__(self) -> str:
         bus = self.kills[BUS]
         killed = f"{self.kills.total()} kills ({self.kills.total() - bus} of services, {bus} of the bus)"
+        killed += f", {len(self.upgraded)} upgraded in turn" if self.upgraded else ""
         verdict = "every law holds" if not self.broken else "; ".join(self.broken)
         befell = f", {self.storm}" if self.storm else ""
         passed = f"{self.jobs} jobs, {self.commits} commits, {self.seconds:.0f} s"
@@ -95,6 +100,8 @@ async def play(plan: Plan, folder: Path) -> Outcome:
     async with _running(plan, folder) as run:
         feeding = asyncio.create_task(run.feed())
         try:
+            if plan.rolling:
+                await run.upgrade_all()
             await run.kill_all()
             await feeding
             broken = await run.judged()
@@ -106,6 +113,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
             plan=plan,
             broken=broken,
             kills=run.kills,
+            upgraded=run.upgraded,
             jobs=run.fed,
             commits=run.position,
             seconds=time.monotonic() - begun,
@@ -165,6 +173,7 @@ class Run:
     ) -> None:
         self.plan, self.cluster, self.servers, self.bus, self.storm = plan, cluster, servers, bus, storm
         self.kills: Counter[str] = Counter()
+        self.upgraded: list[str] = []
         self.fed = 0
         self.position = 0
         """The last commit of the partition that was seen."""
@@ -206,6 +215,23 @@ class Run:
             await self._fewer_unfinished_than(self.plan.at_once)
             self.cluster.add(job(chance, self.fed))
             self.fed += 1
+
+    async def upgrade_all(self) -> None:
+        """Replace every service, the new one before the old one ends, then every server of the bus; decisions go on between any two."""
+        for slot in SLOTS:
+            await self._beyond(self.position + 1)
+            old = self._processes[slot]
+            self.start(slot)
+            await self._processes[slot].serving()
+            await old.stop()
+            self.upgraded.append(slot)
+        servers = [self.servers] if isinstance(self.servers, NatsServer) else self.servers.servers
+        for server in servers:
+            await self._beyond(self.position + 1)
+            await server.stop()
+            await server.start()
+            self.upgraded.append(server.name)
+        await self._beyond(self.position + 1)
 
     async def kill_all(self) -> None:
         """Kill one after the other, each at its commit, and start each again."""

@@ -73,6 +73,11 @@ class ServiceProcess:
         self._process.kill()
         await self.ended()
 
+    async def stop(self) -> int:
+        """SIGTERM, as the kubelet ends a pod; its exit code."""
+        self._process.terminate()
+        return await self.ended()
+
     def pause(self) -> None:
         """SIGSTOP, as a long pause of the machine would."""
         self._signal(signal.SIGSTOP)

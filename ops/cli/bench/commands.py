@@ -165,6 +165,9 @@ def scale(
     partitions: Annotated[list[int] | None, typer.Option(min=1, max=256, help="Repeatable; 1 and 16.")] = None,
     processes: Annotated[list[int] | None, typer.Option(min=1, help="Repeatable; 1, 2 and 4.")] = None,
     rate: Annotated[int, typer.Option(min=0, help="So many come in a second; 0: all at once.")] = 0,
+    servers: Annotated[
+        list[int] | None, typer.Option(help="Servers of the bus, each with all of the log: 1 or 3. Repeatable; 1.")
+    ] = None,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """Divide a log into partitions, have processes decide them, and measure decisions, conflicts, latency and memory.
@@ -174,8 +177,12 @@ def scale(
     from ops.cli.bench.scale import run_bench_scale  # noqa: PLC0415 - a command loads what it needs
     from ops.sandbox.bench.scale import ScaleSetting  # noqa: PLC0415 - a command loads what it needs
 
+    for count in servers or ():
+        if count not in (1, 3):
+            raise typer.BadParameter(f"a bus has 1 or 3 servers, not {count}", param_hint="--servers")
     settings = [
-        ScaleSetting(partitions=one, processes=each, jobs=jobs, trees=trees, rate=rate)
+        ScaleSetting(partitions=one, processes=each, jobs=jobs, trees=trees, rate=rate, servers=count)
+        for count in servers or (1,)
         for one in partitions or (1, 16)
         for each in processes or (1, 2, 4)
     ]

@@ -1,4 +1,4 @@
-"""`kuelog bench scale`: partitions and processes on a real bus, a row for each combination."""
+"""`kuelog bench scale`: servers, partitions and processes of a real bus, a row for each combination."""
 
 import sys
 import tempfile
@@ -44,6 +44,7 @@ def _show(found: Sequence[ScaleFigures], load: float, console: Console) -> None:
         appends = sum(each.appends for each in one.processes)
         conflicts = sum(each.conflicts for each in one.processes)
         table.add(
+            str(one.setting.servers),
             str(one.setting.partitions),
             str(one.setting.processes),
             f"{one.per_s:,.0f}",
@@ -64,6 +65,7 @@ def _show(found: Sequence[ScaleFigures], load: float, console: Console) -> None:
 
 
 _COLUMNS = (
+    number("servers"),
     number("partitions"),
     number("processes"),
     number("decisions/s"),

@@ -12,6 +12,7 @@ from ops.production.deploy.permissions import (
     service_account,
     visibility_access,
 )
+from ops.production.deploy.spreading import WHEREVER, spread
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.visibility.api import GROUP, VERSIONS
 from services.multikueue.kubeconfig import PATHS_BELOW
@@ -339,14 +340,7 @@ def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: li
         "terminationGracePeriodSeconds": 15,
         "nodeSelector": values.whole("nodeSelector"),
         "tolerations": values.whole("tolerations"),
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": labels(service)},
-            }
-        ],
+        "topologySpreadConstraints": spread(labels(service), WHEREVER),
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}, *volumes],
     }

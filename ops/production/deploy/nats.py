@@ -4,6 +4,7 @@ from events.json_object import JsonObject
 from ops.production.deploy.bus import USERS, server_configuration, server_file
 from ops.production.deploy.chart_values import Chosen
 from ops.production.deploy.deployments import USERS_SECRET, runs_as
+from ops.production.deploy.spreading import ONE_A_HOST, spread
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
@@ -32,7 +33,7 @@ def chart_values() -> JsonObject:
         },
         "podTemplate": {
             "topologySpreadConstraints": {
-                "kubernetes.io/hostname": {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+                key: {"maxSkew": 1, "whenUnsatisfiable": otherwise} for key, otherwise in ONE_A_HOST.items()
             }
         },
         "natsBox": {"enabled": False},
@@ -97,14 +98,7 @@ def _pod() -> JsonObject:
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 60,
         "securityContext": runs_as(_USER_ID),
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
-                "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": {"matchLabels": _LABELS},
-            }
-        ],
+        "topologySpreadConstraints": spread(_LABELS, ONE_A_HOST),
         "containers": [
             {
                 "name": "nats",

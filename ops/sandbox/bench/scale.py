@@ -25,6 +25,7 @@ from events.workload import WorkloadSubmitted
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.partitioning import divide
+from ops.production.log.server.cluster import NatsCluster
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import streams_of
 from ops.production.ports import Ports
@@ -47,6 +48,7 @@ from ops.sandbox.bench.usage import own_peak_mib
 from projections.object_versions import ObjectVersions
 from projections.trail import Trail
 from services.runtime.fact_message import fact_message
+from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus, Message, Stream
 from services.runtime.partition.admission_window import LONGEST
 from services.runtime.partition.appends import CONFLICT
@@ -58,6 +60,7 @@ _BATCH = 200
 _STREAM = 256 << 20
 """Bytes that each stream may take: the server sets them aside on the disk, for as many streams as there are."""
 _LOOK_S, _PATIENCE_S = 0.25, 60.0
+_LOOKS = round(_PATIENCE_S / _LOOK_S)
 
 
 class ScaleSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +72,8 @@ class ScaleSetting(msgspec.Struct, frozen=True, kw_only=True):
     trees: int
     rate: int = 0
     """So many jobs come in a second; 0: all at once."""
+    servers: int = 1
+    """Of the bus, each of which holds every stream: 1 or 3."""
 
     def served_by(self, process: int) -> tuple[str, ...]:
         """The partitions of a process: its share; all of them where there are fewer than processes."""
@@ -114,12 +119,14 @@ class ScaleFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def measure(setting: ScaleSetting, folder: Path) -> ScaleFigures:
-    """Start a server in a folder and the processes, let them decide, and stop both. Raises `NotMeasured`."""
-    server = NatsServer(folder / "nats")
+    """Start a bus in a folder and the processes, let them decide, and stop both. Raises `NotMeasured`."""
+    store = folder / "nats"
+    server = NatsServer(store) if setting.servers == 1 else NatsCluster(store)
     await server.start()
     try:
-        bus = await connect(server.url, max_bytes=_STREAM)
+        bus = await connect(server.url, replicas=setting.servers, max_bytes=_STREAM)
         try:
+            await _answering(bus)
             placements = [
                 TreePlacement(tree=f"cohort/{TREE}-{n}", partition=n % setting.partitions) for n in range(setting.trees)
             ]
@@ -132,6 +139,20 @@ async def measure(setting: ScaleSetting, folder: Path) -> ScaleFigures:
             await bus.close()
     finally:
         await server.stop()
+
+
+async def _answering(bus: Bus) -> None:
+    """Three servers that have just started take a moment to agree on a leader. Raises `NotMeasured`."""
+    problem = "it does not answer"
+    for _ in range(_LOOKS):
+        try:
+            await bus.stream(FACTS)
+        except LogUnavailable as away:
+            problem = str(away)
+            await asyncio.sleep(_LOOK_S)
+        else:
+            return
+    raise NotMeasured("starting the bus", 1, problem)
 
 
 class _Facts:
@@ -191,9 +212,7 @@ async def _serving(nats: str, setting: ScaleSetting) -> AsyncGenerator[list[Any]
     try:
         for number in range(setting.processes):
             ours, theirs = context.Pipe()
-            process = context.Process(
-                target=_serve, args=(nats, setting.served_by(number), number, theirs), daemon=True
-            )
+            process = context.Process(target=_serve, args=(nats, setting, number, theirs), daemon=True)
             process.start()
             theirs.close()
             processes.append(process)
@@ -205,16 +224,16 @@ async def _serving(nats: str, setting: ScaleSetting) -> AsyncGenerator[list[Any]
             process.join()
 
 
-def _serve(nats: str, partitions: tuple[str, ...], number: int, pipe: Any) -> None:
-    """Decide some partitions; the other end says when to begin to measure, and then asks what it took."""
+def _serve(nats: str, setting: ScaleSetting, number: int, pipe: Any) -> None:
+    """Decide the partitions of a process; the other end says when to begin to measure, and then asks what it took."""
     configure_logging("critical")
-    run(_decide(nats, partitions, number, pipe))
+    run(_decide(nats, setting, number, pipe))
 
 
-async def _decide(nats: str, partitions: tuple[str, ...], number: int, pipe: Any) -> None:
-    bus = await connect(nats, max_bytes=_STREAM)
+async def _decide(nats: str, setting: ScaleSetting, number: int, pipe: Any) -> None:
+    bus = await connect(nats, replicas=setting.servers, max_bytes=_STREAM)
     ports = Ports(bus=bus, reader=AbsentCluster(), writer=AbsentCluster(), clock=ScaledClock())
-    running = Running(ports, DECIDERS, replica=f"bench-{number}", partitions=partitions)
+    running = Running(ports, DECIDERS, replica=f"bench-{number}", partitions=setting.served_by(number))
     deciding = asyncio.create_task(running.run())
     await asyncio.to_thread(pipe.recv)
     used = time.process_time()

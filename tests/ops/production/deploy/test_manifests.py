@@ -188,6 +188,18 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
     assert rendered == {key(one): one for one in wanted}
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pods_of_one_kind_are_spread_over_zones_and_over_hosts(kind: str) -> None:
+    for one in of(kind):
+        spec = one["spec"]["template"]["spec"]
+        spread = {each["topologyKey"]: each for each in spec["topologySpreadConstraints"]}
+        assert list(spread) == ["topology.kubernetes.io/zone", "kubernetes.io/hostname"], one["metadata"]["name"]
+        for each in spread.values():
+            assert each["labelSelector"]["matchLabels"].items() <= one["spec"]["template"]["metadata"]["labels"].items()
+        zones = spread["topology.kubernetes.io/zone"]["whenUnsatisfiable"]
+        assert zones == "ScheduleAnyway", "a cluster may have fewer zones than there are replicas"
+
+
 def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
     found = {one["metadata"]["name"]: one for one in of("Deployment")}
     assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility", "console", VERIFIER)}

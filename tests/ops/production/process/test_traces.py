@@ -17,8 +17,8 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.span_exporter import ExporterUnknown, exports
 from ops.production.process.span_tracer import SpanTracer
 from ops.production.process.telemetry import configure_logging
-from ops.production.served import SERVICES
-from ops.production.wiring import Running, service_name
+from ops.production.served import SERVICES, service_name
+from ops.production.wiring import Running
 from projections.workloads.lifecycle import Workload
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn

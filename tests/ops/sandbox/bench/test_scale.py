@@ -26,3 +26,32 @@ async def test_every_job_is_admitted_whoever_decides() -> None:
     assert row["decisions"] == 3 * 60, "each is queued, gets quota and is admitted, once"
     assert len(row["processes"]) == 2 and all(one["appends"] for one in row["processes"])
     assert sum(one["conflicts"] for one in row["processes"]) == 0, "no partition has two writers"
+
+
+@pytest.mark.timeout(180)
+async def test_three_servers_hold_what_is_decided() -> None:
+    words = (
+        "bench",
+        "scale",
+        "--jobs",
+        "60",
+        "--trees",
+        "4",
+        "--partitions",
+        "1",
+        "--processes",
+        "1",
+        "--servers",
+        "3",
+    )
+    done = await asyncio.to_thread(CliRunner().invoke, app, [*words, "-o", "json"])
+    assert done.exit_code == 0, done.output
+    [row] = json.loads(done.stdout)["rows"]
+    assert row["setting"]["servers"] == 3
+    assert row["decisions"] == 3 * 60, "each is queued, gets quota and is admitted, once"
+
+
+def test_a_bus_of_two_servers_is_refused() -> None:
+    done = CliRunner().invoke(app, ["bench", "scale", "--servers", "2"])
+    assert done.exit_code == 2
+    assert "1 or 3 servers, not 2" in done.output

@@ -26,6 +26,7 @@ from projections.state_hash import state_hash
 from projections.world import World
 from services.runtime.log_errors import LogGap, LogRegressed, LogRolled
 from services.runtime.log_port import Entry, Stream
+from services.runtime.partition.admission_window import AdmissionWindow
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, MESSAGE, REGRESSED, STOPPED
 from services.runtime.partition.host import MOST_INPUTS, PACE, PartitionHost
@@ -232,6 +233,19 @@ async def test_facts_that_pile_up_keep_nobody_waiting_for_all_of_them() -> None:
         await asyncio.wait_for(_until(lambda: watcher.asked[-1][1] == 2 * MOST_INPUTS + 7), SOON)
     known = [count for _, count in watcher.asked]
     assert max(after - before for before, after in zip(known, known[1:], strict=False)) == MOST_INPUTS
+
+
+async def test_an_admitter_that_is_behind_lets_nobody_in_until_it_has_folded_all_that_has_come() -> None:
+    bus = MemoryBus()
+    admitter, other = Speaker("admitter", nothing), Speaker("queue-manager", nothing)
+    one = await host(bus, admitter, other, window=AdmissionWindow())
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, nodes(3 * MOST_INPUTS + 7))
+        await asyncio.wait_for(_until(lambda: bool(admitter.asked) and admitter.asked[-1][1] > 0), SOON)
+    between = {count for _, count in other.asked} - {0, 3 * MOST_INPUTS + 7}
+    assert between, "the others look at what is folded so far"
+    assert {count for _, count in admitter.asked} == {0, 3 * MOST_INPUTS + 7}
 
 
 async def test_a_decider_that_fails_leaves_nothing_behind_and_the_others_go_on() -> None:
