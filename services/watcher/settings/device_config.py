@@ -203,7 +203,7 @@ class KnownCards:
         self._read: tuple[Fact | None, CardConfig] = (None, HAMI)
 
     def now(self) -> CardConfig:
-        """As they stand."""
+        """The names by the configuration that was last reported, HAMi's own where there is none."""
         config = self._facts.get(self._place)
         if config is not self._read[0]:
             self._read = config, card_config(config if isinstance(config, DeviceConfigObserved) else None)
