@@ -249,9 +249,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for claim in world.claims.values():
         world.look_again(claim.until)
     for one in tables.holdings.values():
-        if one.confirmed:
-            world.cards.confirm(one.workload, one.reservation, one.placements)
-        else:
+        if given := one.placements if one.confirmed else one.given:
+            world.cards.confirm(one.workload, one.reservation, given)
+        if not one.confirmed:
             world.cards.propose(one.workload, one.reservation, one.placements)
     for key in sorted(world.pods):
         if not world.pods[key].cardless:

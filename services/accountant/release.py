@@ -44,6 +44,6 @@ def release_proof(workloads: Mapping[str, Workload], cards: CardHoldings, holdin
         over = "quota released"
     else:
         return ""
-    if not holding.confirmed:
+    if not holding.confirmed and not holding.given:
         return over
     return "" if cards.living.get(holding.workload) else f"{over}, no pod of it is left"

@@ -157,8 +157,12 @@ class CardHoldings:
 
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
         """Charge the cards that the admitter found, until the accountant confirms or refuses them, instead of those before."""
+        before = self.holdings.get(holding_key(workload, reservation))
+        given = () if before is None else before.placements if before.confirmed else before.given
         self._drop(holding_key(workload, reservation))
-        self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=False))
+        self._hold(
+            Holding(workload=workload, reservation=reservation, placements=placements, confirmed=False, given=given)
+        )
 
     def confirm(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
         """The accountant gives these cards, whatever was proposed."""
@@ -166,11 +170,16 @@ class CardHoldings:
         self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=True))
 
     def withdraw(self, workload: str, reservation: int) -> None:
-        """The attempt is over before the accountant confirmed it."""
+        """The attempt is over before the accountant confirmed it.
+
+        What he had given under it before stays given until he says that it is released: others may know of that alone.
+        """
         key = holding_key(workload, reservation)
         holding = self.holdings.get(key)
         if holding is not None and not holding.confirmed:
             self._drop(key)
+            if holding.given:
+                self.confirm(workload, reservation, holding.given)
 
     def release(self, workload: str, reservation: int) -> None:
         """The cards of an attempt are free again."""

@@ -18,6 +18,8 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
     reservation: int
     placements: tuple[PodPlacement, ...]
     confirmed: bool
+    given: tuple[PodPlacement, ...] = ()
+    """Of one that is proposed anew: what the accountant had given before, which is given until he says that it is released."""
 
 
 class Stake(msgspec.Struct, frozen=True):
