@@ -17,9 +17,10 @@ from events.workload import Owner, WorkloadChanged, WorkloadSpec, WorkloadSubmit
 _encoder = msgspec.json.Encoder()
 _specs = msgspec.json.Decoder(WorkloadSpec)
 _pod_sets = msgspec.json.Decoder(PodSet)
+_owners = msgspec.json.Decoder(Owner)
 SPECS = 32_768
 """So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
-_POD_SETS, _WORDS = 4096, 1024
+_POD_SETS, _OWNERS = 4096, 1024
 
 
 def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
@@ -29,12 +30,8 @@ def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
 
 def shared_owner(owner: Owner, uid: str) -> Owner:
     """The job with the words that all jobs of its kind have, and with the UID of its workload where that is its own."""
-    return replace(
-        owner,
-        kind=_word(owner.kind),
-        api_version=_word(owner.api_version),
-        uid=uid if owner.uid == uid else owner.uid,
-    )
+    alike = _owner(_encoder.encode(replace(owner, name="", uid="")))
+    return replace(alike, name=owner.name, uid=uid if owner.uid == uid else owner.uid)
 
 
 def sharing(fact: Fact) -> Fact:
@@ -60,6 +57,7 @@ def _pod_set(asked: bytes) -> PodSet:
     return _pod_sets.decode(asked)
 
 
-@lru_cache(maxsize=_WORDS)
-def _word(text: str) -> str:
-    return text
+@lru_cache(maxsize=_OWNERS)
+def _owner(asked: bytes) -> Owner:
+    """A job without a name. By its bytes, for a text that is spelled out is written again, and a default is not."""
+    return _owners.decode(asked)

@@ -286,10 +286,11 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
         line.scan[key] = Scan(came if as_it_was else -1, stamp if nothing_back else -1, done=done)
     word = dict[str, str]().setdefault
     for key, told in saved.parked.items():
-        workload, reason, kind = world.workloads[key], word(told, told), saved.refused.get(key)
+        reason, kind, held = word(told, told), saved.refused.get(key), world.workloads.get(key)
         if kind is None:
-            line.park(world.trail, workload.key, reason)
+            line.park(world.trail, key if held is None else held.key, reason)
             continue
+        workload = world.workloads[key]
         stamp = -1 if kind in saved.stale else world.stamp(name)
         order = order_in_line(world, workload)
         line.park_refused(world.trail, workload.key, order, kind=word(kind, kind), reason=reason, stamp=stamp)

@@ -10,6 +10,7 @@ import typer
 from events.json_object import JsonObject, is_array, is_object, object_at
 from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
+from ops.cli.object_names import namespaces
 from ops.cli.serving.serve import settings_of
 from ops.files.reading import yaml_file
 from ops.production.kubernetes.client import connect
@@ -44,7 +45,9 @@ class PodsImported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_pods(
-    namespace: Annotated[list[str], typer.Option("-n", "--namespace", help="A namespace; may be repeated.")],
+    namespace: Annotated[
+        list[str], typer.Option("-n", "--namespace", help="A namespace; may be repeated.", autocompletion=namespaces)
+    ],
     queuelabel: Annotated[str, typer.Option(help="The label of pods by which they are mapped.")] = "",
     queuemapping: Annotated[
         str, typer.Option(help="VALUE=QUEUE[,VALUE=QUEUE]: to which LocalQueue each value of that label goes.")

@@ -157,7 +157,7 @@ COMMANDS = (
         "import-pods",
         "ops.cli.import_pods",
         "import_pods",
-        "Bring pods that run and that no queue manages into queues: each gets a Workload, and runs on.",
+        "Bring pods that run and that no queue manages into queues: each gets a Workload that holds its quota, and runs on.",
     ),
     _Place(
         "convert",

@@ -329,21 +329,20 @@ class Watcher:
 
     async def _see_dependents(self, kind: str, version: str) -> None:
         """Look again at all jobs, whose meaning depends on what has changed."""
-        if kind not in DEPENDED_ON or (kind == "Namespace" and not self.view.chooses):
-            return
-        for place, job in sorted(self._jobs.items()):
-            again = self.view.see(place.split("/", 1)[0], job)
-            await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
+        if kind in DEPENDED_ON and (kind != "Namespace" or self.view.chooses):
+            await self._look_again(sorted(self._jobs.items()), version)
 
     async def _count_claims(self, version: str) -> None:
         """Look again at those whose pods claim devices, after a change of what these are counted by."""
-        if not self.view.claims.changed:
-            return
-        self.view.claims.changed = False
-        for place, job in sorted(self._jobs.items()):
-            if self.view.claims_at(place):
-                again = self.view.see(place.split("/", 1)[0], job)
-                await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
+        if self.view.claims.changed:
+            self.view.claims.changed = False
+            claim = [one for one in sorted(self._jobs.items()) if self.view.claims_at(one[0])]
+            await self._look_again(claim, version)
+
+    async def _look_again(self, jobs: Sequence[tuple[str, JsonObject]], version: str) -> None:
+        for place, job in jobs:
+            again = self.view.look_at(place.split("/", 1)[0], job)
+            await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
 
     async def _lose(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):

@@ -28,7 +28,7 @@ from services.jobs.kinds.managed_kinds import kinds_of
 from services.validation.conversion.convert import to_v1beta2
 from services.watcher.claims.claim_book import ClaimBook
 from services.watcher.claims.selectors import Selectors
-from services.watcher.fields.problems import Refused, refusal, refuse_invalid, understood, well_formed
+from services.watcher.fields.problems import Refused, is_named, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
 from services.watcher.jobs.jobs import JobState, job_state, submitted
@@ -119,8 +119,9 @@ class View:
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
-        seen = self._looks.see(place_in(kind, value), value, whole=self._compares) if kind == "Workload" else None
-        return self.look_at(kind, value) if seen is None else seen
+        if kind == "Workload" and is_named(value):
+            return self._looks.see(place_in(kind, value), value, whole=self._compares)
+        return self.look_at(kind, value)
 
     def hangs_together(self, key: str) -> bool:
         """Whether what follows from a Workload object depends on other objects, too."""

@@ -72,3 +72,11 @@ def test_only_so_many_are_remembered_and_what_was_forgotten_says_the_same() -> N
         shared_spec(WorkloadSpec(queue=f"queue-{number}", pod_sets=()))
     after = shared_spec(asked())
     assert after is not before and after == before
+
+
+def test_a_job_that_spells_out_what_is_a_default_is_written_so_again_whoever_was_read_first() -> None:
+    short = encode(Sighting(id="e", at=1, author="watcher", fact=submitted("e", asked())))
+    spelled_out = short.replace(b'"kind":"Job"', b'"kind":"Job","api_version":"batch/v1"')
+    assert spelled_out != short
+    for data in (short, spelled_out, short, spelled_out):
+        assert encode(decode_sighting(data)) == encode(msgspec.json.decode(data, type=Sighting))

@@ -17,7 +17,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.settings import SettingsObserved
 from events.timestamp import parse_timestamp
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION
+from ops.production.log.streams import SOLE
 from ops.production.wiring import SERVICES
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.cluster_objects import WORKERS, manager_objects, sent_or_own_job, worker_objects
@@ -144,7 +144,7 @@ class _Clusters:
             for name, site in self.sites.items():
                 self._broken += site.crashes
                 entries = {stream: list(found.entries) for stream, found in site.bus.streams.items()}
-                for partition in (PARTITION, DEVICE_PARTITION):
+                for partition in SOLE.partitions:
                     _, replayed = fold_partition(partition, entries, verify=True)
                     self._broken += [
                         f"{name}/{partition} {one.sequence} is not decided again as it was"

@@ -17,7 +17,7 @@ _AUTOSCALER: JsonObject = {
 }
 _SUBMITTER: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
 """What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
-CLUSTER = "kuelog.io/cluster"
+CLUSTER = "rayCluster"
 """Where the watcher puts the RayCluster that a RayJob or RayService runs in before it asks about it."""
 CLUSTER_AT: Mapping[str, Location] = {
     "ray cluster": ("spec",),

@@ -96,6 +96,7 @@ def digest_of(value: JsonMapping) -> bytes:
         {name: field for name, field in object_at(value, "metadata").items() if name not in _NOT_READ},
         value.get("spec"),
         object_at(value, "status").get("admissionChecks"),
+        object_at(value, "status").get("nominatedClusterNames"),
     )
     return hashlib.blake2b(msgspec.json.encode(read), digest_size=_DIGEST).digest()
 
