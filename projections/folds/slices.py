@@ -155,7 +155,11 @@ def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosi
         moved = tuple(replace(one, workload=by, reservation=position.sequence) for one in assigned)
         world.trail.put(world.pod_cards, by, moved)
     for holding in world.cards.attempts_of(old.key):
-        world.cards.release(old.key, holding.reservation)
+        if holding.confirmed:
+            # Nothing is held under it any more, but the accountant still has to say so to the partitions that do not read this.
+            world.cards.confirm(old.key, holding.reservation, ())
+        else:
+            world.cards.release(old.key, holding.reservation)
     gated = world.cards.care.gated.get(old.key, {})
     keys = {
         *world.cards.living.get(old.key, ()),
