@@ -77,6 +77,7 @@ def test_a_job_that_grows_gets_a_new_slice_for_the_difference_and_the_old_one_en
         "WorkloadQueued",
         "WorkloadSliceReplaced",
         "QuotaReserved",
+        "DevicesReleased",
         "DevicesReserved",
         "WorkloadAdmitted",
     ]
