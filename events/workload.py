@@ -97,6 +97,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The slice of the same job, `namespace/name`, whose place it takes once it is admitted."""
     variant_of: str = ""
     """The workload of its job, `namespace/name`, where it is a variant of that for one flavor (docs/rules/variants.md)."""
+    origin: str = ""
+    """The manager of other clusters that has made its object here as a copy (label multikueue-origin); empty where none has."""
 
 
 class ConditionStatus(StrEnum):

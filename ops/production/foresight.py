@@ -19,7 +19,6 @@ from projections.evolve import evolve
 from projections.explanation.pending import ahead_of
 from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.applier.citations import is_copy
 from services.applier.workloads.known_objects import WORKLOADS
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
@@ -44,8 +43,8 @@ def foresee(world: World, key: str, at: Millis) -> StartEstimate:
 
 
 def may_ask(workload: Workload) -> bool:
-    """Whether it may be a question: nothing here has made it, and it may not be admitted."""
-    return workload.owner is None and not (workload.spec.active or workload.reserved or workload.finished)
+    """Whether it may be a question: a manager of other clusters has made it, and it may not be admitted."""
+    return bool(workload.spec.origin) and not (workload.spec.active or workload.reserved or workload.finished)
 
 
 class Foresight:
@@ -92,7 +91,7 @@ class Foresight:
         """Write it on a copy that asks; whatever else may not be admitted asks nothing."""
         namespace, _, name = key.partition("/")
         value = await self._writer.get(WORKLOADS, namespace, name)
-        if not is_copy(value) or object_at(value, "metadata", "annotations").get(ESTIMATE) != ASKED:
+        if object_at(value, "metadata", "annotations").get(ESTIMATE) != ASKED:
             return
         version = value["metadata"]["resourceVersion"]
         annotations = {ESTIMATE: estimate_text(found)}

@@ -5,7 +5,7 @@ It is written before the status that the commit decided, so that nobody sees the
 Rule: docs/rules/multikueue.md#cited
 """
 
-from events.api.labels import CITED, MULTIKUEUE_ORIGIN
+from events.api.labels import CITED
 from events.citation import CitedCommit, citation_text, cited_in
 from events.hash_chain import bytes_hash
 from events.json_object import JsonObject, object_at
@@ -14,14 +14,9 @@ from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Stream
 
 
-def may_be_copy(application: Application) -> bool:
-    """Whether its object may have come from another cluster: no job here has made it."""
-    return not application.nothing_decided and (application.of.owner is None or application.of.prebuilt)
-
-
-def is_copy(found: JsonObject) -> bool:
-    """Whether an object was made by a manager of other clusters."""
-    return bool(object_at(found, "metadata", "labels").get(MULTIKUEUE_ORIGIN))
+def cites(application: Application) -> bool:
+    """Whether its object is a copy that a manager of other clusters has made, about which something was decided."""
+    return bool(application.of.spec.origin) and not application.nothing_decided
 
 
 async def citation_patch(found: JsonObject, application: Application, decisions: Stream) -> JsonObject | None:

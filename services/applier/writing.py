@@ -8,7 +8,7 @@ from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
-from services.applier.citations import citation_patch, is_copy, may_be_copy
+from services.applier.citations import citation_patch, cites
 from services.applier.discarding import delete_job
 from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
@@ -116,10 +116,10 @@ class ApplicationWriter:
 
     async def _cite(self, application: Application) -> None:
         """Have a copy from another cluster say which commit its status is about to show."""
-        if self._decisions is None or not may_be_copy(application):
+        if self._decisions is None or not cites(application):
             return
         found = await self._writer.get(WORKLOADS, application.namespace, application.name)
-        if is_copy(found) and (patch := await citation_patch(found, application, self._decisions)) is not None:
+        if (patch := await citation_patch(found, application, self._decisions)) is not None:
             await self._merge(application, patch)
 
     async def _show(self, application: Application, made: JsonObject | None) -> JsonObject | None:

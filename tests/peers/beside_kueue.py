@@ -48,6 +48,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     peak_mib: dict[str, float]
     conditions: dict[str, int]
     """By type and status, how many workloads have the condition at the end."""
+    requests: dict[str, int]
+    """By what they ask for and the answer's code, how many the API server has got of everybody."""
     load_before: float
     load_after: float
 
@@ -101,6 +103,7 @@ def measure(manager: str, *, load: Path, part: int, kuelog: Path, definitions: P
         cpu_s=measured["cpu_s"],
         peak_mib=measured["peak_mib"],
         conditions=measured["conditions"],
+        requests=measured["requests"],
         load_before=before,
         load_after=psutil.getloadavg()[0],
     )

@@ -5,6 +5,7 @@ python -m tests.peers.measured_manager OUT COMMAND KUBECONFIG
 
 import asyncio
 import json
+import re
 import signal
 import sys
 import time
@@ -19,6 +20,9 @@ from ops.sandbox.bench.cluster_objects import WORKLOADS
 from services.runtime.cluster_port import Listed
 
 EVERY_S = 0.5
+REQUESTS = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+GROUPS = ("kueue.x-k8s.io", "events.k8s.io", "batch", "")
 RUNNER = "runner"
 
 
@@ -64,6 +68,22 @@ async def conditions(kubeconfig: str) -> Counter[str]:
     return found
 
 
+async def requests(kubeconfig: str) -> dict[str, int]:
+    """By what they ask for, such as "PATCH workloads/status", how many requests the API server has answered, those of the runner too."""
+    client = await connect(kubeconfig)
+    found: Counter[str] = Counter()
+    try:
+        async for line in client.lines("/metrics"):
+            if told := REQUESTS.match(line.decode()):
+                said = dict(LABEL.findall(told[1]))
+                if said["group"] in GROUPS:
+                    of = said["resource"] + ("/" + said["subresource"] if said["subresource"] else "")
+                    found[f"{said['verb']} {of} {said['code']}"] += int(float(told[2]))
+    finally:
+        await client.close()
+    return dict(found.most_common())
+
+
 async def run(out: Path, command: list[str], kubeconfig: str) -> None:
     """Run the manager until the runner has seen everything end, and leave what was measured in `measured.json`."""
     ended = asyncio.Event()
@@ -82,10 +102,16 @@ async def run(out: Path, command: list[str], kubeconfig: str) -> None:
                 continue
         wall_s = round(time.monotonic() - began, 1)
         meter.read()
-        found = await conditions(kubeconfig)
+        found, asked = await conditions(kubeconfig), await requests(kubeconfig)
         manager.terminate()
         await manager.wait()
-    measured = {"wall_s": wall_s, "cpu_s": meter.cpu_s, "peak_mib": meter.peak_mib, "conditions": found}
+    measured = {
+        "wall_s": wall_s,
+        "cpu_s": meter.cpu_s,
+        "peak_mib": meter.peak_mib,
+        "conditions": found,
+        "requests": asked,
+    }
     (out / "measured.json").write_text(json.dumps(measured))
 
 

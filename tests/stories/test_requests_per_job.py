@@ -86,6 +86,33 @@ async def test_neither_a_job_nor_its_workload_is_read_and_each_is_written_only_w
     assert writer.asked["merge workloads"] <= JOBS, "the finalizer is taken off in spare time"
 
 
+def workload(name: str) -> dict[str, Any]:
+    spec = {
+        "containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}],
+        "tolerations": TOLERATIONS,
+    }
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "queueName": "cpus",
+            "podSets": [{"name": "main", "count": 1, "template": {"spec": {"restartPolicy": "Never", **spec}}}],
+        },
+    }
+
+
+async def test_a_workload_that_somebody_made_without_a_job_is_not_read_and_written_once(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    writer = stage.ports.writer = Counting(stage.ports.writer)
+    stage.serve()
+    for one in (*QUEUE, *(workload(f"own-{number}") for number in range(JOBS))):
+        await stage.add(one)
+    await stage.until(lambda: len(with_condition(stage, "Admitted")) == JOBS)
+    assert writer.asked["get workloads"] == 0
+    assert writer.asked["apply workloads"] <= JOBS + 1, "the first may be shown before it is decided about"
+
+
 async def test_where_somebody_waits_for_pods_that_they_are_ready_is_one_write_more(embedded_stage: Stage) -> None:
     stage = embedded_stage
     writer = stage.ports.writer = Counting(stage.ports.writer)

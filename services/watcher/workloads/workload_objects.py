@@ -5,6 +5,7 @@ from events.api.labels import (
     DECISION,
     ELASTIC_JOB,
     JOB_UID,
+    MULTIKUEUE_ORIGIN,
     PRIORITY_BOOST,
     USER,
     WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
@@ -88,6 +89,7 @@ def workload_state(value: JsonMapping) -> JobState:
             slice_name=_slice_name(meta),
             replaces=(meta.annotations or {}).get(WORKLOAD_SLICE_REPLACEMENT_FOR, ""),
             variant_of=_parent(meta),
+            origin=(meta.labels or {}).get(MULTIKUEUE_ORIGIN, ""),
         ),
         started=True,
         finished=next(

@@ -16,7 +16,7 @@ KEY = "team/asked"
 def asked(story: Story, *, priority: int = 0, count: int = 1) -> Story:
     """A workload that nothing here has made, and that may not be admitted."""
     found = job("asked", priority=priority, count=count, at=10_000)
-    story.told(replace(found, owner=None, spec=replace(found.spec, active=False))).decided()
+    story.told(replace(found, owner=None, spec=replace(found.spec, active=False, origin="m"))).decided()
     return story
 
 
@@ -51,8 +51,9 @@ def test_what_finds_no_cards_would_not_start_now() -> None:
     assert foreseen(asked(story, count=4)).start is ForeseenStart.LATER
 
 
-def test_only_what_nothing_here_has_made_and_may_not_be_admitted_may_ask() -> None:
+def test_only_what_a_manager_of_other_clusters_has_made_and_may_not_be_admitted_may_ask() -> None:
     story = asked(Story().told(*platform(), job("own")))
     workload = story.world.workloads[KEY]
     assert not may_ask(story.world.workloads["team/own"])
     assert not may_ask(replace(workload, spec=replace(workload.spec, active=True)))
+    assert not may_ask(replace(workload, spec=replace(workload.spec, origin="")))

@@ -5,10 +5,12 @@ Rule: docs/rules/multikueue.md#cited
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from events.api.labels import CITED, MULTIKUEUE_ORIGIN
 from events.hash_chain import bytes_hash
 from ops.production.log.memory import MemoryStream
-from services.applier.citations import citation_patch, is_copy, may_be_copy
+from services.applier.citations import citation_patch, cites
 from services.applier.plan import Application
 from tests.stories.small_world import Story, job, platform
 
@@ -59,5 +61,7 @@ async def test_what_is_not_on_the_bus_any_more_is_not_cited() -> None:
 
 
 async def test_only_what_a_manager_has_made_is_a_copy() -> None:
-    assert is_copy(copy()) and not is_copy({"metadata": {"labels": {MULTIKUEUE_ORIGIN: ""}}})
-    assert not may_be_copy(application(0)), "nothing was decided"
+    ours = application(1)
+    sent = replace(ours, of=replace(ours.of, decided=1, spec=replace(ours.of.spec, origin="m")))
+    assert cites(sent) and not cites(replace(sent, of=replace(sent.of, spec=ours.of.spec)))
+    assert not cites(replace(sent, of=replace(sent.of, applied=1))), "nothing was decided"
