@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
-from ops.console.server import Door, console_served
 from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.log.jetstream.bus import connect
 
@@ -16,6 +15,8 @@ async def console_beside(nats: str, port: int, console: Console, *, scale: float
     if not port:
         yield
         return
+    from ops.console.server import Door, console_served  # noqa: PLC0415 - who shows no page needs neither templates nor Parquet
+
     async with AsyncExitStack() as stack:
         bus = await connect(nats)
         stack.push_async_callback(bus.close)

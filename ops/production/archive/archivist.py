@@ -14,7 +14,6 @@ import structlog
 
 from events.event import Millis
 from events.subjects import FACTS
-from ops.production.archive.archive import archive_signed, check_proofs
 from ops.production.archive.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, LogDiffers
 from ops.production.archive.proof.evidence import load_evidence
 from ops.production.archive.proof.witness import HeadWitness
@@ -145,6 +144,8 @@ class Archivist:
     async def _archive_upto(self, stream: str, old: Generation) -> None:
         if self._proved.get(stream, 0) >= old.last:
             return
+        from ops.production.archive.archive import check_proofs  # noqa: PLC0415 - until a stream is rolled nobody needs Parquet
+
         files, pinned = await self._copy_upto(stream, old)
         await asyncio.to_thread(check_proofs, self._archive, stream, old.first, old.last, pinned)
         self._proved[stream] = old.last
@@ -152,6 +153,8 @@ class Archivist:
 
     async def _copy_upto(self, stream: str, old: Generation) -> tuple[int, set[str]]:
         """How many files were written, and the keys that count; the leaves of the log are let go behind it."""
+        from ops.production.archive.archive import archive_signed  # noqa: PLC0415
+
         evidence = await asyncio.to_thread(load_evidence, str(self._witness))
         head = evidence.heads.get(stream)
         if head is None or head.sequence < old.last:
