@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
-from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, PodObserved
 from events.preemption import PreemptionOrdered
 from events.slices import (
     WorkloadSliceDropped,
@@ -81,6 +81,8 @@ def test_a_job_that_grows_gets_a_new_slice_for_the_difference_and_the_old_one_en
         "DevicesReserved",
         "WorkloadAdmitted",
     ]
+    (released,) = [one for one in said if isinstance(one, DevicesReleased)]
+    assert (released.workload, released.proof) == ("team/e", "replaced by another slice, no pod of it is left")
     (over,) = [one for one in said if isinstance(one, WorkloadSliceReplaced)]
     assert (over.workload, over.by) == ("team/e", slice_.workload)
     old, new = told.world.workloads["team/e"], told.world.workloads[slice_.workload]
