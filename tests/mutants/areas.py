@@ -119,6 +119,6 @@ AREAS = {
     ),
     "billing": Area(
         ("projections/billing/lines/charge.py", "projections/billing/ledger.py"),
-        ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py"),
+        ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py", "tests/laws/test_ledger.py"),
     ),
 }
