@@ -74,7 +74,9 @@ AREAS = {
             "projections/devices/placement/hanging_pods.py",
         ),
         (
+            "tests/projections/topology/pods/test_remaining.py",
             "tests/services/admitter/test_elastic_in_domains.py",
+            "tests/services/queue_manager/test_any_failure.py",
             "tests/services/queue_manager/test_failed_hosts.py",
             "tests/services/queue_manager/test_hanging_pods.py",
             "tests/services/queue_manager/test_node_failures.py",
