@@ -106,6 +106,7 @@ AREAS = {
             "tests/services/runtime/partition/test_clocks_ahead.py",
             "tests/services/runtime/partition/test_admission_window.py",
             "tests/services/runtime/partition/test_killed_hosts.py",
+            "tests/services/runtime/partition/test_routed_facts.py",
             "tests/services/runtime/partition/test_bad_messages.py",
         ),
     ),

@@ -121,8 +121,11 @@ def test_something_that_stands_where_nothing_was_halts_and_a_repetition_does_not
     fold = folded("LOG_0", ALL[: END - 1])
     fold.pass_over(FACTS, END)
     fold.offer(FACTS, ALL[: END - 1])
-    with pytest.raises(TailLost, match=f"a message at sequence {END} that was not there when it was read up to {END}"):
+    told = f"a message at sequence {END} that was not there when it was read up to {END}"
+    with pytest.raises(TailLost, match=told) as lost:
         fold.offer(FACTS, ALL)
+    assert (lost.value.stream, lost.value.witnessed, lost.value.found) == (FACTS, END, END - 1)
+    assert str(lost.value.found) == str(END - 1)
 
 
 @pytest.mark.parametrize("partition", ["LOG_1", DEVICES])
