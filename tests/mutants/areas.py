@@ -93,7 +93,11 @@ AREAS = {
             "projections/workloads/deadlines.py",
             "projections/workloads/pods_ready.py",
         ),
-        ("tests/projections/workloads/test_deadlines.py", "tests/services/queue_manager"),
+        (
+            "tests/projections/workloads/test_deadlines.py",
+            "tests/projections/workloads/test_pods_ready.py",
+            "tests/services/queue_manager",
+        ),
     ),
     "partition": Area(
         ("services/runtime/partition/fold.py", "services/runtime/partition/host.py"),

@@ -94,3 +94,16 @@ def test_a_share_is_told_in_digits() -> None:
 
 def test_a_queue_that_borrows_all_that_can_be_lent_has_the_share_1000() -> None:
     assert cohort([0, 3, 0], [3, 0, 0], Weight())[1].rounded() == 1000
+
+
+def test_the_resource_of_which_the_largest_part_is_borrowed_is_named_and_of_equal_ones_the_first() -> None:
+    for borrowed, named in (((2, 2), "cpu"), ((1, 2), "gpu"), ((2, 1), "cpu"), ((0, 1), "gpu"), ((0, 0), "")):
+        quota = QuotaTree(Trail())
+        for name, nominal in (("a", 0), ("b", 4)):
+            quotas = tuple(Quota(resource=resource, nominal=nominal) for resource in ("gpu", "cpu"))
+            group = ResourceGroup(resources=("gpu", "cpu"), flavors=(FlavorQuotas(flavor="default", quotas=quotas),))
+            quota.set_cluster_queue(ClusterQueueObserved(name=name, cohort="all", groups=(group,)))
+        for resource, amount in zip(("cpu", "gpu"), borrowed, strict=True):
+            quota.add_usage("a", {quota.column("default", resource): amount})
+        share = share_of(quota.queues["a"], quota.columns.names)
+        assert (share.resource, share.rounded()) == (named, max(borrowed) * PER_MILLE // 4)

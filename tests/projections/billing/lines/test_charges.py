@@ -14,7 +14,17 @@ from events.timestamp import parse_timestamp
 from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, Waste, Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.lines.amounts import Amount, entered_amounts, roundings
-from projections.billing.lines.charge import HOUR, ChargeStatus, Piece, charges, covered, cut, pieces, quantity
+from projections.billing.lines.charge import (
+    HOUR,
+    ChargeStatus,
+    Piece,
+    charges,
+    covered,
+    cut,
+    pieces,
+    quantity,
+    standings,
+)
 from projections.billing.terms.accounts import Payer
 from projections.billing.terms.money import UNIT
 from projections.log_position import LogPosition
@@ -364,3 +374,15 @@ def by_holder(found: Iterable[Piece]) -> dict[tuple[str, bool], int]:
     for one in found:
         sums[one.entry.holder.tenant, one.kind is LineKind.CREDIT] += one.length
     return {key: length for key, length in sums.items() if length}
+
+
+def test_what_stands_of_an_entry_is_what_credits_and_corrections_have_left() -> None:
+    told = ledger(prices("list", 0), corrected(entry=ACROSS.id, since=FEBRUARY, until=FEBRUARY + HOUR), at=MARCH)
+    told.cards.found[ACROSS.id] = ACROSS
+    other = entry(FEBRUARY, MARCH)
+    left = standings(told).of(ACROSS)
+    assert [(one.since, one.until) for one in left.entries] == [(FEBRUARY, FEBRUARY + HOUR)]
+    assert (left.credit, left.corrected) == ("", "CONTROL/2")
+    assert standings(told).of(other).entries == (other,)
+    told.wastes.append(replace(BACK, at=2 * MARCH))
+    assert (standings(told).of(ACROSS).entries, standings(told).of(ACROSS).credit) == ((), "LOG_0/9")
