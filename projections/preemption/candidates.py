@@ -123,17 +123,17 @@ class CandidateGroups:
 
     def any_foreign(self) -> bool:
         """Whether some candidate is in another queue."""
-        return self.any_hierarchical() or self._any(self.priority, hierarchical=False)
+        return self.any_hierarchical() or self._any(self.priority)
 
     def any_hierarchical(self) -> bool:
         """Whether some candidate may be preempted by right of the hierarchy."""
-        return self._any(self.hierarchy, hierarchical=True)
+        return self._any(self.hierarchy)
 
-    def _any(self, nodes: list[Node], *, hierarchical: bool) -> bool:
+    def _any(self, nodes: list[Node]) -> bool:
         return any(
-            self._candidate(key, node, hierarchical=hierarchical) is not None
+            _may_make_room(self._world, self._ask, node, key, usage)
             for node in nodes
-            for key in self._world.holders(node.name)
+            for key, usage in self._world.holders(node.name).usage.items()
         )
 
     def _merged(self, nodes: list[Node], *, leaving: bool, hierarchical: bool) -> Iterator[Candidate]:
@@ -163,23 +163,31 @@ class CandidateGroups:
 def as_candidate(
     world: PreemptionState, context: PreemptionContext, node: Node, key: str, variant: Variant | None
 ) -> Candidate | None:
-    """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none.
+    """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none."""
+    usage = world.holding[node.name].usage[key]
+    if not _may_make_room(world, context, node, key, usage):
+        return None
+    workload = world.workloads[key]
+    variant = variant or priority_variant(context, workload)
+    return holder_of_quota(world, node, workload, usage, variant, with_cards=context.with_cards)
+
+
+def _may_make_room(
+    world: PreemptionState, context: PreemptionContext, node: Node, key: str, usage: Mapping[Column, int]
+) -> bool:
+    """Whether a holder of a queue is a candidate: it has some of what is needed, the policy means it, and nothing protects it.
 
     Rule: docs/rules/preemption.md#within-queue, docs/rules/preemption.md#reclaim
     """
-    usage = world.holding[node.name].usage[key]
     if not any(usage.get(column) for column in context.needed):
-        return None
-    workload = world.workloads[key]
+        return False
     if key == context.workload.spec.replaces:
-        return None  # It ends anyhow: what it holds is not asked for.
+        return False  # It ends anyhow: what it holds is not asked for.
+    workload = world.workloads[key]
     policy = policy_towards(context.queue.preemption, own_queue=node is context.node)
-    if not satisfies_policy(policy, context.workload, workload, world.settings):
-        return None
-    if protected(workload, world.cluster_queues.get(node.name), context.at):
-        return None
-    variant = variant or priority_variant(context, workload)
-    return holder_of_quota(world, node, workload, usage, variant, with_cards=context.with_cards)
+    return satisfies_policy(policy, context.workload, workload, world.settings) and not protected(
+        workload, world.cluster_queues.get(node.name), context.at
+    )
 
 
 def holder_of_quota(

@@ -74,7 +74,9 @@ AREAS = {
             "projections/devices/placement/hanging_pods.py",
         ),
         (
+            "tests/projections/topology/pods/test_remaining.py",
             "tests/services/admitter/test_elastic_in_domains.py",
+            "tests/services/queue_manager/test_any_failure.py",
             "tests/services/queue_manager/test_failed_hosts.py",
             "tests/services/queue_manager/test_hanging_pods.py",
             "tests/services/queue_manager/test_node_failures.py",
@@ -91,7 +93,11 @@ AREAS = {
             "projections/workloads/deadlines.py",
             "projections/workloads/pods_ready.py",
         ),
-        ("tests/projections/workloads/test_deadlines.py", "tests/services/queue_manager"),
+        (
+            "tests/projections/workloads/test_deadlines.py",
+            "tests/projections/workloads/test_pods_ready.py",
+            "tests/services/queue_manager",
+        ),
     ),
     "partition": Area(
         ("services/runtime/partition/fold.py", "services/runtime/partition/host.py"),
@@ -104,6 +110,7 @@ AREAS = {
             "tests/services/runtime/partition/test_clocks_ahead.py",
             "tests/services/runtime/partition/test_admission_window.py",
             "tests/services/runtime/partition/test_killed_hosts.py",
+            "tests/services/runtime/partition/test_routed_facts.py",
             "tests/services/runtime/partition/test_bad_messages.py",
         ),
     ),
@@ -119,6 +126,6 @@ AREAS = {
     ),
     "billing": Area(
         ("projections/billing/lines/charge.py", "projections/billing/ledger.py"),
-        ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py"),
+        ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py", "tests/laws/test_ledger.py"),
     ),
 }

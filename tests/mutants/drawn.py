@@ -51,8 +51,9 @@ def between_operands(tree: ast.Module) -> Iterator[Place]:
 def beside_the_rules(tree: ast.Module) -> Iterator[Place]:
     """Where no rule is written.
 
-    Types, which only break the module; that rows which are made together are of one length; that a value can't be changed,
-    which types hold and the tests of the house.
+    Types, which only break the module; that rows which are made together are of one length; how a value is made and kept:
+    that it can't be changed and its fields are named, which types hold and the tests of the house, and whether the garbage
+    collector looks at it.
     """
     for node in ast.walk(tree):
         match node:
@@ -60,7 +61,7 @@ def beside_the_rules(tree: ast.Module) -> Iterator[Place]:
                 yield _place(found)
             case ast.FunctionDef(returns=ast.expr() as found) | ast.AsyncFunctionDef(returns=ast.expr() as found):
                 yield _place(found)
-            case ast.keyword(arg="strict" | "frozen", value=found):
+            case ast.keyword(arg="strict" | "frozen" | "kw_only" | "gc", value=found):
                 yield _place(found)
             case _:
                 pass

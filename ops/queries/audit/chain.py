@@ -85,7 +85,7 @@ class Chain:
             self._found.append((self._count, finding))
         self._before, self._count = (entry, link), self._count + 1
 
-    def findings(self, *, begin: int = 0, recorded: int = 0) -> list[AuditFinding]:
+    def findings(self, *, begin: int, recorded: int) -> list[AuditFinding]:
         """Where it breaks, from the message at index `begin` on.
 
         Of the first `recorded` messages it is known that they were stored as they are: a strange one is no news.

@@ -116,13 +116,14 @@ class LeafFits:
     def of(self, capacity: LeafAmounts, usage: LeafAmounts | None, pod: Mapping[str, int], leaves: int) -> list[int]:
         """The pods by leaf, in a list of the caller's own."""
         shape = tuple(sorted(pod.items()))
+        books = (capacity,) if usage is None else (capacity, usage)
         kept = self._kept.get(shape)
-        changed = None if kept is None else kept.changed(capacity, usage)
+        changed = None if kept is None else kept.changed(books)
         if kept is None or changed is None:
             if len(self._kept) >= _MOST_SHAPES:
                 self._kept.clear()
             pods = _all_fits(capacity, usage, pod, leaves)
-            kept = self._kept[shape] = _KeptFits(pods, capacity, usage)
+            kept = self._kept[shape] = _KeptFits(pods, books)
         else:
             for leaf in changed:
                 kept.pods[leaf] = _fit(capacity, usage, pod, leaf)
@@ -133,23 +134,27 @@ class LeafFits:
 class _KeptFits:
     """The fits of one shape, and how far the changes of what they rest on are in them."""
 
-    __slots__ = ("pods", "_capacity", "_usage", "_marks")
+    __slots__ = ("pods", "_books", "_marks")
 
-    def __init__(self, pods: list[int], capacity: LeafAmounts, usage: LeafAmounts | None) -> None:
-        self.pods, self._capacity, self._usage = pods, capacity, usage
-        self._marks = (0, 0)
+    def __init__(self, pods: list[int], books: tuple[LeafAmounts, ...]) -> None:
+        self.pods, self._books = pods, books
+        self._marks: tuple[int, ...] = ()
 
-    def changed(self, capacity: LeafAmounts, usage: LeafAmounts | None) -> list[int] | None:
+    def changed(self, books: tuple[LeafAmounts, ...]) -> list[int] | None:
         """The leaves to be counted anew; None for all of them."""
-        if capacity is not self._capacity or usage is not self._usage:
+        if len(books) != len(self._books):
             return None
-        offered = capacity.changed_since(self._marks[0])
-        held: Sequence[int] | None = () if usage is None else usage.changed_since(self._marks[1])
-        return None if offered is None or held is None else [*offered, *held]
+        found: list[int] = []
+        for book, mine, mark in zip(books, self._books, self._marks, strict=True):
+            since = book.changed_since(mark) if book is mine else None
+            if since is None:
+                return None
+            found += since
+        return found
 
     def seen(self) -> None:
         """All changes up to now are in the fits."""
-        self._marks = (self._capacity.changes, 0 if self._usage is None else self._usage.changes)
+        self._marks = tuple(book.changes for book in self._books)
 
 
 _MOST_SHAPES = 256

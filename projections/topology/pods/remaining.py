@@ -20,7 +20,7 @@ def where_pods_remain(world: TopologyState, workload: Workload) -> tuple[PodSetA
 
     Which pods end is known when they are gone: before, nothing is said.
     """
-    if not workload.shrunk or workload.evicted or workload.unhealthy_nodes or workload.admission is None:
+    if not workload.shrunk or workload.unhealthy_nodes or workload.admission is None:
         return None
     given = workload.admission.assignments
     found = tuple(_following(one, pods) for one, pods in zip(given, placed_pod_sets(world, workload), strict=False))

@@ -41,6 +41,7 @@ def test_the_order_of_shares_is_total(one: Share, two: Share, three: Share) -> N
 
 
 @example([0, 0, 0], [3, 0, 0], Weight())
+@example([0, 0, 0], [3, 0, 0], Weight(numerator=0))
 @given(amounts, amounts, weights)
 def test_a_share_is_exactly_what_is_borrowed_of_what_can_be_lent_by_weight(
     nominal: list[int], used: list[int], weight: Weight
@@ -49,7 +50,7 @@ def test_a_share_is_exactly_what_is_borrowed_of_what_can_be_lent_by_weight(
     borrowed, lendable = max(used[0] - nominal[0], 0), sum(nominal)
     assert share.borrowing is (borrowed > 0)
     if not borrowed or not lendable:
-        assert share == Share()
+        assert (share, share.infinite) == (Share(), False)
     elif weight.numerator == 0:
         assert share.infinite
         assert share.rounded() == UNLIMITED
@@ -93,3 +94,16 @@ def test_a_share_is_told_in_digits() -> None:
 
 def test_a_queue_that_borrows_all_that_can_be_lent_has_the_share_1000() -> None:
     assert cohort([0, 3, 0], [3, 0, 0], Weight())[1].rounded() == 1000
+
+
+def test_the_resource_of_which_the_largest_part_is_borrowed_is_named_and_of_equal_ones_the_first() -> None:
+    for borrowed, named in (((2, 2), "cpu"), ((1, 2), "gpu"), ((2, 1), "cpu"), ((0, 1), "gpu"), ((0, 0), "")):
+        quota = QuotaTree(Trail())
+        for name, nominal in (("a", 0), ("b", 4)):
+            quotas = tuple(Quota(resource=resource, nominal=nominal) for resource in ("gpu", "cpu"))
+            group = ResourceGroup(resources=("gpu", "cpu"), flavors=(FlavorQuotas(flavor="default", quotas=quotas),))
+            quota.set_cluster_queue(ClusterQueueObserved(name=name, cohort="all", groups=(group,)))
+        for resource, amount in zip(("cpu", "gpu"), borrowed, strict=True):
+            quota.add_usage("a", {quota.column("default", resource): amount})
+        share = share_of(quota.queues["a"], quota.columns.names)
+        assert (share.resource, share.rounded()) == (named, max(borrowed) * PER_MILLE // 4)

@@ -3,9 +3,15 @@
 from msgspec.structs import replace
 
 from events.admission import FlavorAttempt, Mode
-from events.quota import FlavorSearch
+from events.pod_set import PodSet
+from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, FlavorSearch, Quota, ResourceGroup
 from projections.flavors.first_fit import assign_first_fit
-from projections.flavors.search import assign, refusal_reason
+from projections.flavors.mode import Granular
+from projections.flavors.plan import HeldBefore, PodSetRequest, plan_of
+from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
+from projections.flavors.suitability import PlanRules
+from projections.quota.tree import QuotaTree
+from projections.trail import Trail
 from tests.projections.flavors.asking_world import GROUPS, Asking
 from tests.projections.flavors.search_by_definition import Found, Given, SearchByDefinition
 
@@ -80,6 +86,26 @@ def test_the_straight_way_is_taken_when_every_first_suited_flavor_fits_and_finds
         assert (straight.attempts, straight.message) == (whole.attempts, whole.message), seed
         assert straight.mode is whole.mode is Mode.FIT, seed
     assert taken > MANY // 20
+
+
+def test_that_the_slice_before_runs_on_another_flavor_is_said_for_each_resource_and_all_else_once() -> None:
+    """In Kueue's words, which stand in the condition of the workload."""
+    quotas = tuple(Quota(resource=name, nominal=2) for name in ("cpu", "memory"))
+    flavors = tuple(FlavorQuotas(flavor=name, quotas=quotas) for name in ("f0", "f1", "gone"))
+    queue = ClusterQueueObserved(name="a", groups=(ResourceGroup(resources=("cpu", "memory"), flavors=flavors),))
+    quota = QuotaTree(Trail())
+    quota.set_cluster_queue(queue)
+    held = HeldBefore(usage={"cpu": 1, "memory": 1}, flavors={"cpu": "f0", "memory": "f0"})
+    asked = PodSetRequest(pod_set=PodSet(name="main", count=1), count=1, requests={"cpu": 9, "memory": 9}, held=held)
+    known = {name: FlavorObserved(name=name) for name in ("f0", "f1")}
+    plan = plan_of(quota, queue, known, [asked], PlanRules(topology=False))
+    space = FlavorSearchSpace(
+        plan=plan, node=quota.queues["a"], names=quota.columns.names, oracle=lambda *_: Granular(Mode.NO_CANDIDATES)
+    )
+    (found,) = assign(space).pod_sets
+    other = "could not assign f1 flavor since the original workload is assigned: f0"
+    assert found.reasons[1:] == [other, other, "flavor gone not found"]
+    assert found.reasons[0].startswith("insufficient quota for cpu in flavor f0")
 
 
 def is_straight(at: Asking) -> bool:

@@ -219,6 +219,36 @@ def test_what_a_queue_gives_back_while_it_is_gone_does_not_count_when_it_comes_b
     assert both.tree.queues["a"].usage[both.tree.column(*item)] == 4
 
 
+def test_what_changed_while_a_queue_was_gone_counts_when_it_comes_back_whatever_it_held() -> None:
+    for seed in range(200):
+        chance = random.Random(seed)
+        queue, both = ClusterQueueObserved(name="a"), Both()
+        for _ in range(8):
+            both.tell(chance.choice((queue, queue, Gone("queue", "a"))))
+            both.tell(Used("a", chance.choice(ITEMS), chance.choice((-5, -2, 1, 3))))
+        both.tell(queue)
+        for item in ITEMS:
+            used = both.tree.queues["a"].usage[both.tree.column(*item)]
+            assert used == both.held.get(("a", item), 0), (seed, item)
+
+
+@given(facts, st.sets(st.sampled_from(("spot", "fixed", "other"))), st.sampled_from((*QUEUES, "nobody")), st.booleans())
+def test_who_shares_more_than_quota_hears_of_room_in_trees_that_have_its_flavors(
+    facts: list[Fact], flavors: set[str], by: str, more: bool
+) -> None:
+    both = told(facts)
+    tree = both.tree
+    for key in tree.touched():
+        tree.looked_at(key)
+    before = stamps_of(both)
+    tree.shared_room_changed(sorted(flavors), by=by, more=more)
+    having = {tree.root_of(name) for name, queue in both.queues.items() if flavors & set(queue.flavors)}
+    assert tree.touched() == having - {tree.root_of(by)}
+    for name, (released, changed) in stamps_of(both).items():
+        told_of = more and tree.root_of(name) in tree.touched()
+        assert (released > before[name][0]) is (changed > before[name][1]) is told_of
+
+
 @given(facts)
 def test_every_place_stands_where_the_definitions_put_it(facts: list[Fact]) -> None:
     both = told(facts)

@@ -37,6 +37,35 @@ def test_pods_that_were_ready_have_the_time_of_recovery_from_when_they_were_not(
     assert found is not None and (found.reason, pods_ready_until(lost, RULE)) == ("WaitForRecovery", 251)
 
 
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ((True,), "Started"),
+        ((False,), "WaitForStart"),
+        ((False, True), "Started"),
+        ((True, False), "WaitForRecovery"),
+        ((True, False, False), "WaitForRecovery"),
+        ((True, False, True), "Recovered"),
+        ((False, False), "WaitForStart"),
+        ((False, True, False, True), "Recovered"),
+    ],
+)
+def test_pods_start_once_and_recover_from_then_on(told: tuple[bool, ...], reason: str) -> None:
+    found = after(*told)[1].condition(PODS_READY)
+    assert found is not None and found.reason == reason
+
+
+def test_under_the_reason_of_older_versions_of_kueue_pods_have_not_started_yet() -> None:
+    world, fresh = after(False)
+    condition = fresh.conditions[PODS_READY]
+    world.put_workload(
+        replace(fresh, conditions={**fresh.conditions, PODS_READY: replace(condition, reason="PodsReady")})
+    )
+    evolve(world, PodsReady(workload=RUNS.key, ready=True), LogPosition(partition="FACTS", sequence=9, at=300))
+    found = world.workloads[RUNS.key].condition(PODS_READY)
+    assert found is not None and found.reason == "Started"
+
+
 @pytest.mark.parametrize("told", [(True,), (True, False), (False,)])
 def test_who_is_admitted_again_has_the_whole_time_for_its_start(told: tuple[bool, ...]) -> None:
     world, before = after(*told)

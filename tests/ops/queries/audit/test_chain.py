@@ -103,23 +103,25 @@ def third(made: Callable[[Entry], Entry]) -> Callable[[list[Entry]], list[Entry]
 def test_a_partition_that_contradicts_itself_is_told_where_it_begins_to(
     partition: list[Entry], change: Callable[[list[Entry]], list[Entry]], findings: list[Told]
 ) -> None:
-    assert told(chained(change(partition)).findings()) == findings
+    assert told(chained(change(partition)).findings(begin=0, recorded=0)) == findings
 
 
 def test_a_partition_that_is_moved_back_to_its_place_is_told_again(partition: list[Entry]) -> None:
     moved = [partition[0], at(partition[2], 2), *partition[3:]]
-    assert [place for place, _, _ in told(chained(moved).findings())] == [2, 4]
+    assert [place for place, _, _ in told(chained(moved).findings(begin=0, recorded=0))] == [2, 4]
 
 
 def test_what_was_recorded_as_it_is_may_be_strange_and_what_stands_behind_the_record_may_not(
     partition: list[Entry],
 ) -> None:
     strange = chained([*partition[:2], msgspec.structs.replace(partition[2], data=b"{"), *partition[3:]])
-    assert [place for place, _, _ in told(strange.findings(recorded=2))] == [3, 4]
-    assert [place for place, _, _ in told(strange.findings(recorded=3))] == [4], "that the next names another stays"
-    assert [place for place, _, _ in told(strange.findings(begin=2))] == [3, 4]
-    assert [place for place, _, _ in told(strange.findings(begin=3))] == [4]
-    assert told(strange.findings(begin=4)) == []
+    assert [place for place, _, _ in told(strange.findings(begin=0, recorded=2))] == [3, 4]
+    assert [place for place, _, _ in told(strange.findings(begin=0, recorded=3))] == [4], (
+        "that the next names another stays"
+    )
+    assert [place for place, _, _ in told(strange.findings(begin=2, recorded=0))] == [3, 4]
+    assert [place for place, _, _ in told(strange.findings(begin=3, recorded=0))] == [4]
+    assert told(strange.findings(begin=4, recorded=0)) == []
 
 
 def test_facts_form_no_chain_and_of_a_commit_just_what_any_version_can_read_is_read() -> None:

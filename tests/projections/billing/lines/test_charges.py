@@ -1,5 +1,7 @@
 """What one entry costs and where it stands in a bill: cut, metered, priced, given back, corrected and rounded, reckoned by hand."""
 
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 import pytest
@@ -10,9 +12,19 @@ from events.card import Card
 from events.event import Millis
 from events.timestamp import parse_timestamp
 from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, Waste, Window
-from projections.billing.ledger import Ledger
+from projections.billing.ledger import Carried, Ledger
 from projections.billing.lines.amounts import Amount, entered_amounts, roundings
-from projections.billing.lines.charge import HOUR, ChargeStatus, Piece, charges, covered, cut, pieces, quantity
+from projections.billing.lines.charge import (
+    HOUR,
+    ChargeStatus,
+    Piece,
+    charges,
+    covered,
+    cut,
+    pieces,
+    quantity,
+    standings,
+)
 from projections.billing.terms.accounts import Payer
 from projections.billing.terms.money import UNIT
 from projections.log_position import LogPosition
@@ -325,3 +337,52 @@ def test_every_tenant_and_month_is_rounded_by_itself() -> None:
     assert list(roundings(due, ledger(prices("list", MARCH)))) == [], (
         "nothing was ever in force as far as the log has come"
     )
+
+
+def test_what_was_closed_and_what_was_learnt_since_come_to_what_the_log_says_now() -> None:
+    """Entries that came, that went, and that are another tenant's, with and without what was given back for them."""
+    others = [entry(FEBRUARY + number * HOUR, FEBRUARY + (number + 2) * HOUR) for number in range(3)]
+    moved = replace(others[0], holder=Holder(tenant="other", workload="other/w"))
+    ways: list[tuple[tuple[CardEntry, ...], tuple[Waste, ...]]] = [
+        ((), ()),
+        ((ACROSS, others[0]), ()),
+        ((ACROSS, others[0], others[0]), ()),
+        ((others[1], moved), (wasted(FEBRUARY + 9 * HOUR, "Preempted", others[1]),)),
+        ((ACROSS, others[1], others[2]), (BACK, wasted(FEBRUARY + 9 * HOUR, "Preempted", others[1]))),
+    ]
+    for before in ways:
+        for now in ways:
+            told, then, since = (ledger(prices("list", 0)) for _ in range(3))
+            for one, (entries, wastes) in ((then, before), (since, now)):
+                one.cards.entries.extend(entries)
+                one.wastes.extend(wastes)
+            windows = (Window(0, FEBRUARY), Window(FEBRUARY, MARCH))
+            told.carried = Carried(before=then, now=since, windows=windows, booked=MARCH, place="CONTROL/7")
+            learnt = list(pieces(told, Window(MARCH, MARCH + 1)))
+            assert by_holder([*pieces(then, EVER), *learnt]) == by_holder(pieces(since, EVER))
+            assert {(one.sign in (1, -1), one.booked, one.place, one.learnt) for one in learnt} <= {
+                (True, MARCH, "CONTROL/7", True)
+            }
+            assert (learnt == []) is (before == now), "what has not changed is not said again"
+            assert list(pieces(told, Window(0, MARCH))) == [] == list(pieces(told, Window(MARCH + 1, 2 * MARCH)))
+            assert {one.kind for one in learnt} <= {LineKind.CREDIT, LineKind.CORRECTION}
+
+
+def by_holder(found: Iterable[Piece]) -> dict[tuple[str, bool], int]:
+    """How long each tenant held something, and how much of that was given back."""
+    sums: Counter[tuple[str, bool]] = Counter()
+    for one in found:
+        sums[one.entry.holder.tenant, one.kind is LineKind.CREDIT] += one.length
+    return {key: length for key, length in sums.items() if length}
+
+
+def test_what_stands_of_an_entry_is_what_credits_and_corrections_have_left() -> None:
+    told = ledger(prices("list", 0), corrected(entry=ACROSS.id, since=FEBRUARY, until=FEBRUARY + HOUR), at=MARCH)
+    told.cards.found[ACROSS.id] = ACROSS
+    other = entry(FEBRUARY, MARCH)
+    left = standings(told).of(ACROSS)
+    assert [(one.since, one.until) for one in left.entries] == [(FEBRUARY, FEBRUARY + HOUR)]
+    assert (left.credit, left.corrected) == ("", "CONTROL/2")
+    assert standings(told).of(other).entries == (other,)
+    told.wastes.append(replace(BACK, at=2 * MARCH))
+    assert (standings(told).of(ACROSS).entries, standings(told).of(ACROSS).credit) == ((), "LOG_0/9")

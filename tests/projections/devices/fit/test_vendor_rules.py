@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from events.card import Card, CardRequest
 from projections.devices.card_use import CardUse, NodeCards
 from projections.devices.fit.pod_fit import fit_pod
-from projections.devices.vendors.table import VENDORS
+from projections.devices.vendors.table import BOARD, DIE, STRATEGY, VENDORS
 from tests.projections.devices.makers import ask, card
 
 
@@ -93,6 +93,30 @@ def test_the_pair_with_the_best_link_is_taken_and_a_single_card_leaves_pairs_who
     policy = {"hami.io/gpu-scheduler-policy": "topology-aware"}
     assert sorted(uuids(on, ask(2, memory=1000), **policy)) == ["a", "c"]
     assert uuids(on, ask(1, memory=1000), **policy) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "strategy", "given"),
+    [("mutex", DIE, []), ("", DIE, ["b"]), ("mutex", "card", ["b"]), ("", "card", ["b"])],
+)
+def test_a_die_of_a_board_in_use_is_kept_from_pods_alone_that_want_a_board_for_themselves(
+    policy: str, strategy: str, given: list[str]
+) -> None:
+    dies = [
+        Card(
+            uuid=uuid,
+            slots=1,
+            memory=1000,
+            cores=100,
+            model="Vastai",
+            vendor="Vastai",
+            custom={STRATEGY: strategy, BOARD: board},
+        )
+        for uuid, board in (("a", 1), ("b", 1))
+    ]
+    request = CardRequest(vendor="Vastai", count=1, percent=100)
+    on = node(*dies, a=CardUse(1, 0, 0))
+    assert uuids(on, request, **{"hami.io/gpu-scheduler-policy": policy}) == given
 
 
 def test_every_vendor_has_names_of_its_own() -> None:

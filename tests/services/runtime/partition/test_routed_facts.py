@@ -1,7 +1,8 @@
 """What is for other partitions alone: a partition goes past it without reading it, and folds in the same order as who reads everything."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from projections.state_hash import state_hash
 from services.queue_manager.decide import QueueManager
 from services.runtime.fact_message import fact_message
 from services.runtime.log_errors import TailLost
-from services.runtime.log_port import Entry
+from services.runtime.log_port import Entry, Stream
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.host import PartitionHost
 from services.runtime.tracing import NoTracer
@@ -121,8 +122,11 @@ def test_something_that_stands_where_nothing_was_halts_and_a_repetition_does_not
     fold = folded("LOG_0", ALL[: END - 1])
     fold.pass_over(FACTS, END)
     fold.offer(FACTS, ALL[: END - 1])
-    with pytest.raises(TailLost, match=f"a message at sequence {END} that was not there when it was read up to {END}"):
+    told = f"a message at sequence {END} that was not there when it was read up to {END}"
+    with pytest.raises(TailLost, match=told) as lost:
         fold.offer(FACTS, ALL)
+    assert (lost.value.stream, lost.value.witnessed, lost.value.found) == (FACTS, END, END - 1)
+    assert str(lost.value.found) == str(END - 1)
 
 
 @pytest.mark.parametrize("partition", ["LOG_1", DEVICES])
@@ -137,6 +141,20 @@ def test_a_fact_for_a_partition_that_does_not_decide_about_it_is_folded_by_nobod
     )
 
 
+class Noted:
+    """A stream that notes for whom it was read."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.readers = stream, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        self.readers.append(reader)
+        return self._stream.follow(after, reader)
+
+
 async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_all_of_them() -> None:
     bus = MemoryBus()
     facts = bus.memory(FACTS)
@@ -146,9 +164,10 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
                 subject=one.subject, data=one.data, message_id=one.message_id
             )
         )
+    inputs = [Noted(await bus.stream(DEVICES)), Noted(facts)]
     host = PartitionHost(
         own=await bus.stream("LOG_0"),
-        inputs=[await bus.stream(DEVICES), facts],
+        inputs=[cast(Any, one) for one in inputs],
         deciders=[QueueManager()],
         clock=ScaledClock(),
         tracer=NoTracer(),
@@ -160,6 +179,7 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
     await host.caught_up.wait()
     await host.quiet.wait()
     assert host.fold.position(FACTS) == END
+    assert [one.readers for one in inputs] == [[""], ["LOG_0"]], "of cards everything counts for everybody"
     last = decode_commit(bus.memory("LOG_0").entries[-1].data)
     assert {one.workload for one in last.events if hasattr(one, "workload")} == {"team/a", "team/b"}  # pyright: ignore[reportAttributeAccessIssue]
     # A commit of cards that rests on a fact for another partition alone, which this one never reads.

@@ -1,0 +1,77 @@
+"""Which domains of a level are taken together: enough, none too many, and never fewer than there are (docs/rules/topology.md#search)."""
+
+import random
+
+from projections.topology.requests.level_parameters import SearchShape
+from projections.topology.search.counts import LevelCounts
+from projections.topology.search.level_search import FoundDomains, NoFit, search
+from tests.projections.topology.makers import tree_with
+
+
+def level(chance: random.Random, *, leader: bool) -> LevelCounts:
+    """A few domains with room for a slice or more; beside a leader there is room for fewer."""
+    slices = [chance.randint(0, 3) for _ in range(chance.randint(1, 5))]
+    led = [int(leader and chance.random() < 0.6) for _ in slices]
+    beside = [max(0, some - chance.randint(0, 2)) if one else 0 for some, one in zip(slices, led, strict=True)]
+    return LevelCounts(
+        pods=slices,
+        slices=slices,
+        pods_with_leader=beside if leader else slices,
+        slices_with_leader=beside if leader else slices,
+        leaders=led,
+        affinity=[chance.randint(0, 1) for _ in slices],
+    )
+
+
+def shaped(chance: random.Random, *, leader: bool) -> SearchShape:
+    return SearchShape(
+        count=chance.randint(1, 8),
+        leaders=int(leader),
+        level=0,
+        slice_level=0,
+        slice_size=1,
+        inner=(0,),
+        constraints=(),
+        required=False,
+        unconstrained=True,
+        least_free=chance.random() < 0.5,
+        by_affinity=chance.random() < 0.3,
+    )
+
+
+def most(counts: LevelCounts, domains: list[int], *, leader: bool) -> int:
+    """The most slices that these domains hold, the leader in the best of those that take it; -1 where none does."""
+    everything = sum(counts.slices[one] for one in domains)
+    if not leader:
+        return everything
+    lost = [counts.slices[one] - counts.slices_with_leader[one] for one in domains if counts.leaders[one]]
+    return everything - min(lost) if lost else -1
+
+
+def held(counts: LevelCounts, domains: list[int]) -> int:
+    """The slices that these domains hold, the leader in the first of them."""
+    return counts.slices_with_leader[domains[0]] + sum(counts.slices[one] for one in domains[1:])
+
+
+def test_domains_that_are_taken_together_are_enough_and_none_is_one_too_many() -> None:
+    found_several = 0
+    for seed in range(3000):
+        chance = random.Random(seed)
+        leader = chance.random() < 0.5
+        counts, shape = level(chance, leader=leader), shaped(chance, leader=leader)
+        tree = tree_with(("host",), {f"h{number}": 1 for number in range(len(counts.slices))})
+        found = search(tree, [counts], shape)
+        possible = most(counts, list(range(len(counts.slices))), leader=leader)
+        if possible < shape.slices:
+            assert isinstance(found, NoFit) and found.level == 0, seed
+            if not leader:
+                assert found.fit == possible, seed
+            continue
+        assert isinstance(found, FoundDomains) and found.level == 0, seed
+        taken = found.domains
+        assert len(set(taken)) == len(taken), seed
+        assert held(counts, taken) >= shape.slices, seed
+        assert counts.leaders[taken[0]] >= shape.leaders, "the leader lies in the first"
+        found_several += len(taken) > 1
+        assert len(taken) == 1 or held(counts, taken[:-1]) < shape.slices, seed
+    assert found_several > 100
