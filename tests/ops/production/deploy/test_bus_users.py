@@ -15,7 +15,7 @@ from events.authors import AUTHORS
 from events.catalogue import Fact
 from events.routing import ROUTED
 from events.subjects import FACTS, commit_subject, fact_subject, routed_subject
-from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
+from ops.production.deploy.bus import configuration_text, server_configuration, server_file, users_of
 from ops.production.log.given_back import GivingBack
 from ops.production.log.jetstream.bus import JetStreamBus, connect, subjects_of
 from ops.production.log.jetstream.generations import asked, generations, mark_subject, names_of
@@ -31,6 +31,7 @@ from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
 
+STREAMS, USERS = SOLE.witnessed, users_of(SOLE)
 BY_NAME = {one.name: one for one in USERS}
 OF_QUEUES = ("queue-manager", "admitter", "preemptor", "multikueue")
 DECIDERS = {**dict.fromkeys(OF_QUEUES, PARTITION), "accountant": DEVICE_PARTITION}
@@ -53,7 +54,7 @@ def matches(pattern: str, subject: str) -> bool:
 
 
 def may(user: str, subject: str) -> bool:
-    return any(matches(one, subject) for one in BY_NAME[user].permissions()["publish"]["allow"])
+    return any(matches(one, subject) for one in BY_NAME[user].permissions(SOLE)["publish"]["allow"])
 
 
 def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it() -> None:
