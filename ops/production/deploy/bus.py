@@ -47,12 +47,10 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     def permissions(self, streams: LogStreams) -> JsonObject:
         """What the server lets the user do where the log has these streams."""
         allowed = [*self.publishes, *(subject for stream in streams.witnessed for subject in _reading(stream))]
-        allowed += [f"$JS.API.STREAM.INFO.{SHELF}", f"$JS.API.STREAM.MSG.GET.{SHELF}"]
+        allowed += [f"$JS.API.STREAM.{verb}.{name}" for name in (SHELF, LEASES) for verb in ("INFO", "MSG.GET")]
         allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
         allowed += [subject for key in self.saves for subject in rooms_of(key)]
-        if self.takes:
-            allowed += [f"$JS.API.STREAM.INFO.{LEASES}", f"$JS.API.STREAM.MSG.GET.{LEASES}"]
-            allowed += [lease_subject(name) for name in self.takes]
+        allowed += [lease_subject(name) for name in self.takes]
         for stream in self.rolls:
             verbs = [
                 f"$JS.API.STREAM.{verb}.{name}" for verb in ("UPDATE", "CREATE", "DELETE") for name in names_of(stream)

@@ -24,7 +24,7 @@ from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.kept_tail import KeptTail
 from ops.production.log.partitioning import PartitionsRefused, divide
 from ops.production.log.server.server import nats_binary
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE, streams_of
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
@@ -102,25 +102,38 @@ def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Pa
 
 
 @asynccontextmanager
-async def bus(folder: Path) -> AsyncIterator[int]:
-    port = reserved_port()
-    whole = {"port": port, "host": "127.0.0.1", "jetstream": {"store_dir": str(folder)}, **server_configuration()}
+async def server_of(folder: Path, partitions: int) -> AsyncIterator[int]:
+    """A server with the users of a log of so many partitions, and no stream yet."""
+    port, streams = reserved_port(), streams_of(partitions)
+    whole = {
+        "port": port,
+        "host": "127.0.0.1",
+        "jetstream": {"store_dir": str(folder)},
+        **server_configuration(streams),
+    }
     path = folder / "nats.conf"
     path.write_text(configuration_text(whole))
-    env = {**os.environ, **{one.variable: f"p{one.name}" for one in USERS}}
+    env = {**os.environ, **{one.variable: f"p{one.name}" for one in users_of(streams)}}
     server = await asyncio.create_subprocess_exec(
         nats_binary(), "-c", str(path), env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        made = await connect(address(port, "streams"), patience=20)
+        await (await connect(address(port, "reader"), patience=20)).close()
+        yield port
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+@asynccontextmanager
+async def bus(folder: Path) -> AsyncIterator[int]:
+    async with server_of(folder, 1) as port:
+        made = await connect(address(port, "streams"))
         for name in STREAMS:
             await made.stream(name)
         await made.shelf.prepare()
         await made.close()
         yield port
-    finally:
-        server.terminate()
-        await server.wait()
 
 
 def address(port: int, user: str) -> str:
