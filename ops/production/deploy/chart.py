@@ -18,15 +18,13 @@ from ops.production.deploy.deployments import (
     console,
     further_partitions,
     multikueue,
-    pod_monitor,
-    service_monitor,
     services,
     streams_job,
     verifier,
     visibility,
     webhook,
 )
-from ops.production.deploy.monitoring import prometheus_rule
+from ops.production.deploy.monitoring import pod_monitor, prometheus_rule, service_monitor
 from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access

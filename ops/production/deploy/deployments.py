@@ -28,8 +28,8 @@ _PROXY = "/etc/kuelog-proxy"
 EVERYWHERE = "0.0.0.0"
 """The kubelet and Prometheus come from other machines."""
 _USER_ID = 65532
-_LABEL = "app.kubernetes.io/name"
-_PART = "app.kubernetes.io/component"
+NAME_LABEL = "app.kubernetes.io/name"
+PART_LABEL = "app.kubernetes.io/component"
 _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
@@ -45,7 +45,7 @@ IN_PARTITIONS = ("queue-manager", "admitter", "preemptor", "applier")
 
 def labels(service: str) -> dict[str, str]:
     """By which the pods of a service are found."""
-    return {_LABEL: "kuelog", _PART: service}
+    return {NAME_LABEL: "kuelog", PART_LABEL: service}
 
 
 def services(values: ChartValues) -> list[JsonObject]:
@@ -103,48 +103,6 @@ def _service_on_bus(values: ChartValues, service: str, number: str = "0") -> lis
     container["volumeMounts"].append(_TOKEN_MOUNT)
     volumes = [values.whole("witness.volume"), _TOKEN_VOLUME]
     return _deployed(values, service, container, volumes, on_bus=True, name=name)
-
-
-def service_monitor(values: ChartValues) -> list[JsonObject]:
-    """How Prometheus finds all who serve metrics where its operator is and takes no PodMonitors: by a Service of all of them.
-
-    Who is not ready is found as well: it tells why. Pods without a port of that name have no endpoint.
-    """
-    service: JsonObject = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "kuelog-metrics", "namespace": values.namespace, "labels": labels("metrics")},
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": {_LABEL: "kuelog"},
-            "ports": [{"name": "metrics", "port": METRICS, "targetPort": "metrics"}],
-        },
-    }
-    spec: JsonObject = {
-        "selector": {"matchLabels": labels("metrics")},
-        # The component of each pod, as all of them stand behind one Service.
-        "podTargetLabels": [_PART],
-        "endpoints": [_scraped()],
-    }
-    meta = {"name": "kuelog", "namespace": values.namespace}
-    monitor = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": meta, "spec": spec}
-    return [service, monitor]
-
-
-def pod_monitor(values: ChartValues) -> list[JsonObject]:
-    """How Prometheus finds all who serve metrics, where its operator is; labels stay as they are told."""
-    spec = {"selector": {"matchLabels": {_LABEL: "kuelog"}}, "podMetricsEndpoints": [_scraped()]}
-    meta = {"name": "kuelog", "namespace": values.namespace}
-    return [{"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": meta, "spec": spec}]
-
-
-def _scraped() -> JsonObject:
-    return {
-        "port": "metrics",
-        "honorLabels": True,
-        "authorization": {"credentials": {"name": TOKEN_SECRET, "key": "token"}},
-    }
 
 
 def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
