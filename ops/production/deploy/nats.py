@@ -50,7 +50,7 @@ def servers(chosen: Chosen) -> list[JsonObject]:
     streams = streams_of(chosen.whole("partitions"))
     configuration = server_file(chosen.namespace, streams)
     # A server reads its configuration when it starts: with another one they start anew, one after the other.
-    marked = {"kuelog.io/configuration": hashlib.sha256(configuration.encode()).hexdigest()}
+    marked = {"checksum/configuration": hashlib.sha256(configuration.encode()).hexdigest()}
     return [
         {
             "apiVersion": "v1",

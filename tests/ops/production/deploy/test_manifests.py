@@ -186,7 +186,7 @@ def test_pods_of_one_partition_belong_to_no_deployment_of_another_one() -> None:
 
 def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -> None:
     marks = {
-        one["spec"]["template"]["metadata"]["annotations"]["kuelog.io/configuration"]
+        one["spec"]["template"]["metadata"]["annotations"]["checksum/configuration"]
         for partitions in (1, 2, 2)
         for one in of("StatefulSet", every(partitions=partitions))
     }
