@@ -1,6 +1,7 @@
 """`kuelog deploy`: what an installation in a cluster needs besides its manifests."""
 
 import asyncio
+import base64
 import secrets
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,20 +15,40 @@ deploy_app = typer.Typer(help="Install kuelog in a cluster.", no_args_is_help=Tr
 console = terminal()
 
 
+Partitions = Annotated[
+    int, typer.Option(min=1, help="How many partitions of trees the log has, as under partitions: of the values.")
+]
+
+
 @deploy_app.command()
 def secret(
     namespace: Annotated[str, typer.Option(help="Where kuelog is installed.")] = "kuelog-system",
+    partitions: Partitions = 1,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="The Secrets as they are now, from kubectl get secret -o yaml (- for standard input): what they hold stays, what is missing is added."
+        ),
+    ] = None,
 ) -> None:
     """Print two Secrets: a fresh password for each user of the bus, and the token for who fetches metrics.
 
     Example: kuelog deploy secret | kubectl apply -f -
     """
+    from ops.files.reading import Unreadable  # noqa: PLC0415
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
-    from ops.production.deploy.bus import USERS  # noqa: PLC0415 - a command loads what it needs
+    from ops.production.deploy.bus import users_of  # noqa: PLC0415 - a command loads what it needs
     from ops.production.deploy.deployments import TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
+    from ops.production.log.streams import streams_of  # noqa: PLC0415
 
+    try:
+        there = _held(keep) if keep is not None else {}
+    except Unreadable as problem:
+        raise typer.Exit(complain(problem)) from problem
+    except ValueError as problem:
+        raise typer.Exit(complain(f"{keep}: {problem}")) from problem
     # Letters and digits only: they stand in URLs and in the server's configuration.
-    passwords = {one.name: f"p{secrets.token_hex(24)}" for one in USERS}
+    passwords = {one.name: f"p{secrets.token_hex(24)}" for one in users_of(streams_of(partitions))}
     held = {USERS_SECRET: passwords, TOKEN_SECRET: {"token": secrets.token_hex(24)}}
     values: list[dict[str, Any]] = [
         {
@@ -35,11 +56,38 @@ def secret(
             "kind": "Secret",
             "metadata": {"name": name, "namespace": namespace},
             "type": "Opaque",
-            "stringData": texts,
+            "stringData": {**texts, **there.get(name, {})},
         }
         for name, texts in held.items()
     ]
     print(yaml_text(values), end="")  # noqa: T201 - it is meant for kubectl
+
+
+def _held(path: Path) -> dict[str, dict[str, str]]:
+    """What Secrets hold, by their name: of a file with one of them, or a List. Raises `Unreadable`, `ValueError`."""
+    from ops.files.reading import yaml_file  # noqa: PLC0415
+
+    whole: Any = yaml_file(path)
+    found: dict[str, dict[str, str]] = {}
+    for one in whole["items"] if isinstance(whole, dict) and whole.get("kind") == "List" else [whole]:
+        if not isinstance(one, dict) or one.get("kind") != "Secret":
+            raise ValueError("it holds no Secret: write what kubectl get secret NAME -o yaml prints")
+        decoded = {key: base64.b64decode(text).decode() for key, text in (one.get("data") or {}).items()}
+        found[one["metadata"]["name"]] = decoded
+    return found
+
+
+@deploy_app.command()
+def bus_values(partitions: Partitions = 1) -> None:
+    """Print the values for the chart of NATS, with the rights of every user of the bus: for Helm, beside values of your own.
+
+    Example: kuelog deploy bus-values --partitions 4 > nats.yaml && helm upgrade kuelog CHART -f mine.yaml -f nats.yaml
+    """
+    from ops.files.yaml_text import yaml_text  # noqa: PLC0415
+    from ops.production.deploy.nats import chart_values  # noqa: PLC0415
+    from ops.production.log.streams import streams_of  # noqa: PLC0415
+
+    print(yaml_text([{"nats": chart_values(streams_of(partitions))}]), end="")  # noqa: T201 - it is meant for Helm
 
 
 @deploy_app.command()
@@ -60,7 +108,7 @@ def manifests(
     from ops.files.reading import Unreadable, yaml_file  # noqa: PLC0415
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
     from ops.production.configuration.configuration_file import ConfigurationBroken, document  # noqa: PLC0415
-    from ops.production.deploy.chart import CHOICES  # noqa: PLC0415
+    from ops.production.deploy.chart import CHOICES, ChoiceRefused  # noqa: PLC0415
     from ops.production.deploy.chart import manifests as made  # noqa: PLC0415
 
     try:
@@ -74,7 +122,7 @@ def manifests(
         if config is not None:
             chosen["configuration"] = document(config)
         found = made(chosen, namespace, bus=bus)
-    except ConfigurationBroken as problem:
+    except (ConfigurationBroken, ChoiceRefused) as problem:
         raise typer.Exit(complain(problem)) from problem
     print(yaml_text([one for part in found.values() for one in part]), end="")  # noqa: T201 - it is meant for kubectl
 
@@ -86,30 +134,43 @@ def streams(
     ] = "nats://127.0.0.1:4222",
     replicas: Annotated[int, typer.Option(help="On how many servers each stream is held.")] = 3,
     max_bytes: Annotated[int, typer.Option(help="How large each stream may become.")] = 4 << 30,
+    partitions: Partitions = 1,
 ) -> None:
-    """Create the streams of the log where they are not there yet.
+    """Create the streams of the log where they are not there yet, and divide a log that is still empty.
+
+    A log that is in use is divided by `kuelog log partition`, once the streams are there.
 
     Example: kuelog deploy streams --nats nats://streams:PASSWORD@nats:4222 --replicas 3
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415
 
     with known_failures() as outcome:
-        asyncio.run(_create(nats, replicas, max_bytes))
+        asyncio.run(_create(nats, replicas, max_bytes, partitions))
         outcome.code = 0
     raise typer.Exit(outcome.code)
 
 
-async def _create(nats: str, replicas: int, max_bytes: int) -> None:
-    from ops.production.deploy.bus import STREAMS  # noqa: PLC0415
+async def _create(nats: str, replicas: int, max_bytes: int, partitions: int) -> None:
+    from events.subjects import FACTS  # noqa: PLC0415
     from ops.production.log.jetstream.bus import connect  # noqa: PLC0415
+    from ops.production.log.partitioning import divide_new  # noqa: PLC0415
+    from ops.production.log.streams import streams_of  # noqa: PLC0415
+    from ops.production.process.clock import ScaledClock  # noqa: PLC0415
 
     bus = await connect(nats, replicas=replicas, max_bytes=max_bytes)
     try:
-        for name in STREAMS:
-            stream = await bus.stream(name)
-            console.print(f"{name}: there, at sequence {(await stream.last()).sequence}", highlight=False)
         await bus.shelf.prepare()
         await bus.leases.prepare()
+        # Facts come as soon as there is room for them: by then the log is to be what they find divided.
+        *others, facts = sorted(streams_of(partitions).witnessed, key=FACTS.__eq__)
+        for name in others:
+            await bus.stream(name)
+        said = await divide_new(bus, partitions, ScaledClock().now())
+        for name in (*others, facts):
+            stream = await bus.stream(name)
+            console.print(f"{name}: there, at sequence {(await stream.last()).sequence}", highlight=False)
+        if said:
+            console.print(said, highlight=False)
     finally:
         await bus.close()
 
@@ -124,9 +185,20 @@ def _over(below: dict[str, Any], above: Any, path: str) -> dict[str, Any]:
             continue
         if name not in below:
             raise ValueError(f"unknown value {path}{name}; there are {', '.join(below)}")
-        nested = isinstance(below[name], dict) and f"{path}{name}" in _NESTED
+        nested = isinstance(below[name], dict) and f"{path}{name}" not in _FREE
         found[name] = _over(below[name], value, f"{path}{name}.") if nested else value
     return found
 
 
-_NESTED = frozenset({"image", "bus", "witness", "roles", "crds"})
+_FREE = frozenset(
+    {
+        "resources",
+        "nodeSelector",
+        "configuration",
+        "witness.volume",
+        "archivist.volume",
+        "multiKueue.kubeconfigs",
+        "crds.annotations",
+    }
+)
+"""The mappings whose names are not ours."""

@@ -74,19 +74,22 @@ async def _asked(running: Running, folded: tuple[FoldPosition, ...]) -> FoldPosi
         return FoldPositions(positions=folded)
     now = await streams[FACTS].now()
     last = {name: (await streams[name].last()).sequence for name in sorted({one.stream for one in folded})}
-    positions = [await _compared(streams[one.stream], one, last[one.stream], now) for one in folded]
+    positions = [await _compared(running, streams[one.stream], one, last[one.stream], now) for one in folded]
     latest = running.control.latest(now)
     skew = None if latest is None else running.ports.clock.now() - (latest - AHEAD)
     return FoldPositions(positions=tuple(positions), clock_skew=skew)
 
 
-async def _compared(stream: Stream, position: FoldPosition, last: int, now: Millis) -> FoldPosition:
+async def _compared(running: Running, stream: Stream, position: FoldPosition, last: int, now: Millis) -> FoldPosition:
     """A position beside the end of its stream. Raises `LogUnavailable`."""
-    if last <= position.folded:
-        return msgspec.structs.replace(position, last=position.folded)
+    folded = position.folded
+    if folded < last and (host := running.hosts.get(position.partition)) is not None:
+        folded = await host.folded_to(position.stream)
+    if last <= folded:
+        return msgspec.structs.replace(position, folded=folded, last=folded)
     try:
-        stored = (await stream.get(position.folded + 1)).stored
+        stored = (await stream.get(folded + 1)).stored
     except LogGap:
         stored = 0  # It was rolled away: the host halts for that, and says so.
     age = max(now - stored, 0) if now and stored else None
-    return msgspec.structs.replace(position, last=last, age=age)
+    return msgspec.structs.replace(position, folded=folded, last=last, age=age)

@@ -99,7 +99,12 @@ class Health:
                 except (LogUnavailable, LogGap, TimeoutError) as problem:
                     found.append(str(problem) or f"{stream.name} has not answered within {_ANSWER_S:.0f} s")
                     continue
-            folded = host.fold.base if stream is host.own else host.fold.position(stream.name)
+            try:
+                async with asyncio.timeout(_ANSWER_S):
+                    folded = await host.folded_to(stream.name)
+            except (LogUnavailable, TimeoutError) as problem:
+                found.append(str(problem) or f"{stream.name} has not answered within {_ANSWER_S:.0f} s")
+                continue
             if folded < self._ends[key]:
                 found.append(f"{partition}: {stream.name} is folded to {folded} of {self._ends[key]}")
             else:

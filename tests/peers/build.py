@@ -1,7 +1,7 @@
 """Build what kuelog is held against: `python -m tests.peers.build` (`make peers`), with Go at hand.
 
 kube-apiserver and etcd, kube-controller-manager and kube-scheduler, Kueue's manager, its `minimalkueue` and its benchmark
-runner, each from its Go module at a fixed version. It takes some ten minutes on two cores and 5 GB in Go's caches.
+runner, and Helm, each from its Go module at a fixed version. It takes some ten minutes on two cores and 5 GB in Go's caches.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import msgspec
 from tests.places import ROOT
 
 PEERS = ROOT / ".kuelog" / "peers"
-API_SERVER, CONTROL_PLANE, KUEUE = "api-server", "control-plane", "kueue"
+API_SERVER, CONTROL_PLANE, KUEUE, HELM = "api-server", "control-plane", "kueue", "helm"
 LOAD = "load.yaml"
 """The load that Kueue's benchmark runner plays by default."""
 TOPOLOGY_LOAD = "tas.yaml"
@@ -65,12 +65,14 @@ MODULES = (
             TOPOLOGY_LOAD: "test/performance/scheduler/configs/tas/generator.yaml",
         },
     ),
+    Module(path="helm.sh/helm/v3", version="v3.19.5", programs={"helm": "./cmd/helm"}),
 )
 _FOLDERS = {
     "etcd": (API_SERVER, CONTROL_PLANE),
     "kube-apiserver": (API_SERVER, CONTROL_PLANE),
     "kube-controller-manager": (CONTROL_PLANE,),
     "kube-scheduler": (CONTROL_PLANE,),
+    "helm": (HELM,),
 }
 """By program the folders it lies in; Kueue's own without an entry."""
 _GO = {**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false", "GOWORK": "off"}
@@ -141,6 +143,7 @@ def main() -> None:
             sys.exit(f"peers: {' '.join(failed.cmd)} failed: it says above why")
     print(f"export KUEBUILDER_ASSETS={into / API_SERVER}        # or {CONTROL_PLANE}, with its controllers")
     print(f"export KUELOG_TEST_KUEUE_MANAGER={into / KUEUE / 'manager'}")
+    print(f"export KUELOG_HELM={into / HELM / 'helm'}")
 
 
 if __name__ == "__main__":

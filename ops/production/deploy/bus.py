@@ -1,4 +1,4 @@
-"""Who may say what on the bus: a user for each service, which may publish its own subjects and read every stream."""
+"""Who may say what on the bus: a user for each service and partition, which may publish its own subjects and read every stream."""
 
 import json
 import re
@@ -7,8 +7,9 @@ import msgspec
 
 from events.authors import AUTHORS
 from events.json_object import JsonObject
+from events.partition_map import PartitionMapObserved
 from events.routing import ROUTED
-from events.subjects import CLUSTER, CONTROL, commit_subject
+from events.subjects import CLUSTER, CONTROL, commit_subject, fact_subject
 from ops.production.log.control import OPERATOR
 from ops.production.log.jetstream.bus import subjects_of
 from ops.production.log.jetstream.generations import mark_subject, names_of, room_name
@@ -16,10 +17,9 @@ from ops.production.log.jetstream.leases import STREAM as LEASES
 from ops.production.log.jetstream.leases import lease_subject
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
-from ops.production.log.streams import SOLE
+from ops.production.log.streams import PARTITION, SOLE, LogStreams
 from ops.production.served import MULTIKUEUE
 
-STREAMS = SOLE.witnessed
 ACCOUNT = "KUELOG"
 
 
@@ -44,15 +44,13 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         """The environment variable of the server that holds the password."""
         return f"KUELOG_{self.name.upper().replace('-', '_')}_PASSWORD"
 
-    def permissions(self) -> JsonObject:
-        """What the server lets the user do."""
-        allowed = [*self.publishes, *(subject for stream in STREAMS for subject in _reading(stream))]
-        allowed += [f"$JS.API.STREAM.INFO.{SHELF}", f"$JS.API.STREAM.MSG.GET.{SHELF}"]
+    def permissions(self, streams: LogStreams) -> JsonObject:
+        """What the server lets the user do where the log has these streams."""
+        allowed = [*self.publishes, *(subject for stream in streams.witnessed for subject in _reading(stream))]
+        allowed += [f"$JS.API.STREAM.{verb}.{name}" for name in (SHELF, LEASES) for verb in ("INFO", "MSG.GET")]
         allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
         allowed += [subject for key in self.saves for subject in rooms_of(key)]
-        if self.takes:
-            allowed += [f"$JS.API.STREAM.INFO.{LEASES}", f"$JS.API.STREAM.MSG.GET.{LEASES}"]
-            allowed += [lease_subject(name) for name in self.takes]
+        allowed += [lease_subject(name) for name in self.takes]
         for stream in self.rolls:
             verbs = [
                 f"$JS.API.STREAM.{verb}.{name}" for verb in ("UPDATE", "CREATE", "DELETE") for name in names_of(stream)
@@ -80,58 +78,89 @@ def _name_of(kind: type) -> str:
     return kind.__name__
 
 
-def _leases(*works: str, of: tuple[str, ...] = SOLE.trees) -> tuple[str, ...]:
+def _leases(*works: str, of: tuple[str, ...]) -> tuple[str, ...]:
     """The leases on pieces of work in each of these partitions."""
     return tuple(f"{partition}.{work}" for partition in of for work in works)
 
 
-USERS = (
-    User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,), takes=("watcher",)),
-    *(
+def user_in(service: str, number: str) -> str:
+    """The user of a service in one partition of trees, by its number: in the first it is called as the service is."""
+    return service if number == "0" else f"{service}-{number}"
+
+
+def _in_partition(partition: str) -> tuple[User, ...]:
+    """The users of those who decide in one partition of trees, and of who writes what was decided there."""
+    number = partition.rpartition("_")[2]
+    # Counters of Kueue's are those of a log that is whole.
+    counters = (COUNTERS,) if number == "0" else ()
+    deciding = (("queue-manager", counters), ("admitter", ()), ("preemptor", ()))
+    return (
+        *(
+            User(
+                name=user_in(name, number),
+                publishes=(commit_subject(partition, name),),
+                saves=(partition, *more),
+                takes=_leases(name, of=(partition,)),
+            )
+            for name, more in deciding
+        ),
         User(
-            name=name,
-            publishes=tuple(commit_subject(one, name) for one in SOLE.trees),
-            saves=(*SOLE.trees, *more),
-            takes=_leases(name),
-        )
-        for name, more in (("queue-manager", (COUNTERS,)), ("admitter", ()), ("preemptor", ()))
-    ),
-    User(
-        name="accountant",
-        publishes=tuple(commit_subject(one, "accountant") for one in SOLE.pools),
-        saves=SOLE.pools,
-        takes=_leases("accountant", of=SOLE.pools),
-    ),
-    User(name="applier", publishes=_facts_of("applier", CLUSTER), takes=_leases("applier")),
-    # What stands in other clusters is told by who decides about them.
-    User(
-        name=MULTIKUEUE,
-        publishes=(*(commit_subject(one, MULTIKUEUE) for one in SOLE.trees), *_facts_of("remote-clusters", CLUSTER)),
-        saves=SOLE.trees,
-        takes=_leases(MULTIKUEUE, "remote-clusters"),
-    ),
-    User(name="visibility"),
-    User(name="verifier"),
-    User(name="console"),
-    User(name="reader"),
-    User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
-    User(name="streams", creates=(*STREAMS, SHELF, LEASES)),
-    User(
-        name="archivist",
-        publishes=(*_facts_of("watcher"), *_facts_of("applier"), *_facts_of("remote-clusters")),
-        rolls=SOLE.rolled,
-    ),
-    User(name="restorer", restores=STREAMS, saves=(*SOLE.partitions, WATCHER)),
-)
-"""The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling,
-which may remove a stream and publishes facts again that strayed into one; `restorer` for restoring, which may do anything to the log.
-"""
+            name=user_in("applier", number),
+            # What it did is told to the partition in which the namespace is decided by now.
+            publishes=_facts_of("applier", CLUSTER),
+            takes=_leases("applier", of=(partition,)),
+        ),
+    )
 
 
-def server_configuration() -> JsonObject:
+def users_of(streams: LogStreams) -> tuple[User, ...]:
+    """Those of a log with these streams.
+
+    The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, which divides a log that
+    is fresh, `archivist` for rolling, which may remove a stream and publishes facts again that strayed into one; `restorer` for restoring,
+    which may do anything to the log.
+    """
+    dividing = (commit_subject(CONTROL, OPERATOR), fact_subject("", _name_of(PartitionMapObserved)))
+    return (
+        User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,), takes=("watcher",)),
+        *(user for partition in streams.trees for user in _in_partition(partition)),
+        User(
+            name="accountant",
+            publishes=tuple(commit_subject(one, "accountant") for one in streams.pools),
+            saves=streams.pools,
+            takes=_leases("accountant", of=streams.pools),
+        ),
+        # What stands in other clusters is told by who decides about them, on a log that is whole.
+        User(
+            name=MULTIKUEUE,
+            publishes=(commit_subject(PARTITION, MULTIKUEUE), *_facts_of("remote-clusters", CLUSTER)),
+            saves=(PARTITION,),
+            takes=_leases(MULTIKUEUE, "remote-clusters", of=(PARTITION,)),
+        ),
+        User(name="visibility"),
+        User(name="verifier"),
+        User(name="console"),
+        User(name="reader"),
+        User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
+        User(
+            name="streams",
+            publishes=dividing if len(streams.trees) > 1 else (),
+            creates=(*streams.witnessed, SHELF, LEASES),
+        ),
+        User(
+            name="archivist",
+            publishes=(*_facts_of("watcher"), *_facts_of("applier"), *_facts_of("remote-clusters")),
+            rolls=streams.rolled,
+        ),
+        User(name="restorer", restores=streams.witnessed, saves=(*streams.partitions, WATCHER)),
+    )
+
+
+def server_configuration(streams: LogStreams = SOLE) -> JsonObject:
     """The part of the server's configuration that says who may do what, as the chart of NATS takes it."""
     users = [
-        {"user": one.name, "password": f"<< ${one.variable} >>", "permissions": one.permissions()} for one in USERS
+        {"user": one.name, "password": f"<< ${one.variable} >>", "permissions": one.permissions(streams)}
+        for one in users_of(streams)
     ]
     return {"accounts": {ACCOUNT: {"jetstream": "enabled", "users": users}}, "max_payload": "<< 8MB >>"}
 
@@ -142,7 +171,7 @@ def configuration_text(configuration: JsonObject) -> str:
     return re.sub(r'"<< (.*?) >>"', r"\1", text)
 
 
-def server_file(namespace: str) -> str:
+def server_file(namespace: str, streams: LogStreams = SOLE) -> str:
     """The whole configuration of one of three servers, for those who don't take NATS's chart."""
     peers = [f"nats://kuelog-nats-{i}.kuelog-nats-headless.{namespace}.svc.cluster.local:6222" for i in range(3)]
     whole: JsonObject = {
@@ -152,7 +181,7 @@ def server_file(namespace: str) -> str:
         "lame_duck_duration": "30s",
         "jetstream": {"store_dir": "/data", "sync_interval": "always"},
         "cluster": {"name": "kuelog", "port": 6222, "routes": peers, "no_advertise": True},
-        **server_configuration(),
+        **server_configuration(streams),
     }
     return configuration_text(whole)
 
@@ -173,10 +202,10 @@ def _reading(stream: str) -> tuple[str, ...]:
 
 __all__ = [
     "ACCOUNT",
-    "STREAMS",
-    "USERS",
     "User",
     "configuration_text",
     "server_configuration",
     "server_file",
+    "user_in",
+    "users_of",
 ]

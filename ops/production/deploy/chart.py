@@ -1,28 +1,30 @@
 """The chart for Helm and the plain manifests, both as texts of files, from the same builders."""
 
+import json
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
+from events.control import MOST_PARTITIONS
 from events.json_object import JsonObject
 from ops.files.yaml_text import yaml_text
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
+from ops.production.deploy.autoscaling import visibility_scaling, webhook_scaling
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
 from ops.production.deploy.deployments import (
     console,
+    further_partitions,
     multikueue,
-    pod_monitor,
-    service_monitor,
     services,
     streams_job,
     verifier,
     visibility,
     webhook,
 )
-from ops.production.deploy.monitoring import prometheus_rule
+from ops.production.deploy.monitoring import pod_monitor, prometheus_rule, service_monitor
 from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
@@ -42,6 +44,7 @@ HEAD = "# Made by `python -m ops.production.deploy`; change ops/production/deplo
 CHOICES: JsonObject = {
     "image": {"repository": "kuelog", "tag": VERSION, "pullPolicy": "IfNotPresent"},
     "replicas": 2,
+    "partitions": 1,
     "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
     "nodeSelector": {},
     "tolerations": [],
@@ -74,6 +77,7 @@ CHOICES: JsonObject = {
         "secrets": ["multikueue-workers"],
         "kubeconfigs": {"name": "kubeconfigs", "emptyDir": {}},
     },
+    "autoscaling": {"enabled": False, "maxReplicas": 6, "cpu": "600m", "lagSeconds": "5"},
     "networkPolicies": True,
     "verifier": False,
     "podMonitor": False,
@@ -87,22 +91,59 @@ CHOICES: JsonObject = {
 """What an installation may choose, besides the values of NATS's chart."""
 
 
+class ChoiceRefused(ValueError):
+    """Values that can't be installed so, and what to choose instead."""
+
+
+def check_choices(choices: Mapping[str, Any]) -> None:
+    """Raise `ChoiceRefused` for what the schema of the chart refuses as well."""
+    partitions = choices["partitions"]
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or not 1 <= partitions <= MOST_PARTITIONS:
+        raise ChoiceRefused(
+            f"partitions: {partitions}: a log has 1 to {MOST_PARTITIONS} partitions: write a number of these"
+        )
+    if partitions > 1 and choices["multiKueue"]["enabled"]:
+        raise ChoiceRefused(
+            f"partitions: {partitions}: MultiKueue is not done on a divided log: write 1, or leave multiKueue.enabled at false"
+        )
+
+
+SCHEMA: JsonObject = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {
+        "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
+        "replicas": {"type": "integer", "minimum": 1},
+    },
+    "if": {"properties": {"multiKueue": {"properties": {"enabled": {"const": True}}}}},
+    "then": {"properties": {"partitions": {"description": "MultiKueue is not done on a divided log", "const": 1}}},
+}
+"""What Helm refuses before it renders anything."""
+
+
 class ChartPart(msgspec.Struct, frozen=True, kw_only=True):
-    """Manifests that belong together, and the choice under which they are applied."""
+    """Manifests that belong together, and the choices under which they are applied."""
 
     name: str
     build: Callable[[ChartValues], list[JsonObject]]
-    when: str = ""
-    unless: bool = False
+    when: tuple[str, ...] = ()
+    unless: str = ""
+    repeated: str = ""
+    """The value below whose numbers, from 1, all of it is there once more each."""
 
     def chosen(self, slots: Chosen) -> bool:
         """Whether these values have the part installed."""
-        return not self.when or bool(slots.whole(self.when)) is not self.unless
+        if self.repeated and not slots.numbers(self.repeated):
+            return False
+        return all(slots.whole(one) for one in self.when) and not (self.unless and slots.whole(self.unless))
 
     @property
     def condition(self) -> str:
         """The condition in Helm's words; empty for a part that is always there."""
-        return f"{'not ' if self.unless else ''}.Values.{self.when}" if self.when else ""
+        if self.unless:
+            return f"not .Values.{self.unless}"
+        switches = [f".Values.{one}" for one in self.when]
+        return " ".join(switches if len(switches) == 1 else ["and", *switches]) if switches else ""
 
 
 def _crds(values: ChartValues) -> list[JsonObject]:
@@ -133,22 +174,25 @@ def _streams(values: ChartValues) -> list[JsonObject]:
 
 
 PARTS = (
-    ChartPart(name="crds", build=_crds, when="crds.install"),
+    ChartPart(name="crds", build=_crds, when=("crds.install",)),
     ChartPart(name="access", build=access),
     ChartPart(name="services", build=services),
+    ChartPart(name="partitions", build=further_partitions, repeated="partitions"),
     ChartPart(name="streams", build=_streams),
-    ChartPart(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
-    ChartPart(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
-    ChartPart(name="visibility", build=visibility, when="visibility"),
-    ChartPart(name="console", build=console, when="console.enabled"),
-    ChartPart(name="multikueue", build=multikueue, when="multiKueue.enabled"),
-    ChartPart(name="verifier", build=verifier, when="verifier"),
-    ChartPart(name="network", build=policies, when="networkPolicies"),
-    ChartPart(name="roles", build=roles, when="roles.create"),
-    ChartPart(name="user-policy", build=user_policy, when="userPolicy"),
-    ChartPart(name="pod-monitor", build=pod_monitor, when="podMonitor"),
-    ChartPart(name="service-monitor", build=service_monitor, when="serviceMonitor"),
-    ChartPart(name="prometheus-rule", build=prometheus_rule, when="prometheusRule"),
+    ChartPart(name="webhook", build=_webhook_with_own_certificate, unless="certManager"),
+    ChartPart(name="webhook-cert-manager", build=_webhook_with_cert_manager, when=("certManager",)),
+    ChartPart(name="visibility", build=visibility, when=("visibility",)),
+    ChartPart(name="console", build=console, when=("console.enabled",)),
+    ChartPart(name="multikueue", build=multikueue, when=("multiKueue.enabled",)),
+    ChartPart(name="verifier", build=verifier, when=("verifier",)),
+    ChartPart(name="webhook-scaling", build=webhook_scaling, when=("autoscaling.enabled",)),
+    ChartPart(name="visibility-scaling", build=visibility_scaling, when=("autoscaling.enabled", "visibility")),
+    ChartPart(name="network", build=policies, when=("networkPolicies",)),
+    ChartPart(name="roles", build=roles, when=("roles.create",)),
+    ChartPart(name="user-policy", build=user_policy, when=("userPolicy",)),
+    ChartPart(name="pod-monitor", build=pod_monitor, when=("podMonitor",)),
+    ChartPart(name="service-monitor", build=service_monitor, when=("serviceMonitor",)),
+    ChartPart(name="prometheus-rule", build=prometheus_rule, when=("prometheusRule",)),
 )
 
 
@@ -171,16 +215,21 @@ def chart_files() -> dict[str, str]:
             ]
         ),
         "values.yaml": HEAD + yaml_text([{**CHOICES, "nats": chart_values()}]),
+        "values.schema.json": json.dumps(SCHEMA, indent=2) + "\n",
     }
     for part in PARTS:
-        found[f"templates/{part.name}.yaml"] = HEAD + template_text(part.build(slots), part.condition)
+        found[f"templates/{part.name}.yaml"] = HEAD + template_text(part.build(slots), part.condition, part.repeated)
     return found
 
 
 def manifests(
     choices: Mapping[str, Any] = CHOICES, namespace: str = NAMESPACE, *, bus: bool = True
 ) -> dict[str, list[JsonObject]]:
-    """Plain manifests by the name of their file, in the order in which they are applied; `bus` with NATS in them."""
+    """Plain manifests by the name of their file, in the order in which they are applied; `bus` with NATS in them.
+
+    Raises `ChoiceRefused`.
+    """
+    check_choices(choices)
     slots = Chosen(choices, namespace)
     home = {
         "apiVersion": "v1",

@@ -5,7 +5,7 @@ mark that becomes an expression of Helm's when the template is written.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -18,6 +18,7 @@ from ops.production.configuration.configuration_file import configuration_of
 _MARK = re.compile(r"xSLOTx([a-z]+)x((?:[A-Za-z]|__)+)x")
 _WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|namespace)x(?:[A-Za-z]|__)+?x)$")
 """A text that is nothing but one value: it is quoted, or a number would come out of it."""
+_LINE = re.compile(r"(?m)^( *)xSLOTxunlessx((?:[A-Za-z]|__)+?)x(.*\n)")
 _NAMESPACE = "xSLOTxnamespacexRELEASEx"
 
 
@@ -34,6 +35,14 @@ class ChartValues(Protocol):
 
     def quoted_json(self, path: str) -> str:
         """A structure as JSON in a text, e.g. for a file in a ConfigMap."""
+        ...
+
+    def unless(self, switch: str, name: str, path: str) -> JsonObject:
+        """A field of that name with the whole value at a path, while a switch is off; else no field."""
+        ...
+
+    def numbers(self, path: str) -> Sequence[str]:
+        """The numbers from 1 to below the value, each as a text that may be a part of a longer one."""
         ...
 
     @property
@@ -78,6 +87,14 @@ class Chosen:
         """The value as JSON, with its keys in order, as Helm writes it."""
         return msgspec.json.encode(self.whole(path), order="sorted").decode()
 
+    def unless(self, switch: str, name: str, path: str) -> JsonObject:
+        """The field, or nothing."""
+        return {} if self.whole(switch) else {name: self.whole(path)}
+
+    def numbers(self, path: str) -> Sequence[str]:
+        """The numbers."""
+        return [str(number) for number in range(1, self.whole(path))]
+
 
 class Templated:
     """Values as expressions of Helm's."""
@@ -98,11 +115,22 @@ class Templated:
         """An expression in place of the text."""
         return _mark("quoted", path)
 
+    def unless(self, switch: str, name: str, path: str) -> JsonObject:
+        """A line that is left out."""
+        return {_mark("unless", switch) + name: self.whole(path)}
 
-def template_text(values: list[JsonObject], condition: str = "") -> str:
-    """The template that makes these manifests, all of it under one condition where there is one."""
+    def numbers(self, path: str) -> Sequence[str]:
+        """One text that stands for each of them, in a template that is repeated for these numbers."""
+        return [_mark("number", path)]
+
+
+def template_text(values: list[JsonObject], condition: str = "", repeated: str = "") -> str:
+    """The template that makes these manifests, all of it under one condition where there is one, or for each number below a value."""
     text = _WHOLE.sub(_quoted, yaml_text(values))
+    text = _LINE.sub(_left_out, text)
     text = _MARK.sub(_expression, text)
+    if repeated:
+        return f"{{{{- range $number := untilStep 1 (int .Values.{repeated}) 1 }}}}\n---\n{text}{{{{- end }}}}\n"
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 
 
@@ -114,14 +142,21 @@ def _quoted(found: re.Match[str]) -> str:
     return _MARK.sub(_expression, found.group(1)).replace(" }}", " | quote }}")
 
 
+def _left_out(found: re.Match[str]) -> str:
+    before, switch, line = found.groups()
+    return f"{before}{{{{- if not $.Values.{switch.replace('__', '.')} }}}}\n{before}{line}{before}{{{{- end }}}}\n"
+
+
 def _expression(found: re.Match[str]) -> str:
     form, path = found.group(1), found.group(2).replace("__", ".")
     match form:
         case "namespace":
-            return "{{ .Release.Namespace }}"
+            return "{{ $.Release.Namespace }}"
         case "json":
-            return f"{{{{ toJson .Values.{path} }}}}"
+            return f"{{{{ toJson $.Values.{path} }}}}"
         case "quoted":
-            return f"{{{{ toJson .Values.{path} | quote }}}}"
+            return f"{{{{ toJson $.Values.{path} | quote }}}}"
+        case "number":
+            return "{{ $number }}"
         case _:
-            return f"{{{{ .Values.{path} }}}}"
+            return f"{{{{ $.Values.{path} }}}}"

@@ -1,12 +1,13 @@
 """Each service as a Deployment of its own, with probes, a disruption budget and no more rights than it needs."""
 
 from events.json_object import JsonObject
-from ops.production.deploy.bus import USERS
+from ops.production.deploy.bus import user_in
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.deploy.permissions import (
     CONSOLE,
     ON_CLUSTER,
     VISIBILITY,
+    applier_access,
     console_access,
     multikueue_access,
     service_account,
@@ -27,25 +28,40 @@ _PROXY = "/etc/kuelog-proxy"
 EVERYWHERE = "0.0.0.0"
 """The kubelet and Prometheus come from other machines."""
 _USER_ID = 65532
-_LABEL = "app.kubernetes.io/name"
-_PART = "app.kubernetes.io/component"
+NAME_LABEL = "app.kubernetes.io/name"
+PART_LABEL = "app.kubernetes.io/component"
 _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
 _METRICS = ("--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN)
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
+WEBHOOK = "webhook"
+AUTOSCALED = (WEBHOOK, VISIBILITY)
+"""The services that may be scaled by what they have to do (ops/production/deploy/autoscaling.py)."""
+IN_PARTITIONS = ("queue-manager", "admitter", "preemptor", "applier")
+"""The services that are there once for each partition of trees; all others serve the whole log."""
 
 
 def labels(service: str) -> dict[str, str]:
     """By which the pods of a service are found."""
-    return {_LABEL: "kuelog", _PART: service}
+    return {NAME_LABEL: "kuelog", PART_LABEL: service}
 
 
 def services(values: ChartValues) -> list[JsonObject]:
-    """The services on the bus: account, Deployment and budget of each."""
+    """The services on the bus: account, Deployment and budget of each; those of trees in the first partition."""
     here = (one for one in SERVICES if one != MULTIKUEUE)
     return [_configuration(values), *(one for service in here for one in _service_on_bus(values, service))]
+
+
+def further_partitions(values: ChartValues) -> list[JsonObject]:
+    """The services of trees in every partition but the first, each with an account and a user of the bus of its own."""
+    found: list[JsonObject] = []
+    for number in values.numbers("partitions"):
+        for service in IN_PARTITIONS:
+            found += _service_on_bus(values, service, number)
+        found.append(applier_access(values, user_in("applier", number)))
+    return found
 
 
 def multikueue(values: ChartValues) -> list[JsonObject]:
@@ -69,12 +85,15 @@ def verifier(values: ChartValues) -> list[JsonObject]:
     return found
 
 
-def _service_on_bus(values: ChartValues, service: str) -> list[JsonObject]:
-    watches = ["--config", CONFIGURATION] if service == "watcher" else []
+def _service_on_bus(values: ChartValues, service: str, number: str = "0") -> list[JsonObject]:
+    more = ["--config", CONFIGURATION] if service == "watcher" else []
+    if service in IN_PARTITIONS:
+        more += ["--partition", f"LOG_{number}"]
     health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
-    args = ["run", service, *health, *_METRICS, "--witness", "/var/lib/kuelog", *watches]
+    args = ["run", service, *health, *_METRICS, "--witness", "/var/lib/kuelog", *more]
     container = container_of(values, service, args)
-    container["env"] = [*bus_address(values, service), *_collector(values)]
+    name = user_in(service, number)
+    container["env"] = [*bus_address(values, name), *_collector(values)]
     container["ports"] = [
         {"name": "health", "containerPort": HEALTH},
         {"name": "metrics", "containerPort": METRICS},
@@ -82,49 +101,8 @@ def _service_on_bus(values: ChartValues, service: str) -> list[JsonObject]:
     container.update(_probes("health", "HTTP"))
     container["volumeMounts"].append({"name": "witness", "mountPath": "/var/lib/kuelog"})
     container["volumeMounts"].append(_TOKEN_MOUNT)
-    return _deployed(values, service, container, [values.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True)
-
-
-def service_monitor(values: ChartValues) -> list[JsonObject]:
-    """How Prometheus finds all who serve metrics where its operator is and takes no PodMonitors: by a Service of all of them.
-
-    Who is not ready is found as well: it tells why. Pods without a port of that name have no endpoint.
-    """
-    service: JsonObject = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "kuelog-metrics", "namespace": values.namespace, "labels": labels("metrics")},
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": {_LABEL: "kuelog"},
-            "ports": [{"name": "metrics", "port": METRICS, "targetPort": "metrics"}],
-        },
-    }
-    spec: JsonObject = {
-        "selector": {"matchLabels": labels("metrics")},
-        # The component of each pod, as all of them stand behind one Service.
-        "podTargetLabels": [_PART],
-        "endpoints": [_scraped()],
-    }
-    meta = {"name": "kuelog", "namespace": values.namespace}
-    monitor = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": meta, "spec": spec}
-    return [service, monitor]
-
-
-def pod_monitor(values: ChartValues) -> list[JsonObject]:
-    """How Prometheus finds all who serve metrics, where its operator is; labels stay as they are told."""
-    spec = {"selector": {"matchLabels": {_LABEL: "kuelog"}}, "podMetricsEndpoints": [_scraped()]}
-    meta = {"name": "kuelog", "namespace": values.namespace}
-    return [{"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": meta, "spec": spec}]
-
-
-def _scraped() -> JsonObject:
-    return {
-        "port": "metrics",
-        "honorLabels": True,
-        "authorization": {"credentials": {"name": TOKEN_SECRET, "key": "token"}},
-    }
+    volumes = [values.whole("witness.volume"), _TOKEN_VOLUME]
+    return _deployed(values, service, container, volumes, on_bus=True, name=name)
 
 
 def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
@@ -140,9 +118,9 @@ def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
         container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
         volumes.append({"name": "certificate", "secret": {"secretName": CERTIFICATE}})
     return [
-        *_deployed(values, "webhook", container, volumes, on_bus=False),
-        _service(values, "webhook"),
-        *(_issued(values) if cert_manager else [_empty_secret(values, "webhook")]),
+        *_deployed(values, WEBHOOK, container, volumes, on_bus=False),
+        _service(values, WEBHOOK),
+        *(_issued(values) if cert_manager else [_empty_secret(values, WEBHOOK)]),
     ]
 
 
@@ -250,8 +228,9 @@ def _issued(values: ChartValues) -> list[JsonObject]:
 
 
 def streams_job(values: ChartValues) -> list[JsonObject]:
-    """A Job that creates the streams, three times each: the only one whose user may."""
-    args = ["deploy", "streams", "--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
+    """A Job that creates the streams, three times each: the only one whose user may. It divides a log that is still empty."""
+    kept = ["--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
+    args = ["deploy", "streams", *kept, "--partitions", values.text("partitions")]
     container = container_of(values, "streams", args)
     container["env"] = bus_address(values, "streams")
     account = service_account(values, "streams")
@@ -287,27 +266,34 @@ def _configuration(values: ChartValues) -> JsonObject:
 
 
 def _deployed(
-    values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject], *, on_bus: bool
+    values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject], *, on_bus: bool, name: str = ""
 ) -> list[JsonObject]:
+    name = name or service
     marks = {**({ON_BUS: "true"} if on_bus else {}), **({ON_API: "true"} if service in ON_CLUSTER else {})}
     reads = "--config" in container["args"]
     mounted = [{"name": "configuration", "configMap": {"name": "kuelog-configuration"}}] if reads else []
     if reads:
         container["volumeMounts"].append({"name": "configuration", "mountPath": "/etc/kuelog", "readOnly": True})
-    meta = {"name": f"kuelog-{service}", "namespace": values.namespace, "labels": labels(service)}
+    meta = {"name": f"kuelog-{name}", "namespace": values.namespace, "labels": labels(name)}
+    scaled = service in AUTOSCALED
+    replicas = (
+        values.unless("autoscaling.enabled", "replicas", "replicas")
+        if scaled
+        else {"replicas": values.whole("replicas")}
+    )
     return [
-        service_account(values, service),
+        service_account(values, service, name),
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": meta,
             "spec": {
-                "replicas": values.whole("replicas"),
-                "selector": {"matchLabels": labels(service)},
+                **replicas,
+                "selector": {"matchLabels": labels(name)},
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
                 "template": {
-                    "metadata": {"labels": {**labels(service), **marks}},
-                    "spec": pod_of(values, service, container, [*volumes, *mounted]),
+                    "metadata": {"labels": {**labels(name), **marks}},
+                    "spec": pod_of(values, name, container, [*volumes, *mounted]),
                 },
             },
         },
@@ -315,7 +301,7 @@ def _deployed(
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
             "metadata": meta,
-            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(service)}},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(name)}},
         },
     ]
 
@@ -331,16 +317,16 @@ def runs_as(user: int) -> JsonObject:
     }
 
 
-def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
+def pod_of(values: ChartValues, name: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
     """A pod that may do as little as a pod can."""
     return {
-        "serviceAccountName": f"kuelog-{service}",
+        "serviceAccountName": f"kuelog-{name}",
         "securityContext": runs_as(_USER_ID),
         "priorityClassName": "system-cluster-critical",
         "terminationGracePeriodSeconds": 15,
         "nodeSelector": values.whole("nodeSelector"),
         "tolerations": values.whole("tolerations"),
-        "topologySpreadConstraints": spread(labels(service), WHEREVER),
+        "topologySpreadConstraints": spread(labels(name), WHEREVER),
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}, *volumes],
     }
@@ -383,10 +369,9 @@ def _collector(values: ChartValues) -> list[JsonObject]:
     ]
 
 
-def bus_address(values: ChartValues, service: str) -> list[JsonObject]:
-    """The bus with the user of a service, as KUELOG_NATS."""
-    assert service in {one.name for one in USERS}, f"{service} is no user of the bus"
+def bus_address(values: ChartValues, user: str) -> list[JsonObject]:
+    """The bus with a user of it, as KUELOG_NATS."""
     return [
-        {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": service}}},
-        {"name": "KUELOG_NATS", "value": f"nats://{service}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"},
+        {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": user}}},
+        {"name": "KUELOG_NATS", "value": f"nats://{user}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"},
     ]

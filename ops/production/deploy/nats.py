@@ -1,10 +1,13 @@
 """Three servers of NATS with JetStream, for those who apply plain manifests; the chart takes NATS's own chart instead."""
 
+import hashlib
+
 from events.json_object import JsonObject
-from ops.production.deploy.bus import USERS, server_configuration, server_file
+from ops.production.deploy.bus import server_configuration, server_file, users_of
 from ops.production.deploy.chart_values import Chosen
 from ops.production.deploy.deployments import USERS_SECRET, runs_as
 from ops.production.deploy.spreading import ONE_A_HOST, spread
+from ops.production.log.streams import SOLE, LogStreams, streams_of
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
@@ -12,24 +15,25 @@ _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuel
 _USER_ID = 1000
 
 
-def passwords() -> list[JsonObject]:
+def passwords(streams: LogStreams) -> list[JsonObject]:
     """The environment of a server: a password for every user, from the common Secret."""
     return [
-        {"name": one.variable, "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": one.name}}} for one in USERS
+        {"name": one.variable, "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": one.name}}}
+        for one in users_of(streams)
     ]
 
 
-def chart_values() -> JsonObject:
+def chart_values(streams: LogStreams = SOLE) -> JsonObject:
     """The values for NATS's own chart, as a dependency."""
     return {
         "enabled": True,
         "config": {
             "cluster": {"enabled": True, "replicas": 3},
             "jetstream": {"enabled": True, "fileStore": {"enabled": True, "pvc": {"enabled": True, "size": STORE}}},
-            "merge": server_configuration(),
+            "merge": server_configuration(streams),
         },
         "container": {
-            "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in passwords()},
+            "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in passwords(streams)},
         },
         "podTemplate": {
             "topologySpreadConstraints": {
@@ -43,12 +47,16 @@ def chart_values() -> JsonObject:
 def servers(chosen: Chosen) -> list[JsonObject]:
     """Configuration, services, the three servers and their disruption budget."""
     meta: JsonObject = {"namespace": chosen.namespace, "labels": _LABELS}
+    streams = streams_of(chosen.whole("partitions"))
+    configuration = server_file(chosen.namespace, streams)
+    # A server reads its configuration when it starts: with another one they start anew, one after the other.
+    marked = {"checksum/configuration": hashlib.sha256(configuration.encode()).hexdigest()}
     return [
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "kuelog-nats", **meta},
-            "data": {"nats.conf": server_file(chosen.namespace)},
+            "data": {"nats.conf": configuration},
         },
         _service("kuelog-nats", meta, [("nats", 4222)]),
         _service("kuelog-nats-headless", meta, [("nats", 4222), ("cluster", 6222), ("monitor", 8222)], headless=True),
@@ -67,7 +75,7 @@ def servers(chosen: Chosen) -> list[JsonObject]:
                 "serviceName": "kuelog-nats-headless",
                 "podManagementPolicy": "Parallel",
                 "selector": {"matchLabels": _LABELS},
-                "template": {"metadata": {"labels": _LABELS}, "spec": _pod()},
+                "template": {"metadata": {"labels": _LABELS, "annotations": marked}, "spec": _pod(streams)},
                 "volumeClaimTemplates": [
                     {
                         "metadata": {"name": "data"},
@@ -90,7 +98,7 @@ def _service(name: str, meta: JsonObject, ports: list[tuple[str, int]], *, headl
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, **meta}, "spec": spec}
 
 
-def _pod() -> JsonObject:
+def _pod(streams: LogStreams) -> JsonObject:
     def probe(path: str, **more: int) -> JsonObject:
         return {"httpGet": {"path": path, "port": 8222}, "timeoutSeconds": 5, **more}
 
@@ -106,7 +114,7 @@ def _pod() -> JsonObject:
                 "args": ["--config", "/etc/nats/nats.conf"],
                 "env": [
                     {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-                    *passwords(),
+                    *passwords(streams),
                 ],
                 "ports": [
                     {"name": "nats", "containerPort": 4222},

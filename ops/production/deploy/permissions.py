@@ -42,6 +42,7 @@ REVIEWS = Resource(
 )
 TOKENS = Resource(group="authentication.k8s.io", plural="tokenreviews", kind="TokenReview", namespaced=False)
 SEEING = ("list", "watch")
+_API = "rbac.authorization.k8s.io"
 _STATUS_TOO = ("", "batch")
 QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
 """What has a status that the applier writes, besides workloads."""
@@ -191,12 +192,12 @@ def _hami_configs(values: ChartValues) -> list[JsonObject]:
     return _bound(values, "watcher", [named], within=maps[0].namespace)
 
 
-def service_account(values: ChartValues, service: str) -> JsonObject:
-    """The account of a service; only those that speak with the API server are given a token."""
+def service_account(values: ChartValues, service: str, name: str = "") -> JsonObject:
+    """The account of a service, or of what it is called in one partition; only those that speak with the API server are given a token."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": {"name": f"kuelog-{service}", "namespace": values.namespace},
+        "metadata": {"name": f"kuelog-{name or service}", "namespace": values.namespace},
         "automountServiceAccountToken": service in ON_CLUSTER,
     }
 
@@ -212,6 +213,12 @@ def access(values: ChartValues) -> list[JsonObject]:
         *_hami_configs(values),
         *_bound(values, "webhook", [_certificate("webhook")], within=values.namespace),
     ]
+
+
+def applier_access(values: ChartValues, name: str) -> JsonObject:
+    """The applier of a further partition may do what that of the first may: no role says which queues a job asks for."""
+    role = f"{values.namespace}-applier"
+    return _binding("Cluster", f"{values.namespace}-{name}", role, {}, name, values.namespace)
 
 
 def multikueue_access(values: ChartValues) -> list[JsonObject]:
@@ -257,23 +264,23 @@ def _bound(values: ChartValues, service: str, grants: Sequence[Grant], *, within
     # Roles beyond our namespace bear its name: two installations don't share them.
     name = f"kuelog-{service}" if within == values.namespace else f"{values.namespace}-{service}"
     place = {"namespace": within} if within else {}
-    account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": values.namespace}
-    api = "rbac.authorization.k8s.io"
-    return [
-        {
-            "apiVersion": f"{api}/v1",
-            "kind": f"{scope}Role",
-            "metadata": {"name": name, **place},
-            "rules": [one.rule() for one in grants],
-        },
-        {
-            "apiVersion": f"{api}/v1",
-            "kind": f"{scope}RoleBinding",
-            "metadata": {"name": name, **place},
-            "roleRef": {"apiGroup": api, "kind": f"{scope}Role", "name": name},
-            "subjects": [account],
-        },
-    ]
+    role: JsonObject = {
+        "apiVersion": f"{_API}/v1",
+        "kind": f"{scope}Role",
+        "metadata": {"name": name, **place},
+        "rules": [one.rule() for one in grants],
+    }
+    return [role, _binding(scope, name, name, place, service, values.namespace)]
+
+
+def _binding(scope: str, name: str, role: str, place: JsonObject, account: str, namespace: str) -> JsonObject:
+    return {
+        "apiVersion": f"{_API}/v1",
+        "kind": f"{scope}RoleBinding",
+        "metadata": {"name": name, **place},
+        "roleRef": {"apiGroup": _API, "kind": f"{scope}Role", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": f"kuelog-{account}", "namespace": namespace}],
+    }
 
 
 def _by_group(resources: Iterable[Resource], verbs: tuple[str, ...], part: str = "") -> list[Grant]:

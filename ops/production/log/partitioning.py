@@ -102,7 +102,7 @@ async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[Tre
         except LogUnavailable as problem:
             raise PartitionsRefused(
                 f"{name} can't be made: {problem.problem}. Nothing was changed. Where the bus has users, their rights have to name every "
-                "partition, and those of the chart name LOG_0 alone"
+                f"partition first: write partitions: {partitions} in the values of the chart"
             ) from problem
     if len((await streams_on(bus)).trees) != partitions:
         await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
@@ -120,13 +120,42 @@ async def divide_at_start(bus: Bus, partitions: int, at: Millis) -> None:
     before = len((await streams_on(bus)).trees)
     if not partitions or partitions == before:
         return
-    if (await (await bus.stream(FACTS)).last()).sequence:
+    if await _in_use(bus):
         raise PartitionsRefused(
-            f"the log has {before} {'partition' if before == 1 else 'partitions'} and is in use: start without --partitions, and write "
+            f"{_has(before)} and is in use: start without --partitions, and write "
             f"kuelog log partition {partitions} --nats ADDRESS while it runs"
         )
     division = division_of(World(), before, partitions, ())
     await divide(bus, division.partitions, at)
+
+
+async def divide_new(bus: Bus, partitions: int, at: Millis) -> str:
+    """Divide a log that is still empty; what is left to do for somebody where it is in use, empty when nothing is.
+
+    Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
+    """
+    before = len((await streams_on(bus)).trees)
+    if not await _in_use(bus):
+        # What was broken off between the number and the map is done again.
+        if division_of(World(), before, partitions, ()).fresh:
+            await divide(bus, partitions, at)
+        return ""
+    if partitions < before:
+        division_of(World(), before, partitions, ())
+    if partitions == before:
+        return ""
+    return (
+        f"{_has(before)} and is in use. The streams of {partitions} are there: "
+        f"kuelog log partition {partitions} --nats ADDRESS, as operator, divides it while it runs"
+    )
+
+
+async def _in_use(bus: Bus) -> bool:
+    return bool((await (await bus.stream(FACTS)).last()).sequence)
+
+
+def _has(partitions: int) -> str:
+    return f"the log has {partitions} {'partition' if partitions == 1 else 'partitions'}"
 
 
 _SHOWN = 3

@@ -250,6 +250,15 @@ _KINDS: tuple[ApiKind, ...] = (
         status=True,
         columns=(("Min Available", "spec.minAvailable"), ("Max Unavailable", "spec.maxUnavailable")),
     ),
+    _kind(
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        "hpa",
+        status=True,
+        columns=(("MinPods", "spec.minReplicas"), ("MaxPods", "spec.maxReplicas")),
+    ),
     _kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol"),
     _kind(
         "admissionregistration.k8s.io",

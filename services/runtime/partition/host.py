@@ -121,6 +121,14 @@ class PartitionHost:
         """Set while deciding stands still, for which `halted` gives the reason."""
         return self.halts.stuck
 
+    async def folded_to(self, stream: str) -> int:
+        """How far a stream is folded; facts that are for other partitions alone are nothing to wait for. Raises `LogUnavailable`."""
+        if stream == self.own.name:
+            return self.fold.base
+        if stream == FACTS and self._routed is not None:
+            return await self._routed.reached()
+        return self.fold.position(stream)
+
     def stop_deciding(self, why: str, kind: str = STOPPED) -> None:
         """Only follow from now on, and report why."""
         self.halts.halt(kind, why)

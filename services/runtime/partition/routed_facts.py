@@ -37,6 +37,11 @@ class RoutedFacts:
         self._fold.pass_over(FACTS, free)
         return True
 
+    async def reached(self) -> int:
+        """How far it has come, what is for others included without passing over it. Raises `LogUnavailable`."""
+        folded = self._fold.position(FACTS)
+        return max(folded, await self._facts.nothing_for(folded, self._fold.partition))
+
     async def keep_up(self, clock: Clock, told: Callable[[], None]) -> None:
         """Go past what is for others every so often, so that who hears little does not stay behind a stream that is rolled."""
         while True:

@@ -15,7 +15,7 @@ from events.authors import AUTHORS
 from events.catalogue import Fact
 from events.routing import ROUTED
 from events.subjects import FACTS, commit_subject, fact_subject, routed_subject
-from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
+from ops.production.deploy.bus import configuration_text, server_configuration, server_file, users_of
 from ops.production.log.given_back import GivingBack
 from ops.production.log.jetstream.bus import JetStreamBus, connect, subjects_of
 from ops.production.log.jetstream.generations import asked, generations, mark_subject, names_of
@@ -24,13 +24,14 @@ from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.kept_tail import KeptTail
 from ops.production.log.partitioning import PartitionsRefused, divide
 from ops.production.log.server.server import nats_binary
-from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
+from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE, streams_of
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
 
+STREAMS, USERS = SOLE.witnessed, users_of(SOLE)
 BY_NAME = {one.name: one for one in USERS}
 OF_QUEUES = ("queue-manager", "admitter", "preemptor", "multikueue")
 DECIDERS = {**dict.fromkeys(OF_QUEUES, PARTITION), "accountant": DEVICE_PARTITION}
@@ -53,7 +54,7 @@ def matches(pattern: str, subject: str) -> bool:
 
 
 def may(user: str, subject: str) -> bool:
-    return any(matches(one, subject) for one in BY_NAME[user].permissions()["publish"]["allow"])
+    return any(matches(one, subject) for one in BY_NAME[user].permissions(SOLE)["publish"]["allow"])
 
 
 def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it() -> None:
@@ -101,25 +102,38 @@ def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Pa
 
 
 @asynccontextmanager
-async def bus(folder: Path) -> AsyncIterator[int]:
-    port = reserved_port()
-    whole = {"port": port, "host": "127.0.0.1", "jetstream": {"store_dir": str(folder)}, **server_configuration()}
+async def server_of(folder: Path, partitions: int) -> AsyncIterator[int]:
+    """A server with the users of a log of so many partitions, and no stream yet."""
+    port, streams = reserved_port(), streams_of(partitions)
+    whole = {
+        "port": port,
+        "host": "127.0.0.1",
+        "jetstream": {"store_dir": str(folder)},
+        **server_configuration(streams),
+    }
     path = folder / "nats.conf"
     path.write_text(configuration_text(whole))
-    env = {**os.environ, **{one.variable: f"p{one.name}" for one in USERS}}
+    env = {**os.environ, **{one.variable: f"p{one.name}" for one in users_of(streams)}}
     server = await asyncio.create_subprocess_exec(
         nats_binary(), "-c", str(path), env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        made = await connect(address(port, "streams"), patience=20)
+        await (await connect(address(port, "reader"), patience=20)).close()
+        yield port
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+@asynccontextmanager
+async def bus(folder: Path) -> AsyncIterator[int]:
+    async with server_of(folder, 1) as port:
+        made = await connect(address(port, "streams"))
         for name in STREAMS:
             await made.stream(name)
         await made.shelf.prepare()
         await made.close()
         yield port
-    finally:
-        server.terminate()
-        await server.wait()
 
 
 def address(port: int, user: str) -> str:

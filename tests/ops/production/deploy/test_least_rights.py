@@ -1,7 +1,9 @@
 """Each service with its own user of the bus, and few of them with a cluster: what they really ask is what they may."""
 
 import asyncio
+import os
 import re
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,23 +13,31 @@ import aiohttp
 import pytest
 
 from events.json_object import JsonObject
-from events.subjects import CONTROL
+from events.partition_map import PartitionMapObserved
+from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from ops.production.deploy.bus import user_in
 from ops.production.deploy.chart import CHOICES, manifests
 from ops.production.health import Health, health_served
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.control import record_rate
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.bus import connect as connect_bus
+from ops.production.log.jetstream.leases import lease_subject
+from ops.production.log.partitioning import divide
+from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
-from ops.production.served import SERVICES
+from ops.production.served import MULTIKUEUE, SERVICES
 from ops.production.wiring import Ports, Running
+from projections.partitions.homes import hashed
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import AccessRefused, Resource
 from services.runtime.control_log import Control
+from services.runtime.log_port import Message
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.small_cluster import job, platform
-from tests.ops.production.deploy.test_bus_users import address, bus
+from tests.ops.production.deploy.test_bus_users import address, let_through, server_of
 from tests.ops.production.kubernetes.recording import Recording, recording
 from tests.stage.cluster import Cluster
 from tests.stage.ports import reserved_port
@@ -96,36 +106,40 @@ async def until(true: Callable[[], Any], seconds: float = 60) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
 async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
-    tmp_path: Path, cluster: Cluster, clock: ScaledClock
+    tmp_path: Path, cluster: Cluster, clock: ScaledClock, partitions: int
 ) -> None:
     (tmp_path / "nats").mkdir()
+    home = hashed(PartitionMapObserved(partitions=partitions), "queue/cq")
+    assert home == f"LOG_{partitions - 1}", "what the queue of this cluster is decided in"
     async with AsyncExitStack() as stack:
         await cluster.start()
         stack.push_async_callback(cluster.stop)
         for value in platform(2):
             await cluster.add(value)
-        port = await stack.enter_async_context(bus(tmp_path / "nats"))
+        port = await stack.enter_async_context(server_of(tmp_path / "nats", partitions))
+        await made_streams(port, partitions)
         await have_clock_on_record(port, clock)
         clients: dict[str, Recording] = {}
         processes: dict[str, Running] = {}
         probes: dict[str, int] = {}
-        for service in SERVICES:
-            own = await connect_bus(address(port, service))
+        for name, service, served in processes_of(partitions):
+            own = await connect_bus(address(port, name))
             stack.push_async_callback(own.close)
             reader = writer = AbsentCluster()
             if service in ("watcher", "applier"):
-                clients[service] = client = await recording(str(await cluster.kubeconfig_of(service)), service)
+                clients[name] = client = await recording(str(await cluster.kubeconfig_of(service)), service)
                 stack.push_async_callback(client.close)
                 reader = Reflector(client) if service == "watcher" else AbsentCluster()
                 writer = client if service == "applier" else AbsentCluster()
-            ports = Ports(bus=own, reader=reader, writer=writer, clock=clock)
-            running = processes[service] = Running(ports, (service,))
+            ports = Ports(bus=own, reader=reader, writer=writer, clock=clock, leases=own.leases)
+            running = processes[name] = Running(ports, (service,), partitions=served, replica=name)
             assert await Health(running).why_not(), "nothing is ready before it has begun"
             task = asyncio.create_task(running.run())
             stack.push_async_callback(stopped, task)
-            probes[service] = reserved_port()
-            await stack.enter_async_context(health_served(running, Endpoint(port=probes[service])))
+            probes[name] = reserved_port()
+            await stack.enter_async_context(health_served(running, Endpoint(port=probes[name])))
         session = await stack.enter_async_context(aiohttp.ClientSession())
 
         async def ready() -> bool:
@@ -139,19 +153,130 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
         async with session.get(f"http://127.0.0.1:{probes['admitter']}/livez") as answer:
             assert answer.status == 200
         await asyncio.wait_for(play(cluster), 60)
+        assert await (await connect_to(stack, port, "operator")).leases.holders() == {
+            lease: name for name, lease in leases_of(partitions).items()
+        }
+        for number in range(partitions):
+            # Decided where the queue is at home, and nothing elsewhere but that somebody has taken over.
+            fold = processes[user_in("admitter", str(number))].hosts[f"LOG_{number}"].fold
+            assert bool(fold.world.workloads) is (number == partitions - 1)
         processes["admitter"].hosts["LOG_0"].stop_deciding("somebody said so")
         async with session.get(f"http://127.0.0.1:{probes['admitter']}/readyz") as answer:
             assert answer.status == 503 and "somebody said so" in await answer.text()
-        for service, client in clients.items():
+        for name, client in clients.items():
             asked = {question(method, url) for method, url, _ in client.answers}
-            assert asked <= granted(service), f"{service} asks for more than it may"
-            assert asked, service
-            assert not [url for _, url, status in client.answers if status in (401, 403)], f"{service} was refused"
-        asked = {question(method, url) for method, url, _ in clients["applier"].answers}
+            assert asked <= granted(name.partition("-")[0]), f"{name} asks for more than it may"
+            assert asked or name != user_in("applier", str(partitions - 1)), name
+            assert not [url for _, url, status in client.answers if status in (401, 403)], f"{name} was refused"
+        asked = {question(method, url) for method, url, _ in clients[user_in("applier", str(partitions - 1))].answers}
         assert ("patch", "batch", "jobs") in asked
         assert ("patch", "kueue.x-k8s.io", "workloads/status") in asked
         assert {("patch", "", "pods"), ("delete", "", "pods")} <= asked
         assert {question(method, url)[0] for method, url, _ in clients["watcher"].answers} == {"list", "watch"}
+
+
+def processes_of(partitions: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    """By the user of the bus that each is, the processes of an installation: what each serves, and of which partitions."""
+    choices = {**CHOICES, "partitions": partitions, "multiKueue": {**CHOICES["multiKueue"], "enabled": partitions == 1}}
+    found: list[tuple[str, str, tuple[str, ...]]] = []
+    for one in (each for part in manifests(choices).values() for each in part if each["kind"] == "Deployment"):
+        [container] = one["spec"]["template"]["spec"]["containers"]
+        word, service, *more = container["args"]
+        if word == "run" and service != "webhook":
+            served = tuple(more[place + 1] for place, each in enumerate(more) if each == "--partition")
+            found.append((container["env"][0]["valueFrom"]["secretKeyRef"]["key"], service, served))
+    return found
+
+
+def leases_of(partitions: int) -> dict[str, str]:
+    """The lease of each of these processes, by its user, where there is one of each."""
+    found = {"watcher": "watcher", "accountant": "DEVICES_default.accountant"}
+    for name, service, served in processes_of(partitions):
+        if served:
+            found[name] = f"{served[0]}.{service}"
+        elif name == MULTIKUEUE:
+            found[name] = f"LOG_0.{MULTIKUEUE}"
+    return found
+
+
+async def connect_to(stack: AsyncExitStack, port: int, user: str) -> JetStreamBus:
+    found = await connect_bus(address(port, user))
+    stack.push_async_callback(found.close)
+    return found
+
+
+async def made_streams(port: int, partitions: int) -> str:
+    """What the Job of an installation does; what it says."""
+    [job] = [one for one in manifests({**CHOICES, "partitions": partitions})["streams"] if one["kind"] == "Job"]
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    words = [*container["args"], "--replicas", "1", "--max-bytes", str(64 << 20)]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "ops.cli.main",
+        *words,
+        env={**os.environ, "KUELOG_NATS": address(port, "streams")},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+    return out.decode()
+
+
+async def test_a_log_that_is_empty_is_divided_by_the_job_that_makes_its_streams_and_only_grows(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(server_of(tmp_path, 3))
+        for _ in range(2):
+            said = await made_streams(port, 3)
+            assert "LOG_2: there, at sequence 0" in said and "FACTS: there, at sequence 1" in said
+        reader = await connect_to(stack, port, "reader")
+        assert (await streams_on(reader)).trees == ("LOG_0", "LOG_1", "LOG_2")
+        [entry] = [one async for batch in (await reader.stream(FACTS)).read() for one in batch]
+        assert entry.subject == fact_subject("", "PartitionMapObserved")
+        with pytest.raises(AssertionError, match="the log has 3 partitions, and their number only grows"):
+            await made_streams(port, 2)
+
+
+async def test_a_log_in_use_gets_its_streams_and_is_divided_by_the_operator(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        async with server_of(tmp_path, 1) as port:
+            await made_streams(port, 1)
+            watcher = await connect_bus(address(port, "watcher"))
+            subject = fact_subject("", "PodsGone")
+            await (await watcher.stream(FACTS)).publish([Message(subject, b"{}", "first")])
+            await watcher.close()
+        port = await stack.enter_async_context(server_of(tmp_path, 2))
+        said = await made_streams(port, 2)
+        assert "LOG_1: there, at sequence 0" in said
+        assert "the log has 1 partition and is in use" in said and "kuelog log partition 2 --nats ADDRESS" in said
+        operator = await connect_to(stack, port, "operator")
+        assert (await streams_on(operator)).trees == ("LOG_0",)
+        await divide(operator, 2, 1000)
+        assert (await streams_on(operator)).trees == ("LOG_0", "LOG_1")
+        assert "is in use" not in await made_streams(port, 2)
+
+
+async def test_whoever_serves_a_partition_decides_in_that_one_alone(tmp_path: Path) -> None:
+    async with server_of(tmp_path, 3) as port:
+        await made_streams(port, 3)
+        deciders = ("queue-manager", "admitter", "preemptor")
+        places = range(3)
+        commits = {
+            commit_subject(f"LOG_{place}", name): user_in(name, str(place)) for name in deciders for place in places
+        }
+        saved = [f"kuelog.snapshots.LOG_{place}.a.0" for place in places]
+        leases = {
+            lease_subject(f"LOG_{place}.{name}"): user_in(name, str(place))
+            for name in (*deciders, "applier")
+            for place in places
+        }
+        for name in (*deciders, "applier"):
+            for place in places:
+                user = user_in(name, str(place))
+                may = await let_through(address(port, user), [*commits, *saved, *leases])
+                own = {subject for subject, who in (commits | leases).items() if who == user}
+                assert may == own | ({saved[place]} if name in deciders else set()), user
 
 
 async def have_clock_on_record(port: int, clock: ScaledClock) -> None:

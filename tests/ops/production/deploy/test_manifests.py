@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -15,19 +16,33 @@ from events.json_object import JsonObject
 from ops.files.manifests import read_manifests
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.__main__ import FOLDER, folders
-from ops.production.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
+from ops.production.deploy.chart import (
+    CHOICES,
+    NAMESPACE,
+    PARTS,
+    SCHEMA,
+    ChoiceRefused,
+    chart_files,
+    manifest_files,
+    manifests,
+)
 from ops.production.deploy.permissions import ON_CLUSTER
 from ops.production.kubernetes.client import path_of
+from ops.production.metrics.names import KUELOG
 from ops.production.process.span_exporter import exports
 from ops.production.served import SERVICES, VERIFIER
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN, kinds_of
 from services.runtime.cluster_port import ObjectConflict, Resource
+from tests.peers.build import PEERS
 from tests.places import ROOT
 from tests.stage.caches import resource_at
 from tests.stage.cluster import Cluster
 
-HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm")
-FORMS = re.compile(r"\{\{ (toJson )?\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+BUILT = PEERS / "helm" / "helm"
+HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm") or (str(BUILT) if BUILT.exists() else None)
+FORMS = re.compile(r"\{\{ (toJson )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
+UNLESS = re.compile(r" *\{\{- if not \$\.Values\.([\w.]+) \}\}\n(.*\n) *\{\{- end \}\}\n")
 
 
 def every(**choices: Any) -> list[JsonObject]:
@@ -38,6 +53,7 @@ CONSOLE: JsonObject = {**CHOICES["console"], "enabled": True}
 MULTIKUEUE: JsonObject = {**CHOICES["multiKueue"], "enabled": True}
 CHOSEN: JsonObject = {"console": CONSOLE, "multiKueue": MULTIKUEUE, "verifier": True}
 """All that is not installed unless somebody chooses it."""
+DIVIDED: JsonObject = {"partitions": 3, "autoscaling": {**CHOICES["autoscaling"], "enabled": True}}
 
 
 def of(kind: str, values: list[JsonObject] | None = None) -> list[JsonObject]:
@@ -66,20 +82,31 @@ def test_every_file_holds_whole_objects_each_of_them_once() -> None:
     assert found == every()
 
 
-def filled(text: str) -> list[JsonObject]:
-    """A template with the default values in it. It knows the few forms that our templates use, and nothing else of Helm."""
+def at(path: str, choices: JsonObject) -> Any:
+    found: Any = choices
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
+def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
+    """A template with values in it. It knows the few forms that our templates use, and nothing else of Helm."""
 
     def value(one: re.Match[str]) -> str:
         as_json, room, path, quoted = one.groups()
-        found: Any = {"Namespace": NAMESPACE} if room == "Release" else CHOICES
-        for name in path.split("."):
-            found = found[name]
+        found = NAMESPACE if room == "Release" else at(path, choices)
         told = json.dumps(found, separators=(",", ":"), sort_keys=True) if as_json else str(found)
         return json.dumps(told) if quoted else told
 
-    condition = re.match(r"(?:#.*\n)?\{\{- if (not )?\.Values\.([\w.]+) \}\}\n", text)
+    condition = re.match(r"(?:#.*\n)?\{\{- if [^}]* \}\}\n", text)
     if condition is not None:
         text = text[condition.end() :].removesuffix("{{- end }}\n")
+    repeated = REPEATED.match(text)
+    if repeated is not None:
+        body = text[repeated.end() :].removesuffix("{{- end }}\n")
+        numbers = range(1, at(repeated.group(1), choices))
+        text = "".join(body.replace("{{ $number }}", str(number)) for number in numbers)
+    text = UNLESS.sub(lambda one: "" if at(one.group(1), choices) else one.group(2), text)
     text = FORMS.sub(value, text)
     assert "{{" not in text
     return list(yaml.safe_load_all(text))
@@ -108,6 +135,99 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     alerts = manifests({**CHOICES, "prometheusRule": True})["prometheus-rule"]
     assert filled(files["templates/prometheus-rule.yaml"]) == alerts
     assert "{{" not in str(alerts), "Helm would take it for its own"
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 4])
+def test_each_further_partition_has_services_of_its_own_with_an_account_and_a_user_of_the_bus(partitions: int) -> None:
+    choices = {**CHOICES, "partitions": partitions}
+    found = manifests(choices)
+    template = chart_files()["templates/partitions.yaml"]
+    assert ("partitions" in found) is (partitions > 1)
+    if partitions > 1:
+        assert filled(template, choices) == found["partitions"]
+    of_trees = ("queue-manager", "admitter", "preemptor", "applier")
+    whole = [one for part in found.values() for one in part]
+    serving: dict[str, list[str]] = {}
+    for one in of("Deployment", whole):
+        [container] = one["spec"]["template"]["spec"]["containers"]
+        args = container["args"]
+        if "--partition" in args:
+            serving.setdefault(args[args.index("--partition") + 1], []).append(args[1])
+            user = container["env"][0]["valueFrom"]["secretKeyRef"]["key"]
+            assert container["env"][1]["value"].startswith(f"nats://{user}:")
+            assert one["metadata"]["name"] == f"kuelog-{user}", "each partition of each service has a user of its own"
+            assert one["spec"]["template"]["spec"]["serviceAccountName"] == f"kuelog-{user}"
+            assert one["spec"]["replicas"] == 2
+        else:
+            assert args[1] not in of_trees
+    assert serving == {f"LOG_{number}": list(of_trees) for number in range(partitions)}
+    bound = {
+        subject["name"]: one["roleRef"]["name"]
+        for one in of("ClusterRoleBinding", whole)
+        for subject in one["subjects"]
+        if "applier" in subject["name"]
+    }
+    names = ["kuelog-applier", *(f"kuelog-applier-{number}" for number in range(1, partitions))]
+    assert bound == dict.fromkeys(names, f"{NAMESPACE}-applier")
+    budgets = {one["metadata"]["name"] for one in of("PodDisruptionBudget", whole)}
+    assert {one["metadata"]["name"] for one in of("Deployment", whole)} <= budgets
+    [job] = of("Job", whole)
+    args = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert args[args.index("--partitions") + 1] == str(partitions)
+
+
+def test_pods_of_one_partition_belong_to_no_deployment_of_another_one() -> None:
+    found = of("Deployment", every(partitions=3))
+    for one in found:
+        wanted = one["spec"]["selector"]["matchLabels"].items()
+        chosen = [other for other in found if wanted <= other["spec"]["template"]["metadata"]["labels"].items()]
+        assert chosen == [one]
+
+
+def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -> None:
+    marks = {
+        one["spec"]["template"]["metadata"]["annotations"]["checksum/configuration"]
+        for partitions in (1, 2, 2)
+        for one in of("StatefulSet", every(partitions=partitions))
+    }
+    assert len(marks) == 2
+
+
+@pytest.mark.parametrize(
+    ("choices", "problem"),
+    [
+        ({"partitions": 0}, "a log has 1 to 256 partitions"),
+        ({"partitions": 257}, "a log has 1 to 256 partitions"),
+        ({"partitions": "four"}, "a log has 1 to 256 partitions"),
+        ({"partitions": 2, "multiKueue": MULTIKUEUE}, "MultiKueue is not done on a divided log"),
+    ],
+)
+def test_what_can_t_run_is_not_made(choices: JsonObject, problem: str) -> None:
+    with pytest.raises(ChoiceRefused, match=problem):
+        every(**choices)
+    schema = jsonschema_rs.validator_for(SCHEMA)
+    assert schema.is_valid(CHOICES) and not schema.is_valid({**CHOICES, **choices})
+
+
+def test_who_answers_questions_is_scaled_by_its_lag_and_its_cpu_where_that_is_chosen_and_nobody_else_is() -> None:
+    chosen = {**CHOICES, "autoscaling": {**CHOICES["autoscaling"], "enabled": True}}
+    assert not of("HorizontalPodAutoscaler", every(**CHOSEN))
+    files, found = chart_files(), manifests(chosen)
+    scalers: dict[str, list[str]] = {}
+    for part in ("webhook-scaling", "visibility-scaling"):
+        assert filled(files[f"templates/{part}.yaml"], chosen) == found[part]
+        [one] = found[part]
+        assert (one["spec"]["minReplicas"], one["spec"]["maxReplicas"]) == (2, 6)
+        scalers[one["spec"]["scaleTargetRef"]["name"]] = [each["type"] for each in one["spec"]["metrics"]]
+    assert scalers == {"kuelog-webhook": ["Resource"], "kuelog-visibility": ["Resource", "Pods"]}
+    # What the scaler has set stays as it is when the manifests are applied again.
+    for part in ("webhook", "visibility", "services"):
+        assert filled(files[f"templates/{part}.yaml"], chosen) == found[part]
+        for one in of("Deployment", found[part]):
+            assert ("replicas" in one["spec"]) is (one["metadata"]["name"] not in scalers)
+    assert "visibility-scaling" not in manifests({**chosen, "visibility": False})
+    lag = found["visibility-scaling"][0]["spec"]["metrics"][1]["pods"]["metric"]["name"]
+    assert lag in {one.name for one in KUELOG}
 
 
 def test_prometheus_s_operator_finds_all_who_serve_metrics_behind_one_service_also_while_they_are_not_ready() -> None:
@@ -146,7 +266,37 @@ def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_
             assert exports({name: value or "" for name, value in environment.items()}) is bool(endpoint)
 
 
-@pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")
+def our_chart(folder: Path) -> Path:
+    """The chart without that of NATS, which `helm dependency update` fetches: what is ours is rendered without it."""
+    chart = folder / "kuelog"
+    shutil.copytree(FOLDER / "chart", chart)
+    whole = yaml.safe_load((chart / "Chart.yaml").read_text())
+    (chart / "Chart.yaml").write_text(yaml.safe_dump({name: whole[name] for name in whole if name != "dependencies"}))
+    return chart
+
+
+def helm(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    assert HELM is not None
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    return subprocess.run([HELM, *words], capture_output=True, text=True, timeout=60, check=False, env=env)
+
+
+needs_helm = pytest.mark.skipif(
+    HELM is None, reason="helm is not on this machine: make peers, or name it by KUELOG_HELM"
+)
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    "setting", ["partitions=0", "partitions=four", "replicas=0", "multiKueue.enabled=true,partitions=2"]
+)
+def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: str) -> None:
+    done = helm(tmp_path, "template", "kuelog", str(our_chart(tmp_path)), "--set", setting)
+    assert done.returncode != 0
+    assert "values don't meet the specifications of the schema" in done.stderr
+
+
+@needs_helm
 @pytest.mark.parametrize(
     "settings",
     [
@@ -156,25 +306,17 @@ def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_
         ["verifier=true", "serviceMonitor=true"],
         ["multiKueue.enabled=true"],
         ["image.tag=007", "replicas=3", "networkPolicies=false"],
+        ["partitions=4"],
+        ["autoscaling.enabled=true"],
     ],
 )
 def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[str]) -> None:
-    chart = tmp_path / "kuelog"
-    shutil.copytree(FOLDER / "chart", chart)
-    # The chart of NATS is fetched by `helm dependency update`; what is ours is rendered without it.
-    whole = yaml.safe_load((chart / "Chart.yaml").read_text())
-    (chart / "Chart.yaml").write_text(yaml.safe_dump({name: whole[name] for name in whole if name != "dependencies"}))
-    assert HELM is not None
+    chart = our_chart(tmp_path)
     words = [word for one in settings for word in ("--set-string" if one.startswith("image") else "--set", one)]
-    done = subprocess.run(
-        [HELM, "template", "kuelog", str(chart), "--namespace", NAMESPACE, *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-    )
+    done = helm(tmp_path, "template", "kuelog", str(chart), "--namespace", NAMESPACE, *words)
     assert done.returncode == 0, done.stderr
+    linted = helm(tmp_path, "lint", str(chart), "--strict", *words)
+    assert linted.returncode == 0, linted.stdout
     choices: JsonObject = json.loads(json.dumps(CHOICES))
     for one in settings:
         path, _, text = one.partition("=")
@@ -315,8 +457,8 @@ def place_of(value: JsonObject) -> Resource:
 @pytest.mark.any_cluster
 @pytest.mark.parametrize(
     "choices",
-    [{}, {"networkPolicies": False, "replicas": 3, **CHOSEN}],
-    ids=["default", "chosen"],
+    [{}, {"networkPolicies": False, "replicas": 3, **CHOSEN}, DIVIDED],
+    ids=["default", "chosen", "divided"],
 )
 async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: JsonObject) -> None:
     await checked(cluster, every(**choices))

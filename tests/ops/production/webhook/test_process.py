@@ -5,13 +5,16 @@ import os
 import ssl
 import subprocess
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import yaml
 
-from ops.production.deploy.bus import USERS
+from ops.production.deploy.__main__ import FOLDER
+from ops.production.deploy.bus import users_of
+from ops.production.log.streams import SOLE, streams_of
 from ops.production.webhook.trust import DEFINED
 from tests.ops.production.webhook.test_https import NAMES, cluster
 from tests.ops.production.webhook.test_review import NAMED, job, review
@@ -70,10 +73,41 @@ def test_mistakes_of_the_command_line_are_named() -> None:
 
 def test_a_secret_has_a_password_of_its_own_for_every_user() -> None:
     value, token = yaml.safe_load_all(kuelog("deploy", "secret").stdout)
-    assert set(value["stringData"]) == {one.name for one in USERS}
-    assert len(set(value["stringData"].values())) == len(USERS)
+    assert set(value["stringData"]) == {one.name for one in users_of(SOLE)}
+    assert len(set(value["stringData"].values())) == len(users_of(SOLE))
     assert all(text.isalnum() for text in value["stringData"].values())
     assert token["metadata"]["name"] == "kuelog-metrics-token" and token["stringData"]["token"].isalnum()
+
+
+def test_passwords_that_are_there_stay_when_partitions_are_added(tmp_path: Path) -> None:
+    before = list(yaml.safe_load_all(kuelog("deploy", "secret").stdout))
+    kept: list[dict[str, Any]] = []
+    for one in before:
+        coded = {key: b64encode(text.encode()).decode() for key, text in one.pop("stringData").items()}
+        kept.append({**one, "data": coded})
+    file = tmp_path / "secrets.yaml"
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": kept}))
+    done = kuelog("deploy", "secret", "--partitions", "3", "--keep", str(file))
+    users, token = yaml.safe_load_all(done.stdout)
+    assert set(users["stringData"]) == {one.name for one in users_of(streams_of(3))} > set(kept[0]["data"])
+    for now, then in ((users, kept[0]), (token, kept[1])):
+        there = {key: b64decode(text).decode() for key, text in then["data"].items()}
+        assert there.items() <= now["stringData"].items()
+    file.write_text("kind: ConfigMap\n")
+    done = kuelog("deploy", "secret", "--keep", str(file))
+    assert (
+        done.returncode == 2 and "it holds no Secret: write what kubectl get secret NAME -o yaml prints" in done.stderr
+    )
+
+
+def test_the_values_for_the_chart_of_nats_have_a_user_for_each_partition() -> None:
+    whole = yaml.safe_load((FOLDER / "chart" / "values.yaml").read_text())
+    assert yaml.safe_load(kuelog("deploy", "bus-values").stdout) == {"nats": whole["nats"]}
+    nats = yaml.safe_load(kuelog("deploy", "bus-values", "--partitions", "2").stdout)["nats"]
+    users = {one["user"] for one in nats["config"]["merge"]["accounts"]["KUELOG"]["users"]}
+    assert {"admitter", "admitter-1"} <= users
+    given = {one["valueFrom"]["secretKeyRef"]["key"] for one in nats["container"]["env"].values()}
+    assert given == users
 
 
 def test_manifests_follow_the_values_and_a_value_that_nobody_knows_is_named(tmp_path: Path) -> None:
@@ -85,6 +119,13 @@ def test_manifests_follow_the_values_and_a_value_that_nobody_knows_is_named(tmp_
     assert {one["spec"]["replicas"] for one in found} == {3}
     assert found[0]["spec"]["template"]["spec"]["containers"][0]["image"] == "kuelog:v9"
     assert "elsewhere:4222" in done.stdout and "StatefulSet" not in done.stdout
+    values.write_text("console: {enabled: true}\nmultiKueue: {enabled: true}\narchivist: {maxBytes: '7'}\n")
+    done = kuelog("deploy", "manifests", "--values", str(values))
+    assert done.returncode == 0, "what is said of a group leaves the rest of it as it is"
+    assert "kuelog-console" in done.stdout and "- '7'" in done.stdout
+    values.write_text("partitions: 2\nmultiKueue: {enabled: true}\n")
+    done = kuelog("deploy", "manifests", "--values", str(values))
+    assert done.returncode == 2 and "MultiKueue is not done on a divided log: write 1, or" in done.stderr
     values.write_text("image: {tga: v9}\n")
     done = kuelog("deploy", "manifests", "--values", str(values))
     assert done.returncode == 2 and "unknown value image.tga" in done.stderr
