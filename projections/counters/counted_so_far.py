@@ -3,6 +3,7 @@
 import msgspec
 
 from projections.counters.course import Course
+from projections.counters.gate_removals import Held
 from projections.counters.histogram import Histogram
 from projections.counters.preemption_outcomes import Open
 from projections.object_versions import KnownVersion
@@ -24,3 +25,4 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     slices: dict[str, str] = {}
     preemptions: Open = {}
+    held: Held = {}

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from events.event import Millis
 from events.slices import WorkloadSliceSubmitted
 from events.workload import AdoptedStatus, Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
+from projections.counters.gate_removals import waiting_members
 from projections.workloads.decided_moments import DecidedMoments
 from projections.workloads.lifecycle import (
     ADMITTED,
@@ -32,6 +33,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
     created_at: Millis = 0
     alone: bool = False
     """It is a pod that nothing makes anew."""
+    grouped: bool = False
+    """It is a group of pods."""
     cluster_queue: str = ""
     """Where it holds quota, held it last, or waits if it never did; empty before."""
     checked: bool = False
@@ -51,6 +54,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
     """The other clusters in which the attempt that runs is tried."""
     finished: bool = False
     decided: DecidedMoments = DecidedMoments()
+    waiting: tuple[str, ...] = ()
+    """By UID its pods that wait at its gate, where it consists of pods."""
     discarded: int = 0
     """The sequence of the decision that its object goes."""
 
@@ -80,6 +85,8 @@ def submitted(event: WorkloadSubmitted) -> Course:
             priority_class=class_of(event.spec.priority_class),
             created_at=event.created_at,
             alone=event.owner is not None and event.owner.is_pod,
+            grouped=bool(event.spec.members) and event.owner is not None and not event.owner.is_pod,
+            waiting=waiting_members(event.spec),
             cluster_queue="" if adopted is None else adopted.cluster_queue,
             checked=adopted is not None and bool(adopted.checks),
         ),
@@ -108,6 +115,8 @@ def course_of(workload: Workload) -> Course:
             priority_class=class_of(workload.spec.priority_class),
             created_at=workload.created_at,
             alone=workload.owner is not None and workload.owner.is_pod,
+            grouped=bool(workload.spec.members) and workload.owner is not None and not workload.owner.is_pod,
+            waiting=waiting_members(workload.spec),
             cluster_queue=workload.line if admission is None else admission.cluster_queue,
             checked=bool(workload.checks),
             decided=DecidedMoments(tuple(sorted(moments(workload))), last=workload.decided),

@@ -16,6 +16,8 @@ def _doubling(first: Millis, count: int) -> Bounds:
 
 SHORT: Bounds = _doubling(10, 11)
 """Ten milliseconds to ten seconds."""
+SECONDS: Bounds = (5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
+"""Five milliseconds to ten seconds: what Prometheus has for whoever says nothing else."""
 HOURS: Bounds = (1000, *_doubling(2500, 13))
 """A second, then two and a half, doubled up to 10,240: most of Kueue's waits."""
 LONGER: Bounds = (1000, *_doubling(2500, 15))

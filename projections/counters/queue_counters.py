@@ -15,6 +15,7 @@ from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.control import ObjectRemoved, ResourceVersionsRestarted
+from events.device import PodObserved
 from events.event import Millis
 from events.multikueue import ClusterChosen, ClustersNominated
 from events.preemption import PreemptionOrdered
@@ -38,20 +39,20 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.counters.admission_attempt import result_of
-from projections.counters.counted_so_far import CountedSoFar, Series
+from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.course import (
     Course,
     class_of,
     course_of,
     local_queue_of,
-    name_and_namespace,
     requeued,
     sliced,
     submitted,
     taken_over,
 )
-from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, Observation, bucket_of, empty
+from projections.counters.gate_removals import GateRemovals, let_through, waiting_members
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
+from projections.counters.tally import GATE_REMOVAL, Tally
 from projections.object_versions import ObjectVersions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
@@ -66,13 +67,6 @@ WASTED = "kuelog_preemptions_wasted_total"
 """By the queue of who preempted and the rule, as Kueue tells preemptions."""
 COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
 """By author, and by author and type, of the one partition that is folded: its name is put in front where they are exported."""
-BOUNDS: dict[str, Bounds] = {
-    "kueue_admission_wait_time_seconds": LONGER,
-    "kueue_execution_time_seconds": LONGER,
-    "kueue_local_queue_execution_time_seconds": LONGER,
-    "kueue_workload_creation_latency_seconds": SHORT,
-}
-"""Of histograms whose buckets are others than `HOURS`."""
 
 
 class QueueCounters:
@@ -80,14 +74,15 @@ class QueueCounters:
 
     def __init__(self) -> None:
         self.trail = Trail()
-        self.counts: dict[Series, int] = {}
-        self.times: dict[Series, Histogram] = {}
-        self.latest: dict[tuple[Series, int], Observation] = {}
-        """The last observation of a workload in each bucket, since this was made: an example of what is counted there."""
+        tally = Tally(self.trail)
+        self.counts, self.times, self.latest = tally.counts, tally.times, tally.latest
+        self._count, self._took = tally.count, tally.took
+        self._count_both, self._took_both = tally.count_both, tally.took_both
         self._courses: dict[str, Course] = {}
         self._slices = SliceChains(self.trail)
         self._variants = VariantFamilies(self.trail)
         self._preemptions = PreemptionOutcomes(self.trail)
+        self._gates = GateRemovals(self.trail)
         self._cohorts: dict[str, str] = {}
         """By cluster queue."""
         self._parents: dict[str, str] = {}
@@ -143,7 +138,14 @@ class QueueCounters:
                 self._dispatch(event)
             case WorkloadSliceSubmitted():
                 self._put(event.workload, sliced(event))
+            case PodObserved():
+                self._see_pod(event, at)
+            case ObjectRemoved(kind="Pod"):
+                self._gates.gone(event.namespace, event.name)
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
+                replaced = self._courses.get(event.workload)
+                if isinstance(event, WorkloadSliceReplaced) and replaced is not None:
+                    self._count("kueue_replaced_workload_slices_total", replaced.cluster_queue)
                 self._slices.replace(event.workload, event.by)
                 # One that goes on under another name has not ended.
                 self.trail.drop(self._courses, event.workload)
@@ -162,7 +164,10 @@ class QueueCounters:
         match event:
             case WorkloadChanged():
                 queue, named = local_queue_of(key, event.spec.queue), class_of(event.spec.priority_class)
-                self._put(key, replace(course, local_queue=queue, priority_class=named))
+                for gate in let_through(course.waiting, event.spec):
+                    self._let_through(gate, course, at)
+                waiting = waiting_members(event.spec)
+                self._put(key, replace(course, local_queue=queue, priority_class=named, waiting=waiting))
             case WorkloadQueued() | WorkloadParked() if course.reserved_at is None and event.cluster_queue:
                 self._put(key, replace(course, cluster_queue=event.cluster_queue))
             case DecidedElsewhere() if not self._variants.has(key):
@@ -235,6 +240,17 @@ class QueueCounters:
         self._put(event.workload, submitted(event))
         if event.adopted is None and event.generation <= 1 and event.owner is not None:
             self._took("kueue_workload_creation_latency_seconds", at - event.created_at, event.owner.kind)
+
+    def _see_pod(self, pod: PodObserved, at: Millis) -> None:
+        for gate in self._gates.seen(pod):
+            course = self._courses.get(self._slices.last(pod.workload))
+            if course is not None:
+                self._let_through(gate, course, at)
+
+    def _let_through(self, gate: str, course: Course, at: Millis) -> None:
+        if course.admitted_at is not None:
+            grouped = "true" if course.grouped else "false"
+            self._took(GATE_REMOVAL, at - course.admitted_at, gate, course.cluster_queue, grouped)
 
     def _reserve(self, key: str, course: Course, event: QuotaReserved, at: Millis) -> None:
         course = replace(
@@ -329,30 +345,6 @@ class QueueCounters:
     def _put(self, key: str, course: Course) -> None:
         self.trail.put(self._courses, key, course)
 
-    def _count(self, *series: str) -> None:
-        self.trail.put(self.counts, series, self.counts.get(series, 0) + 1)
-
-    def _took(self, name: str, took: Millis, *labels: str) -> None:
-        series, bounds = (name, *labels), BOUNDS.get(name, HOURS)
-        before = self.times.get(series) or empty(bounds)
-        self.trail.put(self.times, series, before.observed(bounds, took))
-
-    def _count_both(self, what: str, course: Course, *labels: str) -> None:
-        """Of a cluster queue, and of the local queue that leads to it."""
-        self._count(f"kueue_{what}", course.cluster_queue, *labels)
-        self._count(f"kueue_local_queue_{what}", *name_and_namespace(course), *labels)
-
-    def _took_both(self, what: str, course: Course, since: Millis, at: Millis) -> None:
-        """How long something took of a workload, by its queues and priority class, with itself as the latest example."""
-        seen = Observation(course.uid, max(at - since, 0), at)
-        cluster = (f"kueue_{what}", course.cluster_queue, course.priority_class)
-        local = (f"kueue_local_queue_{what}", *name_and_namespace(course), course.priority_class)
-        for name, *labels in (cluster, local):
-            self._took(name, at - since, *labels)
-            if course.uid:
-                place = (name, *labels), bucket_of(BOUNDS.get(name, HOURS), seen.took)
-                self.trail.put(self.latest, place, seen)
-
     def so_far(self) -> CountedSoFar:
         """All of it, to be stored; nothing may be folded that can still be taken back."""
         return CountedSoFar(
@@ -366,6 +358,7 @@ class QueueCounters:
             epoch=self._versions.epoch,
             slices=dict(self._slices.next),
             preemptions=dict(self._preemptions.open),
+            held=dict(self._gates.held),
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -379,6 +372,7 @@ class QueueCounters:
         self._versions.restore(saved.known, saved.epoch)
         self._slices.next.update(saved.slices)
         self._preemptions.open.update(saved.preemptions)
+        self._gates.held.update(saved.held)
 
     def begin_in(self, world: WorkloadState) -> None:
         """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
@@ -390,6 +384,7 @@ class QueueCounters:
         self._versions.restore(world.versions.known, world.versions.epoch)
         self._slices = SliceChains(self.trail)
         self._preemptions = PreemptionOutcomes(self.trail)
+        self._gates = GateRemovals(self.trail)
         for one in world.workloads.values():
             before = world.workloads.get(one.spec.replaces)
             if before is not None and before.finished:

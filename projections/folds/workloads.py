@@ -237,10 +237,13 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
     changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
-    if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
+    shown_so = changed.condition(WAITING_FOR_PODS) is workload.condition(WAITING_FOR_PODS)
+    if not shown_so or _others(workload, changed) or _ranked_otherwise(workload, changed):
         changed = replace(changed, seen=position.sequence)
     changed = reclassify(world, changed)
     world.put_workload(changed)
+    if changed.admission is not None and _easier_to_preempt(workload, changed):
+        world.quota.note_easier_victim(changed.admission.cluster_queue)
     if moved:
         _index(world.by_local_queue, world.trail, changed)
     if moved or changed.equivalence != workload.equivalence:
@@ -267,6 +270,15 @@ def reclassify(world: PreemptionState, workload: Workload) -> Workload:
 def _others(before: Workload, after: Workload) -> bool:
     """Whether its object is owned by other pods than before."""
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
+
+
+def _ranked_otherwise(before: Workload, after: Workload) -> bool:
+    return (before.spec.priority, before.spec.priority_class) != (after.spec.priority, after.spec.priority_class)
+
+
+def _easier_to_preempt(before: Workload, after: Workload) -> bool:
+    """Whether others may preempt it now that could not before (docs/rules/queues.md#class-changes)."""
+    return after.priority < before.priority or (before.spec.never_preempt and not after.spec.never_preempt)
 
 
 def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:

@@ -89,7 +89,7 @@ class QuotaTree:
         return tree in self._laid().timed
 
     def released(self, cluster_queue: str) -> int:
-        """A number that grows whenever quota of the queue's tree changes or usage is given back; 0 without such a queue."""
+        """A number that grows whenever quota of the queue's tree changes, usage is given back or a holder gets easier to preempt; 0 without such a queue."""
         node = self._laid().queues.get(cluster_queue)
         return 0 if node is None else node.root.stamps[RELEASED]
 
@@ -103,6 +103,13 @@ class QuotaTree:
         node = self._laid().queues.get(cluster_queue)
         if node is not None:
             self._stamp(node.root, CHANGED)
+
+    def note_easier_victim(self, cluster_queue: str) -> None:
+        """Say that a holder of a queue's quota may make room for who could not have it do so before: they may fit now."""
+        node = self._laid().queues.get(cluster_queue)
+        if node is not None:
+            self._stamp(node.root, CHANGED)
+            self._stamp(node.root, RELEASED)
 
     def shared_room_changed(self, flavors: Iterable[str], *, by: str, more: bool) -> None:
         """Say that what trees share beside their quota of flavors has changed by a workload of the queue `by`.

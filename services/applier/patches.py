@@ -140,11 +140,11 @@ def mark_patch(found: JsonObject, application: Application) -> JsonObject | None
 def spec_differs(found: JsonObject, workload: Workload) -> bool:
     """Whether an object asks for something else than its job does by now.
 
-    While it holds quota what it asks for is what it was given for, but for the priority, and fewer pods of an elastic job. Pod sets that somebody else has
-    written are known by their names and counts alone.
+    While it holds quota what it asks for is what it was given for, but for the priority and its class, and fewer pods of an elastic job. Pod sets that
+    somebody else has written are known by their names and counts alone.
     """
     spec, meta = object_at(found, "spec"), found["metadata"]
-    if spec.get("priority", 0) != workload.spec.priority:
+    if spec.get("priority", 0) != workload.spec.priority or _class_differs(spec, workload):
         return True
     if workload.finished:
         return False
@@ -158,6 +158,16 @@ def spec_differs(found: JsonObject, workload: Workload) -> bool:
         or asked != shown
         or spec.get("queueName", workload.spec.queue) != workload.spec.queue
     )
+
+
+def _class_differs(spec: JsonMapping, workload: Workload) -> bool:
+    """Whether an object names another priority class than its job; while it holds quota that of its pods, or none, stays."""
+    shown, named = object_at(spec, "priorityClassRef"), workload.spec.priority_class
+    if workload.reserved or workload.finished:
+        if named is None or not named.workload or shown.get("kind") != "WorkloadPriorityClass":
+            return False
+        return shown.get("name") != named.name
+    return shown.get("name", "") != ("" if named is None else named.name)
 
 
 def _smaller(found: JsonObject, workload: Workload) -> list[JsonObject]:
@@ -174,8 +184,10 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
     meta: JsonObject = {"resourceVersion": found["metadata"]["resourceVersion"]}
     if workload.reserved or workload.finished:
         smaller = _smaller(found, workload) if not workload.finished else []
-        pod_sets = {"podSets": smaller} if smaller else {}
-        return {"metadata": meta, "spec": {"priority": wanted["priority"], **pod_sets}}
+        fields: JsonObject = {"podSets": smaller} if smaller else {}
+        if _class_differs(object_at(found, "spec"), workload):
+            fields["priorityClassRef"] = wanted["priorityClassRef"]
+        return {"metadata": meta, "spec": {"priority": wanted["priority"], **fields}}
     meta["annotations"] = {POD_SETS: pod_sets_digest(workload)}
     kept = {"priorityClassRef": None, "maximumExecutionTimeSeconds": None, **wanted}
     kept.pop("active")

@@ -136,9 +136,16 @@ class ApplicationWriter:
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
                 found = await self._apply(application, part)
-        if found is None and (application.group or application.of.prebuilt):
+        if found is None and (application.group or application.of.prebuilt or self._ranked_otherwise(application)):
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+            self._known.note(application.workload, found)
         return found
+
+    def _ranked_otherwise(self, application: Application) -> bool:
+        """Whether the object of a job may still name a priority or class that is another by now: all that can change while it runs."""
+        known, asked = self._known.of(application.workload), application.of.spec
+        ranked = asked.priority, "" if asked.priority_class is None else asked.priority_class.name
+        return application.of.owner is not None and (known is None or known.ranked != ranked)
 
     async def _show_decided(self, application: Application, status: JsonObject) -> JsonObject:
         """What was decided, on the object as it was when it was last written from here.

@@ -31,7 +31,7 @@ from services.watcher.claims.selectors import Selectors
 from services.watcher.fields.problems import Refused, is_named, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
-from services.watcher.jobs.jobs import JobState, job_state, submitted
+from services.watcher.jobs.jobs import JobState, job_state, not_understood, submitted
 from services.watcher.jobs.workload_source import place_of_job, source_of, workload_place
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
@@ -49,7 +49,7 @@ from services.watcher.workloads.prebuilt_workloads import (
     taken_up,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import Noted, ReportedState, changes, note
+from services.watcher.workloads.reported_state import Noted, ReportedState, asked_last, changes, note
 from services.watcher.workloads.workload_object_diff import (
     as_found,
     clusters_named,
@@ -301,12 +301,12 @@ class View:
                 return provisioning_request(value)
             case _ if kind in self.kinds.by_place and self.manages(place):
                 found = self._families.with_child(place, value)
-                state = job_state(found, self, self.kinds.by_place[kind])
+                state = job_state(found, self, self.kinds.by_place[kind], asked_last(self, place, value))
                 if state is not None and state.prebuilt:
                     self._prebuilt.name(state.workload, place, NamingJob(kind, value))
-                    return self._job_of_prebuilt(place, state)
+                    return [*self._job_of_prebuilt(place, state), *not_understood(kind, value, state)]
                 self._prebuilt.forget(place)
-                return self.workload_facts(place, state)
+                return [*self.workload_facts(place, state), *not_understood(kind, value, state)]
             case _:
                 return []
 

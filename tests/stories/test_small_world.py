@@ -1,3 +1,6 @@
+import pytest
+from msgspec.structs import replace
+
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.codec import encode
 from events.device import DevicesReleased, DevicesReserved
@@ -7,6 +10,7 @@ from events.workload import (
     EvictionOrdered,
     PodsGone,
     QuotaReleased,
+    WorkloadChanged,
     WorkloadFinished,
     WorkloadParked,
     WorkloadQueued,
@@ -59,6 +63,22 @@ def test_the_end_of_pods_that_belongs_to_an_earlier_stop_releases_nothing() -> N
     told.decided()
     told.told(job("high", priority=10)).decided()
     assert not told.told(PodsGone(workload="team/low", decision="LOG_0/1")).decided()
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_who_was_refused_is_tried_again_when_one_that_runs_gets_easier_to_preempt(*, protected: bool) -> None:
+    told = Story().told(*platform(nominal=1), job("runs", priority=9))
+    told.decided()
+    spec = told.world.workloads["team/runs"].spec
+    if protected:
+        spec = replace(spec, priority=0, never_preempt=True)
+        told.told(WorkloadChanged(workload="team/runs", spec=spec))
+    told.told(job("waits", priority=5))
+    assert [type(one) for one in told.decided()] == [WorkloadQueued, AdmissionRefused]
+    told.told(WorkloadChanged(workload="team/runs", spec=replace(spec, priority=8)))
+    assert told.decided() == [], "it still is not to make room"
+    told.told(WorkloadChanged(workload="team/runs", spec=replace(spec, priority=4, never_preempt=False)))
+    assert [one.workload for one in told.decided() if isinstance(one, PreemptionOrdered)] == ["team/runs"]
 
 
 def test_borrowed_quota_is_reclaimed_by_its_owner() -> None:

@@ -38,6 +38,9 @@ otherwise. An exported count never gets smaller then, and is right again with th
 `kueue_admission_attempt_duration_seconds` are not on the log and begin with each process; `kuelog_commits_total`, `kuelog_events_total`
 and `kuelog_preemptions_wasted_total` begin where counting was saved by a version that did not have them yet.
 
+<a id="gates"></a>A gate of a pod is gone when the watcher sees it to be, which is a moment after the applier has taken it away. Of pods that had waited
+at a gate when counting began in a saved world nothing is told, but for those at the gate of their workload.
+
 <a id="wasted"></a>A preemption is wasted when who it was ordered for goes without quota: it ends, is removed, stopped or deactivated, or the
 room that was kept for it is kept no longer, before it gets any. It counts at that moment, under the queue and the rule for which
 `kueue_preempted_workloads_total` counted it. Of who still waits nothing is known yet.

@@ -12,6 +12,7 @@ from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.serving_rules import serving_problems
+from services.jobs.priority_class_rules import class_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
@@ -79,8 +80,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return [*_moved(old, value), *elastic_problems(old, value, settings)]
-        found = [*found, *validate_update(before, newest, settings), *_moved(old, value)]
+            return [*_relabelled(old, value), *elastic_problems(old, value, settings)]
+        found = [*found, *validate_update(before, newest, settings), *_relabelled(old, value)]
     else:
         found = [*found, *validate(newest, settings)]
     found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
@@ -98,12 +99,20 @@ def _meant(value: JsonObject) -> JsonObject:
     return {name: part for name, part in value.items() if name not in ("metadata", "status")}
 
 
+def _relabelled(old: JsonObject, new: JsonObject) -> list[Problem]:
+    return [*_moved(old, new), *class_problems(old, new, running=_runs(new))]
+
+
 def _moved(old: JsonObject, new: JsonObject) -> list[Problem]:
     """A job that runs stays in its queue."""
-    spec: JsonObject = new.get("spec") or {}
-    if "suspend" not in spec or spec["suspend"] or named_queue(old) == named_queue(new):
+    if not _runs(new) or named_queue(old) == named_queue(new):
         return []
     return [immutable(f"metadata.labels[{QUEUE_NAME}]", named_queue(new))]
+
+
+def _runs(job: JsonObject) -> bool:
+    spec: JsonObject = job.get("spec") or {}
+    return "suspend" in spec and not spec["suspend"]
 
 
 def _untranslatable(value: JsonObject) -> list[Problem]:

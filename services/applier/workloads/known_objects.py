@@ -1,8 +1,8 @@
-"""A cache of Workload objects from the responses to our own writes: their version, and a digest of the decided status."""
+"""A cache of Workload objects from the responses to our own writes: their version, their priority, and a digest of the decided status."""
 
 import msgspec
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from services.applier.workloads.status_parts import print_of
 from services.runtime.cluster_port import Resource
 
@@ -16,6 +16,8 @@ class KnownObject(msgspec.Struct, frozen=True):
     version: str
     shows: str
     """The digest of what it showed of what was decided."""
+    ranked: tuple[int, str]
+    """Its priority, and the name of the class that this comes from."""
 
 
 class KnownObjects:
@@ -31,7 +33,12 @@ class KnownObjects:
     def note(self, workload: str, found: JsonObject) -> KnownObject:
         """Keep version and status of an object that the API has answered with; the oldest is forgotten when there are too many."""
         self._known.pop(workload, None)
-        known = KnownObject(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))
+        spec = object_at(found, "spec")
+        known = KnownObject(
+            version=found["metadata"]["resourceVersion"],
+            shows=print_of(found.get("status") or {}),
+            ranked=(spec.get("priority", 0), object_at(spec, "priorityClassRef").get("name", "")),
+        )
         self._known[workload] = known
         if len(self._known) > _MOST:
             del self._known[next(iter(self._known))]

@@ -5,6 +5,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.json_path import FieldBroken, dotted, get
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving import pods_of_parent, replicas_of, templates_of
+from services.jobs.priority_class_rules import class_problems
 from services.validation.problem import Problem, forbidden, immutable
 
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
@@ -13,8 +14,9 @@ _SIZE = ("spec", "leaderWorkerTemplate", "size")
 def serving_problems(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
     """What may not be changed of a serving object (Deployment, StatefulSet, LeaderWorkerSet), such as its queue while pods are ready."""
     before, after = str(labels_of(old).get(QUEUE_NAME) or ""), str(labels_of(new).get(QUEUE_NAME) or "")
-    found: list[Problem] = []
-    if before != after and (get(old, ("status", "readyReplicas")) or 0) > 0:
+    ready = (get(old, ("status", "readyReplicas")) or 0) > 0
+    found = class_problems(old, new, running=ready)
+    if before != after and ready:
         found.append(immutable(f"metadata.labels[{QUEUE_NAME}]", after))
     if not before or not after or kind == "Deployment":
         return found

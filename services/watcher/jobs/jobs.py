@@ -18,8 +18,10 @@ from events.api.labels import (
 )
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
+from events.catalogue import Fact
+from events.control import ObjectProblem
 from events.job_kind import JobKind
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject
 from events.json_path import FieldBroken, dotted, look
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
@@ -41,7 +43,7 @@ from services.provisioning_kinds import PARAMETERS
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
-from services.watcher.fields.problems import Refused, problem
+from services.watcher.fields.problems import Refused, problem, refusal
 
 
 class Surroundings(Protocol):
@@ -110,6 +112,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """It is a job that names its Workload, which was made before it."""
     anew: bool = False
     """It replaces another object that was reported under its name before."""
+    problems: tuple[ObjectProblem, ...] = ()
+    """What can't be understood of what it asks for; then `spec` is what was understood last."""
 
 
 def submitted(state: JobState, marks: tuple[str, ...]) -> WorkloadSubmitted:
@@ -125,9 +129,17 @@ def submitted(state: JobState, marks: tuple[str, ...]) -> WorkloadSubmitted:
     )
 
 
-def job_state(value: JsonObject, around: Surroundings, kind: JobKind = JOB) -> JobState | None:
+def not_understood(kind: str, job: JsonMapping, state: JobState | None) -> list[Fact]:
+    """The fact that a job is refused of which something can't be understood by now; none where all is."""
+    return [] if state is None or not state.problems else [refusal(kind, job, Refused(state.problems))]
+
+
+def job_state(
+    value: JsonObject, around: Surroundings, kind: JobKind = JOB, last: WorkloadSpec | None = None
+) -> JobState | None:
     """The state of a job of any kind; None when no queue manages it, or when its pods are not known yet.
 
+    Of one that was reported `last` is what it asked for: what can't be understood of it by now does not hide that it ends.
     Raises `Refused`.
     """
     meta = read(value, _Headed).metadata
@@ -137,7 +149,7 @@ def job_state(value: JsonObject, around: Surroundings, kind: JobKind = JOB) -> J
         return None
     try:
         pods = pods_of(kind, value)
-        return _state(value, meta, queue, around, kind, pods) if pods else None
+        return _state(value, meta, queue, around, kind, pods, last) if pods else None
     except FieldBroken as broken:
         raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
@@ -149,15 +161,23 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 
 
 def _state(
-    value: JsonObject, meta: ObjectMeta, queue: str, around: Surroundings, kind: JobKind, pods: Sequence[Pods]
+    value: JsonObject,
+    meta: ObjectMeta,
+    queue: str,
+    around: Surroundings,
+    kind: JobKind,
+    pods: Sequence[Pods],
+    last: WorkloadSpec | None,
 ) -> JobState:
     labels, annotations = meta.labels or {}, meta.annotations or {}
-    templates = [read(one.template, PodTemplate) for one in pods]
-    named = look(value, kind.priority_class) if kind.priority_class else None
-    classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
-    priority, reference = priority_of(meta, next((one for one in classes if one), None), around)
-    pod_sets = tuple(pod_set(one, template, around) for one, template in zip(pods, templates, strict=True))
-    seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
+    problems: tuple[ObjectProblem, ...] = ()
+    try:
+        spec = _asked(value, meta, queue, around, kind, pods, last)
+    except (Refused, FieldBroken) as bad:
+        if last is None:
+            raise
+        told = bad.problems if isinstance(bad, Refused) else (problem(bad.field, bad.message, bad.instead),)
+        spec, problems = last, told
     decision = annotations.get(DECISION, "")
     prebuilt = labels.get(PREBUILT_WORKLOAD_NAME) or annotations.get(PREBUILT_WORKLOAD_NAME, "")
     return JobState(
@@ -171,23 +191,8 @@ def _state(
             api_version=str(value.get("apiVersion") or f"{kind.group}/{kind.versions[0]}"),
         ),
         created_at=created_at(meta),
-        spec=WorkloadSpec(
-            queue=queue,
-            pod_sets=pod_sets,
-            priority=priority,
-            priority_class=reference,
-            max_execution=None if seconds is None else seconds * 1000,
-            labels=copied_labels(labels, around),
-            user=labels.get(USER, ""),
-            on_hold=is_on_hold(kind, value),
-            gated_by=names_in(meta, ADMISSION_GATED_BY),
-            managed_by=_managed_by(value, kind, around.settings),
-            leaving=meta.deletion_timestamp is not None,
-            never_preempt=never_preempts(meta),
-            provisioning=own_parameters(meta),
-            not_done=asked_in(value),
-            elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
-        ),
+        spec=spec,
+        problems=problems,
         sized=not autoscaled_cluster(kind, value) or CLUSTER in value,
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
@@ -197,6 +202,41 @@ def _state(
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),
+    )
+
+
+def _asked(
+    value: JsonObject,
+    meta: ObjectMeta,
+    queue: str,
+    around: Surroundings,
+    kind: JobKind,
+    pods: Sequence[Pods],
+    last: WorkloadSpec | None,
+) -> WorkloadSpec:
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    templates = [read(one.template, PodTemplate) for one in pods]
+    named = look(value, kind.priority_class) if kind.priority_class else None
+    classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
+    priority, reference = priority_of(meta, next((one for one in classes if one), None), around, last)
+    pod_sets = tuple(pod_set(one, template, around) for one, template in zip(pods, templates, strict=True))
+    seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
+    return WorkloadSpec(
+        queue=queue,
+        pod_sets=pod_sets,
+        priority=priority,
+        priority_class=reference,
+        max_execution=None if seconds is None else seconds * 1000,
+        labels=copied_labels(labels, around),
+        user=labels.get(USER, ""),
+        on_hold=is_on_hold(kind, value),
+        gated_by=names_in(meta, ADMISSION_GATED_BY),
+        managed_by=_managed_by(value, kind, around.settings),
+        leaving=meta.deletion_timestamp is not None,
+        never_preempt=never_preempts(meta),
+        provisioning=own_parameters(meta),
+        not_done=asked_in(value),
+        elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
     )
 
 
@@ -252,20 +292,28 @@ def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
     return "default" if takes_all else ""
 
 
-def priority_of(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> tuple[int, PriorityRef | None]:
-    """The priority of a job and where it comes from. Raises `Refused`."""
+def priority_of(
+    meta: ObjectMeta, pod_class: str | None, around: Surroundings, last: WorkloadSpec | None = None
+) -> tuple[int, PriorityRef | None]:
+    """The priority of a job and where it comes from; `last` is what it asked for when it was reported.
+
+    Rule: docs/rules/queues.md#class-changes. Raises `Refused`.
+    """
     named = (meta.labels or {}).get(PRIORITY_CLASS, "")
     for name, workload in ((named, True), (pod_class or "", False)):
         if not name:
             continue
         kind = "WorkloadPriorityClass" if workload else "PriorityClass"
         found = around.priority_classes.get(f"{kind}/{name}")
+        reference = PriorityRef(name=name, workload=workload)
+        if found is None and last is not None and last.priority_class == reference:
+            return last.priority, reference
         if found is None:
             field = f"metadata.labels[{PRIORITY_CLASS}]" if workload else "priorityClassName of its pods"
             raise Refused(
                 [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
             )
-        return found.value, PriorityRef(name=name, workload=workload)
+        return found.value, reference
     default = next(
         (
             one

@@ -117,7 +117,8 @@ def _state(
     name = rules.group_of(first)
     members = members_of(group.kept, _role)
     begun = any(one.state is MemberState.LIVE for one in members)
-    priority, reference = priority_of(meta, get(first, ("spec", "priorityClassName")), around)
+    last = None if reported is None else reported.spec
+    priority, reference = priority_of(meta, get(first, ("spec", "priorityClassName")), around, last)
     seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
     total = sum(one.count for one in pod_sets)
     one_by_one = rules.comes_one_by_one(first)

@@ -81,7 +81,8 @@ def _state(
     if not begun and replicas:
         group = group_members(pods, {one.name: one.count for one in asked}, role)
         members, held = members_of(group.kept, role), asked
-    priority, reference = priority_of(meta, _class_of(kind, parent), around)
+    last = None if reported is None else reported.spec
+    priority, reference = priority_of(meta, _class_of(kind, parent), around, last)
     return JobState(
         workload=key,
         uid=f"{meta.uid}-{index}" if groups else meta.uid,

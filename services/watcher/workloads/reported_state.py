@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from events.catalogue import Fact
+from events.json_object import JsonMapping, object_at
 from events.multikueue import ClustersNamed
 from events.no_entries import no_entries
 from events.pod_set import PodSet
@@ -72,6 +73,21 @@ class ReportedState(msgspec.Struct):
     """The clusters that somebody else's dispatcher has named."""
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
+
+
+class Reports(Protocol):
+    """What was reported so far, by workload and by the place that each was read from."""
+
+    workloads: dict[str, ReportedState]
+    by_source: dict[str, str]
+
+
+def asked_last(reports: Reports, place: str, job: JsonMapping) -> WorkloadSpec | None:
+    """What was reported that the job of a place asks for; None if that was another job of its name, or nothing was."""
+    reported = reports.workloads.get(reports.by_source.get(place, ""))
+    if reported is None or object_at(job, "metadata").get("uid") not in (reported.uid, reported.owner_uid):
+        return None
+    return reported.spec
 
 
 def changes(reported: ReportedState, state: JobState) -> list[Fact]:

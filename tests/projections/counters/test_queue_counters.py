@@ -12,7 +12,8 @@ from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsReady, QuotaReleased, WorkloadFinished
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.histogram import HOURS, LONGER, SHORT, empty
-from projections.counters.queue_counters import BOUNDS, QueueCounters
+from projections.counters.queue_counters import QueueCounters
+from projections.counters.tally import BOUNDS
 from services.runtime.log_port import Entry
 from tests.laws.many_hosts import PARTITION
 from tests.laws.random_life import Life

@@ -346,12 +346,13 @@ def test_what_else_changed_for_a_queue_has_its_tree_looked_at(facts: list[Fact])
     both = told(facts)
     tree = both.tree
     for name in (*QUEUES, "nobody"):
-        for touch, changed in ((tree.touch, 0), (tree.note_change, 1)):
+        for touch, changed, fits in ((tree.touch, 0, 0), (tree.note_change, 1, 0), (tree.note_easier_victim, 1, 1)):
             for key in tree.touched():
                 tree.looked_at(key)
-            before = tree.changed(name)
+            before, released = tree.changed(name), tree.released(name)
             touch(name)
             root = tree.root_of(name)
             assert tree.touched() == ({root} if root else set())
             assert (tree.changed(name) > before) is bool(changed and root)
+            assert (tree.released(name) > released) is bool(fits and root)
             assert (tree.changed(name) > 0) is (tree.released(name) > 0) is bool(root)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from events.control import ObjectRefused, ObjectRemoved
+from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device import NodeObserved
 from events.quota import ClusterQueueObserved, PriorityClassObserved
 from events.workload import (
@@ -181,6 +181,34 @@ def test_a_class_that_comes_later_gives_the_job_its_priority() -> None:
     view.fold(PriorityClassObserved(name="high", value=9, workload=True))
     (changed,) = view.see("Job", named)
     assert isinstance(changed, WorkloadChanged) and changed.spec.priority == 9
+
+
+def test_who_is_of_a_class_that_is_deleted_keeps_its_priority_and_is_seen_to_end() -> None:
+    view = View()
+    named = job()
+    named["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+    view.fold(PriorityClassObserved(name="high", value=7, workload=True))
+    view.see("Job", named)
+    view.lose("WorkloadPriorityClass", "", "high")
+    assert view.see("Job", named) == []
+    complete = {"type": "Complete", "status": "True", "message": "done"}
+    (ended,) = view.see("Job", {**named, "status": {"conditions": [complete]}})
+    assert isinstance(ended, WorkloadFinished)
+
+
+def test_a_job_that_asks_for_what_can_not_be_is_refused_and_still_seen_to_end() -> None:
+    view = View()
+    view.see("Job", job())
+    wrong = job()
+    wrong["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "soon"
+    (refused,) = view.see("Job", wrong)
+    assert isinstance(refused, ObjectRefused) and "max-exec-time-seconds" in refused.problems[0].field
+    complete = {"type": "Complete", "status": "True", "message": "done"}
+    (ended,) = view.see("Job", {**wrong, "status": {"conditions": [complete]}})
+    assert isinstance(ended, WorkloadFinished)
+    assert [type(one) for one in view.see("Job", job())] == [ObjectMended]
+    another = {**wrong, "metadata": {**wrong["metadata"], "uid": "u-2"}}
+    assert [type(one) for one in view.see("Job", another)] == [ObjectRefused], "of another job nothing was understood"
 
 
 def test_what_cannot_be_understood_names_the_field_and_what_to_write() -> None:

@@ -10,8 +10,9 @@ from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS, KUEUE, MetricKind
 from projections.counters.counted_so_far import Series
-from projections.counters.histogram import HOURS, Histogram
-from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, WASTED, Observation, QueueCounters
+from projections.counters.histogram import HOURS, Histogram, Observation
+from projections.counters.queue_counters import COMMITS, EVENTS, WASTED, QueueCounters
+from projections.counters.tally import BOUNDS
 
 
 def _untraced(uid: str) -> str:

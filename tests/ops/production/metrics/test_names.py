@@ -31,6 +31,8 @@ from events.quota import (
     Weight,
 )
 from events.settings import AdmissionFairSharing, PodsReadyRule, SettingsObserved
+from events.slices import WorkloadSliceReplaced
+from events.topology import PodTopology
 from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadDeleted, WorkloadFinished
 from ops.production.fold_positions import FoldPosition, FoldPositions
 from ops.production.log.jetstream.capacity import CapacityMetrics, StreamFill
@@ -119,6 +121,12 @@ def everything() -> CountedStory:
     story.told(WorkloadDeleted(workload="team/in-vain")).decided()
     story.counters.fold(ClustersNominated(workload="team/waits", check="mk", clusters=("w1",)), story.at)
     story.counters.fold(ClusterChosen(workload="team/waits", check="mk", cluster="w1"), story.at)
+    for gated in (True, False):
+        pod = PodObserved(
+            namespace="team", name="q", uid="q", workload="team/checked", topology=PodTopology(gated=gated)
+        )
+        story.counters.fold(pod, story.at)
+    story.counters.fold(WorkloadSliceReplaced(workload="team/checked", by="team/larger", message=""), story.at)
     return story
 
 

@@ -275,6 +275,36 @@ def test_a_running_job_stays_in_its_queue_and_a_waiting_one_may_go() -> None:
     assert verdict(review("Job", waiting, group="batch", old=job(NAMED)))["allowed"]
 
 
+CLASS = "kueue.x-k8s.io/priority-class"
+DEPLOYMENT: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "status": {"readyReplicas": 1}}
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({}, {CLASS: "high"}, "cannot be added to a non-suspended workload"),
+        ({CLASS: "high"}, {}, "cannot be removed from a workload"),
+        ({CLASS: "high"}, {CLASS: "low"}, ""),
+        ({CLASS: "high"}, {CLASS: "high"}, ""),
+    ],
+)
+def test_the_class_of_a_job_changes_at_any_time_and_is_given_to_none_that_runs_and_taken_from_none(
+    before: JsonObject, after: JsonObject, told: str, *, suspend: bool
+) -> None:
+    old, new = job({**NAMED, **before}), job({**NAMED, **after})
+    new["spec"]["suspend"] = suspend
+    serving = [{**DEPLOYMENT, "metadata": {"name": "d", "labels": one["metadata"]["labels"]}} for one in (old, new)]
+    if suspend:
+        serving[0]["status"] = {}
+    allowed = not told or (suspend and not before)
+    for kind, group, was, now in (("Job", "batch", old, new), ("Deployment", "apps", *serving)):
+        answer = verdict(review(kind, now, group=group, old=was))
+        assert answer["allowed"] is allowed, kind
+        if not allowed:
+            assert f"metadata.labels[{CLASS}]" in answer["status"]["message"] and told in answer["status"]["message"]
+
+
 def test_a_field_of_v1beta1_is_named_as_it_was_written() -> None:
     old = queue(cohort="all", resourceGroups=[{**GROUP, "flavors": []}], admissionChecks=["No Name"])
     old["apiVersion"] = "kueue.x-k8s.io/v1beta1"

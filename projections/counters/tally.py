@@ -1,0 +1,64 @@
+"""Counts and histograms by name and labels, to which something is added and from which the last can be taken back."""
+
+from events.event import Millis
+from projections.counters.counted_so_far import Series
+from projections.counters.course import Course, name_and_namespace
+from projections.counters.histogram import (
+    HOURS,
+    LONGER,
+    SECONDS,
+    SHORT,
+    Bounds,
+    Histogram,
+    Observation,
+    bucket_of,
+    empty,
+)
+from projections.trail import Trail
+
+GATE_REMOVAL = "kueue_pod_scheduling_gate_removal_seconds"
+BOUNDS: dict[str, Bounds] = {
+    GATE_REMOVAL: SECONDS,
+    "kueue_admission_wait_time_seconds": LONGER,
+    "kueue_execution_time_seconds": LONGER,
+    "kueue_local_queue_execution_time_seconds": LONGER,
+    "kueue_workload_creation_latency_seconds": SHORT,
+}
+"""Of histograms whose buckets are others than `HOURS`."""
+
+
+class Tally:
+    """What was counted and how long it took, by series."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self.counts: dict[Series, int] = {}
+        self.times: dict[Series, Histogram] = {}
+        self.latest: dict[tuple[Series, int], Observation] = {}
+        """The last observation of a workload in each bucket, since this was made: an example of what is counted there."""
+
+    def count(self, *series: str) -> None:
+        """One more, by name and labels."""
+        self._trail.put(self.counts, series, self.counts.get(series, 0) + 1)
+
+    def took(self, name: str, took: Millis, *labels: str) -> None:
+        """How long something took."""
+        series, bounds = (name, *labels), BOUNDS.get(name, HOURS)
+        before = self.times.get(series) or empty(bounds)
+        self._trail.put(self.times, series, before.observed(bounds, took))
+
+    def count_both(self, what: str, course: Course, *labels: str) -> None:
+        """Of a cluster queue, and of the local queue that leads to it."""
+        self.count(f"kueue_{what}", course.cluster_queue, *labels)
+        self.count(f"kueue_local_queue_{what}", *name_and_namespace(course), *labels)
+
+    def took_both(self, what: str, course: Course, since: Millis, at: Millis) -> None:
+        """How long something took of a workload, by its queues and priority class, with itself as the latest example."""
+        seen = Observation(course.uid, max(at - since, 0), at)
+        cluster = (f"kueue_{what}", course.cluster_queue, course.priority_class)
+        local = (f"kueue_local_queue_{what}", *name_and_namespace(course), course.priority_class)
+        for name, *labels in (cluster, local):
+            self.took(name, at - since, *labels)
+            if course.uid:
+                place = (name, *labels), bucket_of(BOUNDS.get(name, HOURS), seen.took)
+                self._trail.put(self.latest, place, seen)
