@@ -25,19 +25,21 @@ def observe_map(world: World, event: PartitionMapObserved) -> None:
 
 
 def _keep_in_the_first(world: World, event: PartitionMapObserved) -> None:
-    """Whatever may hold quota stays: a queue that nothing leads to any more, too, unless the map itself places its tree.
+    """Whatever may hold quota stays, and so does every tree that the map itself does not place.
 
-    On a log on which nobody has asked for anything all queues can be placed. Logs of before there were versions don't show that.
+    On a log on which nobody has asked for anything all queues can be placed. Logs of before there were versions don't show who has.
     """
-    in_use = sorted(_in_use(world))
-    if not in_use and world.versions.known and not world.versions.epoch:
+    in_use = _in_use(world)
+    shown = bool(world.versions.known) and not world.versions.epoch
+    if shown and not in_use:
         return
     placed = {one.tree for one in event.placements}
-    asked = {name for name, doors in world.local_queues_of.items() if doors}
-    for name in sorted({*world.cluster_queues, *asked}):
-        if name in asked or world.quota.root_of(name) not in placed:
+    doors = {name: keys for name, keys in world.local_queues_of.items() if keys}
+    for name in sorted({*world.cluster_queues, *doors}):
+        asking = {key.partition("/")[0] for key in doors.get(name, ())}
+        if (asking & in_use if shown else asking) or world.quota.root_of(name) not in placed:
             world.trail.put(world.homes, name, FIRST)
-    for namespace in in_use:
+    for namespace in sorted(in_use):
         world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
 
 

@@ -85,7 +85,10 @@ def _homes_under(world: World, after: PartitionMapObserved) -> dict[str, set[str
 def _check_free(world: World, placed: TreePlacement, homes: set[str]) -> None:
     """Raises `PartitionsRefused` where a tree is decided in another partition than the one in which it is to be placed."""
     members = world.quota.members(placed.tree)
-    if any(world.holders(name) or not world.lines.of(name).empty for name in members):
+    held = any(world.holders(name) or not world.lines.of(name).empty for name in members)
+    asking = {key.partition("/")[0] for name in members for key in world.local_queues_of.get(name, ())}
+    # Facts of before there were versions don't show the map that a namespace is in use; its workloads do.
+    if held or any(one.namespace in asking for one in world.workloads.values()):
         homes = homes or {FIRST}
     if homes - {decisions_stream(str(placed.partition))}:
         raise PartitionsRefused(

@@ -153,6 +153,16 @@ def test_a_log_on_which_nobody_has_asked_for_anything_is_divided_with_the_queues
         assert seen(name, *platform(), job("a"), placing(cq=2), job("b")).world.homes == {"cq": "LOG_0"}
 
 
+def test_a_log_in_use_is_divided_with_the_trees_that_nobody_can_have_asked_where_the_map_places_them() -> None:
+    beside = [queue("b", nominal=8), LocalQueueObserved(namespace="other", name="lq-b", cluster_queue="b")]
+    theirs = replace(job("j", queue="lq-b"), workload="other/j")
+    for name in PARTITIONS:
+        in_use = [*platform(), job("a"), *beside]
+        assert seen(name, *in_use, placing(b=2), theirs).world.homes == {"cq": "LOG_0", "b": "LOG_2"}
+        assert seen(name, *in_use, placing(new=2), theirs).world.homes == {"cq": "LOG_0", "b": "LOG_0"}
+        assert seen(name, *in_use, theirs, placing(b=2)).world.homes == {"cq": "LOG_0", "b": "LOG_0"}
+
+
 def test_a_queue_that_nothing_leads_to_any_more_when_the_log_is_divided_stays_with_those_that_hold_its_quota() -> None:
     closed = ObjectRemoved(kind="LocalQueue", namespace="team", name="lq")
     opened = LocalQueueObserved(namespace="other", name="lq", cluster_queue="cq")

@@ -3,10 +3,14 @@
 import pytest
 
 from events.catalogue import AnyEvent
+from events.commit import Sighting
 from events.control import ObjectRemoved
+from events.object_version import ObjectVersion
 from events.partition_map import PartitionMapObserved, TreePlacement
 from events.quota import LocalQueueObserved
 from ops.production.log.partitioning import PartitionsRefused, division_of
+from projections.evolve import evolve_sighting
+from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
 from tests.stories.small_world import Story, job, platform, queue
@@ -56,3 +60,12 @@ def test_a_tree_whose_quota_is_held_stays_though_nothing_leads_to_it_any_more() 
     with pytest.raises(PartitionsRefused, match="queue/cq is decided in LOG_0 already"):
         division_of(world, 1, 3, ["queue/cq=LOG_2"])
     assert division_of(world, 1, 3, []).staying == ("queue/cq",)
+
+
+def test_a_tree_whose_workloads_were_told_before_there_were_versions_stays() -> None:
+    world = whole(*platform(), job("a"))
+    about = ObjectVersion(kind="ClusterQueue", name="cq", version=7)
+    told = Sighting(id="s", at=5000, author="watcher", about=about, fact=queue("cq", nominal=8))
+    evolve_sighting(world, told, LogPosition(partition="FACTS", sequence=9, at=5000))
+    with pytest.raises(PartitionsRefused, match="queue/cq is decided in LOG_0 already"):
+        division_of(world, 1, 3, ["queue/cq=LOG_2"])
