@@ -107,13 +107,12 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
 
 def has_status(stage: Stage, namespace: str, name: str) -> bool:
     """Whether a local queue shows how it stands: it is on the log."""
-    found = stage.embedded.store.get("localqueues.kueue.x-k8s.io", (namespace, name))
-    return found is not None and bool(found.get("status", {}).get("conditions"))
+    return bool(stage.get("localqueues.kueue.x-k8s.io", namespace, name).get("status", {}).get("conditions"))
 
 
 def ended(stage: Stage, namespace: str, name: str) -> bool:
-    found = stage.embedded.store.get("jobs.batch", (namespace, name))
-    return found is not None and any(one["type"] == "Complete" for one in found.get("status", {}).get("conditions", ()))
+    found = stage.get("jobs.batch", namespace, name)
+    return any(one["type"] == "Complete" for one in found.get("status", {}).get("conditions", ()))
 
 
 async def test_who_is_to_serve_what_a_log_does_not_have_is_told_so(stage: Stage) -> None:
