@@ -19,7 +19,7 @@ class TreePlacement(Value, frozen=True, kw_only=True):
 
 
 class PartitionMapObserved(Event, frozen=True, kw_only=True, tag="PartitionMapObserved.v1"):
-    """Trees that are seen first from now on are placed among so many partitions, by a hash of their root where none is named.
+    """Trees that are first asked from now on are placed among so many partitions, by a hash of their root where none is named.
 
     Rule: docs/decisions/0080-trees-are-placed-in-partitions.md
     """

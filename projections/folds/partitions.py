@@ -10,22 +10,37 @@ from events.routing import namespace_of
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from events.workload_facts import WorkloadFact
 from projections.folds.workloads import drop_workload
-from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads
+from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads, queues_of_namespace
 from projections.world import World
 
 
 def observe_map(world: World, event: PartitionMapObserved) -> None:
-    """From now on trees are placed by a map: those that could be asked for anything before stay where they are."""
-    for name in (*world.cluster_queues, *world.local_queues_of):
-        if name not in world.homes and world.local_queues_of.get(name):
-            world.trail.put(world.homes, name, FIRST)
-    if not world.partition_map:
-        for namespace in sorted(_in_use(world)):
-            world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
+    """From now on trees are placed by a map; what was there before the first one, on a log that is in use, stays where it is."""
     first = not world.partition_map
+    if first:
+        _keep_in_the_first(world, event)
     world.trail.put(world.partition_map, "", event)
     if first and is_divided(world) and not leads(world):
         _leave_to_the_first(world)
+
+
+def _keep_in_the_first(world: World, event: PartitionMapObserved) -> None:
+    """Whatever may hold quota stays, and so does every tree that the map itself does not place.
+
+    On a log on which nobody has asked for anything all queues can be placed. Logs of before there were versions don't show who has.
+    """
+    in_use = _in_use(world)
+    shown = bool(world.versions.known) and not world.versions.epoch
+    if shown and not in_use:
+        return
+    placed = {one.tree for one in event.placements}
+    doors = {name: keys for name, keys in world.local_queues_of.items() if keys}
+    for name in sorted({*world.cluster_queues, *doors}):
+        asking = {key.partition("/")[0] for key in doors.get(name, ())}
+        if (asking & in_use if shown else asking) or world.quota.root_of(name) not in placed:
+            world.trail.put(world.homes, name, FIRST)
+    for namespace in sorted(in_use):
+        world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
 
 
 def _leave_to_the_first(world: World) -> None:
@@ -40,13 +55,16 @@ def _leave_to_the_first(world: World) -> None:
 
 
 def give_namespace_home(world: World, fact: WorkloadSubmitted) -> None:
-    """With its first workload a namespace gets its home, for good: facts about its workloads may then leave out the others.
+    """With its first workload a namespace gets its home, for good, and so do the queues to which it leads.
 
-    A local queue that leads to another partition later can't be asked from there.
+    Facts about its workloads may then leave out the others. A local queue that leads to another partition later can't be asked from there.
     """
     namespace = namespace_of(fact)
-    if world.partition_map and namespace not in world.namespace_homes:
-        world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
+    if not world.partition_map or namespace in world.namespace_homes:
+        return
+    for cluster_queue in sorted(queues_of_namespace(world, namespace)):
+        _give_home(world, cluster_queue)
+    world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
 
 
 def _in_use(world: World) -> set[str]:
@@ -56,12 +74,17 @@ def _in_use(world: World) -> set[str]:
 
 
 def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
-    """Give a queue its home as soon as a local queue leads to it; what is to be folded here now of workloads that waited for one."""
+    """Give a queue its home as soon as a namespace with workloads leads to it; what is to be folded here now of those that waited for one."""
     if not world.partition_map or cluster_queue not in world.cluster_queues:
         return []
-    if cluster_queue not in world.homes and world.local_queues_of.get(cluster_queue):
-        world.trail.put(world.homes, cluster_queue, home_for(world, cluster_queue))
+    if any(key.partition("/")[0] in world.namespace_homes for key in world.local_queues_of.get(cluster_queue, ())):
+        _give_home(world, cluster_queue)
     return [one for key in sorted(world.unplaced) for one in _settle(world, key)]
+
+
+def _give_home(world: World, cluster_queue: str) -> None:
+    if cluster_queue in world.cluster_queues and cluster_queue not in world.homes:
+        world.trail.put(world.homes, cluster_queue, home_for(world, cluster_queue))
 
 
 def concerns(world: World, workload: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where a queue is decided: its home, given when a local queue first leads to it, and kept.
+"""Where a queue is decided: its home, given when anybody can first have asked for it, and kept.
 
 A home follows from facts of the whole cluster alone, so every partition that folds them finds the same one.
 
@@ -74,10 +74,14 @@ def home_for(world: PartitionState, cluster_queue: str) -> str:
 
 def home_of_namespace(world: PartitionState, namespace: str) -> str:
     """The partition to which all local queues of a namespace lead as they are now; empty where they lead to none, or to several."""
-    prefix = f"{namespace}/"
-    queues = (one.cluster_queue for key, one in world.local_queues.items() if key.startswith(prefix))
-    homes = homes_of(world, queues)
+    homes = homes_of(world, queues_of_namespace(world, namespace))
     return min(homes) if len(homes) == 1 else ""
+
+
+def queues_of_namespace(world: PartitionState, namespace: str) -> set[str]:
+    """The cluster queues to which the local queues of a namespace lead."""
+    prefix = f"{namespace}/"
+    return {one.cluster_queue for key, one in world.local_queues.items() if key.startswith(prefix)}
 
 
 def is_foreign(world: PartitionState, fact: Fact) -> bool:

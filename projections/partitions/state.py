@@ -15,7 +15,7 @@ class PartitionState(QuotaState, Protocol):
     partition_map: dict[str, PartitionMapObserved]
     """The map in force under the empty key; nothing while all trees are in the first partition."""
     homes: dict[str, str]
-    """By cluster queue the partition that decides about it, since it can be asked for anything."""
+    """By cluster queue the partition that decides about it, since a namespace with workloads leads to it."""
     namespace_homes: dict[str, str]
     """By namespace the one partition that decides about all its workloads, given with the first of them and kept; empty where
     its local queues lead to several, and each workload is decided where its queue is."""

@@ -100,7 +100,7 @@ def test_a_job_that_is_understood_by_now_is_not_refused_any_more() -> None:
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_past_usage_of_a_queue_is_what_its_own_partition_has_counted(place: int) -> None:
-    stories = decided(*QUEUES)
+    stories = decided(*QUEUES, job("a"))
     name = ("lq", "lq-b")[place]
     assert f"team/{name}" in stories[0].world.local_queues
     for number, story in enumerate(stories):

@@ -62,6 +62,13 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
     await stage.add(queued("before", first))
     async with asyncio.timeout(120):
         await stage.until(lambda: stage.complete("before"))
+    await stage.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fresh"}})
+    for value in queue("new"):
+        if value["kind"] == "LocalQueue":
+            value["metadata"]["namespace"] = "fresh"  # pyright: ignore[reportIndexIssue]
+        await stage.add(value)
+    async with asyncio.timeout(120):
+        await stage.until(lambda: has_status(stage, "fresh", "new"))
     bus = ("--nats", stage.server.url)
     looked = await cli("log", "partition", "3", *bus, "--place", "queue/new=LOG_2", "--dry-run", "-o", "json")
     found = json.loads(looked.stdout)
@@ -80,11 +87,6 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
     ):
         refused = await cli("log", "partition", *words, *bus)
         assert refused.exit_code != 0 and why in " ".join(refused.output.split()), refused.output
-    await stage.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fresh"}})
-    for value in queue("new"):
-        if value["kind"] == "LocalQueue":
-            value["metadata"]["namespace"] = "fresh"  # pyright: ignore[reportIndexIssue]
-        await stage.add(value)
     # The first of a namespace is for all, and tells everybody where the others go.
     await stage.add(queued("one", "new", "fresh"))
     async with asyncio.timeout(120):
@@ -103,9 +105,14 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
         assert not replayed.is_wrong and (replayed.commits or name == "LOG_1"), name
 
 
+def has_status(stage: Stage, namespace: str, name: str) -> bool:
+    """Whether a local queue shows how it stands: it is on the log."""
+    return bool(stage.get("localqueues.kueue.x-k8s.io", namespace, name).get("status", {}).get("conditions"))
+
+
 def ended(stage: Stage, namespace: str, name: str) -> bool:
-    found = stage.embedded.store.get("jobs.batch", (namespace, name))
-    return found is not None and any(one["type"] == "Complete" for one in found.get("status", {}).get("conditions", ()))
+    found = stage.get("jobs.batch", namespace, name)
+    return any(one["type"] == "Complete" for one in found.get("status", {}).get("conditions", ()))
 
 
 async def test_who_is_to_serve_what_a_log_does_not_have_is_told_so(stage: Stage) -> None:

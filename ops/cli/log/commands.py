@@ -74,7 +74,7 @@ def partition(
         list[str] | None,
         typer.Option(
             metavar="TREE=PARTITION",
-            help="Where a tree is to be decided that no local queue leads to yet, e.g. cohort/research=LOG_3; repeatable.",
+            help="Where a tree is to be decided to which no namespace with workloads leads yet, e.g. cohort/research=LOG_3; repeatable.",
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be.")] = False,
@@ -82,7 +82,7 @@ def partition(
 ) -> None:
     """Divide the log, so that several processes can decide about its trees. docs/scale.md says when that pays.
 
-    Trees that can be asked already stay where they are; those that come are placed among the partitions by their name.
+    Trees that may have been asked for something stay where they are; others are placed by their name when they are first asked.
 
     Example: kuelog log partition 4 --nats nats://127.0.0.1:4222 --dry-run
     """

@@ -48,8 +48,10 @@ def _told(found: Division, *, dry_run: bool) -> list[str]:
     lines = [f"{'would have' if dry_run else 'the log has'} {_count(found.partitions)}, and had {_count(found.before)}"]
     if found.staying:
         lines.append(f"where they are: {', '.join(found.staying)}")
-    lines += [f"{one.tree} is placed in LOG_{one.partition} when it comes" for one in found.placements]
-    lines.append("trees that come are placed by their name; services that run take the new partitions up by themselves")
+    lines += [f"{one.tree} is placed in LOG_{one.partition} when it is first asked" for one in found.placements]
+    lines.append(
+        "other trees are placed by their name when they are first asked; services that run take the new partitions up by themselves"
+    )
     return lines
 
 

@@ -11,6 +11,8 @@ from events.partition_map import PartitionMapObserved, TreePlacement
 from events.subjects import CLUSTER, CONTROL, FACTS, decisions_stream
 from ops.production.log.control import say
 from ops.production.log.streams import streams_of, streams_on
+from projections.folds.partitions import observe_map
+from projections.partitions.homes import FIRST
 from projections.world import World
 from services.runtime.fact_message import fact_message
 from services.runtime.log_errors import LogUnavailable
@@ -29,7 +31,7 @@ class Division(msgspec.Struct, frozen=True, kw_only=True):
     placements: tuple[TreePlacement, ...] = ()
     """All trees that are placed by name, those of an earlier map included."""
     staying: tuple[str, ...] = ()
-    """Trees that can be asked for something already: each stays in the partition where it is."""
+    """Trees that may have been asked for something: each stays in the partition where it is."""
     fresh: bool = True
     """Whether this changes anything."""
 
@@ -50,30 +52,49 @@ def division_of(world: World, before: int, partitions: int, places: Sequence[str
             "leave the log whole, or remove its MultiKueueConfigs and MultiKueueClusters first"
         )
     known = world.partition_map.get("")
-    staying = {world.quota.root_of(name): world.homes.get(name, "LOG_0") for name in sorted(world.cluster_queues)}
-    staying = {
-        tree: home
-        for tree, home in sorted(staying.items())
-        if any(world.local_queues_of.get(name) for name in world.quota.members(tree))
-    }
     placements = {one.tree: one for one in known.placements} if known is not None else {}
+    placements |= {one.tree: one for one in (_placement(place, partitions) for place in places)}
+    after = PartitionMapObserved(
+        partitions=partitions, placements=tuple(placements[tree] for tree in sorted(placements))
+    )
+    homes = _homes_under(world, after)
     for place in places:
         one = _placement(place, partitions)
-        home = staying.get(one.tree, "")
-        if home and home != decisions_stream(str(one.partition)):
-            raise PartitionsRefused(
-                f"{one.tree} is decided in {home} already, and trees can't be moved yet: name trees that no local queue leads to"
-            )
-        placements[one.tree] = one
-    after = tuple(placements[tree] for tree in sorted(placements))
-    same = known is not None and (known.partitions, set(known.placements)) == (partitions, set(after))
+        _check_free(world, one, homes.get(one.tree, set()))
+    same = known is not None and (known.partitions, set(known.placements)) == (partitions, set(after.placements))
     return Division(
         before=before,
         partitions=partitions,
-        placements=after,
-        staying=tuple(staying),
-        fresh=not same and not (partitions == before == 1 and not after),
+        placements=after.placements,
+        staying=tuple(sorted(homes)),
+        fresh=not same and not (partitions == before == 1 and not after.placements),
     )
+
+
+def _homes_under(world: World, after: PartitionMapObserved) -> dict[str, set[str]]:
+    """By tree the partitions of its queues once a map is folded; trees that nobody can have asked for anything have none."""
+    with world.trial():
+        observe_map(world, after)
+        homes: dict[str, set[str]] = {}
+        for name in sorted(world.cluster_queues):
+            if name in world.homes:
+                homes.setdefault(world.quota.root_of(name), set()).add(world.homes[name])
+        return homes
+
+
+def _check_free(world: World, placed: TreePlacement, homes: set[str]) -> None:
+    """Raises `PartitionsRefused` where a tree is decided in another partition than the one in which it is to be placed."""
+    members = world.quota.members(placed.tree)
+    held = any(world.holders(name) or not world.lines.of(name).empty for name in members)
+    asking = {key.partition("/")[0] for name in members for key in world.local_queues_of.get(name, ())}
+    # Facts of before there were versions don't show the map that a namespace is in use; its workloads do.
+    if held or any(one.namespace in asking for one in world.workloads.values()):
+        homes = homes or {FIRST}
+    if homes - {decisions_stream(str(placed.partition))}:
+        raise PartitionsRefused(
+            f"{placed.tree} is decided in {' and '.join(sorted(homes))} already, and trees can't be moved yet: "
+            "name trees that no namespace with workloads leads to"
+        )
 
 
 def _placement(text: str, partitions: int) -> TreePlacement:
@@ -89,7 +110,7 @@ def _placement(text: str, partitions: int) -> TreePlacement:
 
 
 async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[TreePlacement] = ()) -> None:
-    """Place trees that are seen from now on among so many partitions.
+    """Place trees that are asked from now on among so many partitions.
 
     Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
 

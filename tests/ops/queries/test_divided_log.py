@@ -63,8 +63,8 @@ def test_who_waits_in_a_tree_that_is_split_is_told_by_whom() -> None:
         partitions=3,
         placements=(TreePlacement(tree="queue/a", partition=1), TreePlacement(tree="queue/b", partition=2)),
     )
-    moved = [placed, FlavorObserved(name="v100"), *with_door("a"), *with_door("b")]
-    moved += [queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both"), job("j", queue="lq-a")]
+    moved = [placed, FlavorObserved(name="v100"), *with_door("a"), *with_door("b"), job("j", queue="lq-a")]
+    moved += [queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both")]
     stories = [folded(name, *moved) for name in ("LOG_0", "LOG_1", "LOG_2")]
     for story in stories:
         story.decided()

@@ -56,7 +56,7 @@ def test_until_there_is_a_map_every_tree_is_decided_in_the_one_partition() -> No
 
 
 def test_a_tree_is_where_the_map_says() -> None:
-    facts = [placing(cq=2), *platform()]
+    facts = [placing(cq=2), *platform(), job("i")]
     assert owners(facts, "queue/cq") == ["LOG_2"]
     assert {folded(name, *facts).world.homes["cq"] for name in PARTITIONS} == {"LOG_2"}
 
@@ -71,7 +71,7 @@ def test_a_tree_that_the_map_does_not_name_is_where_its_hash_says_on_every_machi
 
 
 def test_queues_that_join_a_tree_are_where_it_is() -> None:
-    facts = [placing(b=1), *with_door("a", cohort="team"), *with_door("b", cohort="team")]
+    facts = [placing(b=1), *with_door("a", cohort="team"), *with_door("b", cohort="team"), job("i", queue="lq-a")]
     assert len(owners(facts, "cohort/team")) == 1
     homes = folded("LOG_0", *facts).world.homes
     assert homes["a"] == homes["b"]
@@ -79,37 +79,111 @@ def test_queues_that_join_a_tree_are_where_it_is() -> None:
 
 def test_trees_that_share_a_topology_are_in_one_partition() -> None:
     racked = FlavorObserved(name="v100", topology="site")
-    facts = [placing(a=2, b=1), racked, *with_door("a"), *with_door("b")]
+    facts = [placing(a=2, b=1), racked, *with_door("a"), *with_door("b"), job("i", queue="lq-a")]
     assert owners(facts, "queue/a") == owners(facts, "queue/b") == ["LOG_2"]
 
 
 def test_trees_that_come_to_share_a_topology_across_partitions_are_nobody_s() -> None:
-    facts = [placing(a=2, b=1), FlavorObserved(name="v100"), *with_door("a"), *with_door("b")]
+    facts = [placing(a=2, b=1), FlavorObserved(name="v100"), *with_door("a"), *with_door("b"), job("i", queue="lq-a")]
     assert owners(facts, "queue/a") == ["LOG_2"]
     shared = [*facts, FlavorObserved(name="v100", topology="site")]
     assert owners(shared, "queue/a") == owners(shared, "queue/b") == []
 
 
 def test_a_queue_keeps_its_home_when_it_moves_and_nobody_admits_in_a_tree_that_is_split() -> None:
-    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), *with_door("b")]
-    moved = [*facts, queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both"), job("j", queue="lq-a")]
+    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), *with_door("b"), job("j", queue="lq-a")]
+    moved = [*facts, queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both")]
     assert owners(moved, "cohort/both") == []
     story = folded("LOG_1", *moved)
     assert owns_queue(story.world, "a") and not owns_queue(story.world, "b")
     assert [type(one).__name__ for one in story.decided()] == ["WorkloadQueued"]
 
 
+def test_queues_that_nobody_can_have_asked_go_into_another_tree_and_are_where_that_is() -> None:
+    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), *with_door("b")]
+    assert {name: folded(name, *facts).world.homes for name in PARTITIONS} == dict.fromkeys(PARTITIONS, {})
+    together = [*facts, queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both")]
+    assert len(owners([*together, job("j", queue="lq-a")], "cohort/both")) == 1
+    foreign = LocalQueueObserved(namespace="other", name="lq", cluster_queue="b")
+    used = [*facts, job("j", queue="lq-a"), foreign, queue("new", nominal=8)]
+    used += [LocalQueueObserved(namespace="other", name="lq-new", cluster_queue="new")]
+    joined = [*used, queue("new", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both")]
+    story = folded("LOG_2", *joined)
+    assert "new" not in story.world.homes and owners(joined, "cohort/both") == ["LOG_2"]
+
+
+def test_a_tree_that_nobody_can_have_asked_is_placed_by_the_map_of_the_day_when_it_is() -> None:
+    facts = [placing(a=1), *with_door("a"), placing(a=2)]
+    assert owners([*facts, job("i", queue="lq-a")], "queue/a") == ["LOG_2"]
+    assert owners([placing(a=1), *with_door("a"), job("i", queue="lq-a"), placing(a=2)], "queue/a") == ["LOG_1"]
+
+
+def test_a_queue_has_its_home_as_soon_as_a_namespace_with_workloads_leads_to_it() -> None:
+    facts = [placing(a=1, b=2), FlavorObserved(name="v100"), *with_door("a"), job("i", queue="lq-a")]
+    for later in (
+        with_door("b"),
+        with_door("b")[::-1],
+    ):
+        assert [folded(name, *facts, *later).world.homes.get("b") for name in PARTITIONS] == ["LOG_2"] * 3
+
+
+def seen(partition: str, *facts: AnyEvent) -> Story:
+    """As `folded`, with the version of an object behind each fact, as watchers report them."""
+    story = folded(partition)
+    for number, fact in enumerate(facts, start=1):
+        kind = type(fact).__name__.removesuffix("Observed")
+        namespace = getattr(fact, "namespace", "") or getattr(fact, "workload", "").partition("/")[0]
+        about = ObjectVersion(kind=kind, namespace=namespace, name=f"n{number}", version=number)
+        sighting = Sighting(
+            id=f"s{number}",
+            at=1000,
+            author="watcher",
+            about=None if isinstance(fact, PartitionMapObserved) else about,
+            fact=fact,  # pyright: ignore[reportArgumentType] - a test tells facts alone
+        )
+        evolve_sighting(story.world, sighting, LogPosition(partition="FACTS", sequence=number, at=1000))
+    return story
+
+
+def test_a_log_on_which_nobody_has_asked_for_anything_is_divided_with_the_queues_that_are_there() -> None:
+    for name in PARTITIONS:
+        world = seen(name, *platform(), placing(cq=2)).world
+        assert not world.homes and not world.namespace_homes
+        assert seen(name, *platform(), placing(cq=2), job("a")).world.homes == {"cq": "LOG_2"}
+        assert seen(name, *platform(), job("a"), placing(cq=2), job("b")).world.homes == {"cq": "LOG_0"}
+
+
+def test_a_log_in_use_is_divided_with_the_trees_that_nobody_can_have_asked_where_the_map_places_them() -> None:
+    beside = [queue("b", nominal=8), LocalQueueObserved(namespace="other", name="lq-b", cluster_queue="b")]
+    theirs = replace(job("j", queue="lq-b"), workload="other/j")
+    for name in PARTITIONS:
+        in_use = [*platform(), job("a"), *beside]
+        assert seen(name, *in_use, placing(b=2), theirs).world.homes == {"cq": "LOG_0", "b": "LOG_2"}
+        assert seen(name, *in_use, placing(new=2), theirs).world.homes == {"cq": "LOG_0", "b": "LOG_0"}
+        assert seen(name, *in_use, theirs, placing(b=2)).world.homes == {"cq": "LOG_0", "b": "LOG_0"}
+
+
+def test_a_queue_that_nothing_leads_to_any_more_when_the_log_is_divided_stays_with_those_that_hold_its_quota() -> None:
+    closed = ObjectRemoved(kind="LocalQueue", namespace="team", name="lq")
+    opened = LocalQueueObserved(namespace="other", name="lq", cluster_queue="cq")
+    divided = PartitionMapObserved(partitions=16)
+    assert hashed(divided, "queue/cq") != "LOG_0"
+    facts = [*platform(), job("a"), closed, divided, opened, replace(job("b"), workload="other/b")]
+    assert owners(facts, "queue/cq") == ["LOG_0"]
+
+
 def test_a_cohort_that_is_known_before_its_queues_can_be_asked_is_counted_in() -> None:
     placed = PartitionMapObserved(partitions=3, placements=(TreePlacement(tree="cohort/root", partition=1),))
     facts = [placed, queue("a", nominal=8, cohort="team"), CohortObserved(name="team", parent="root")]
-    doors = [LocalQueueObserved(namespace="team", name="lq", cluster_queue="a")]
+    doors = [LocalQueueObserved(namespace="team", name="lq", cluster_queue="a"), job("i", queue="lq")]
     assert owners([*facts, *doors], "cohort/root") == ["LOG_1"]
 
 
 def test_trees_that_were_there_before_the_map_stay_where_they_are() -> None:
     facts = [*platform(), placing(cq=2), *with_door("new")]
     assert owners(facts, "queue/cq") == ["LOG_0"]
-    assert owners([*platform(), placing(new=2), *with_door("new")], "queue/new") == ["LOG_2"]
+    later = [*platform(), placing(new=2), *with_door("new"), job("i", queue="lq-new")]
+    assert owners(later, "queue/new") == ["LOG_2"]
 
 
 def test_a_workload_that_was_there_before_the_map_is_decided_in_the_first_partition_alone() -> None:

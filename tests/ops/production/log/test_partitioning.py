@@ -1,0 +1,71 @@
+"""What a division comes to: which trees stay, which are placed, and which can't be placed any more."""
+
+import pytest
+
+from events.catalogue import AnyEvent
+from events.commit import Sighting
+from events.control import ObjectRemoved
+from events.object_version import ObjectVersion
+from events.partition_map import PartitionMapObserved, TreePlacement
+from events.quota import LocalQueueObserved
+from ops.production.log.partitioning import PartitionsRefused, division_of
+from projections.evolve import evolve_sighting
+from projections.log_position import LogPosition
+from projections.state_hash import state_hash
+from projections.world import World
+from tests.stories.small_world import Story, job, platform, queue
+
+PLACED = PartitionMapObserved(partitions=3, placements=(TreePlacement(tree="queue/cq", partition=1),))
+BESIDE = (queue("b", nominal=8), LocalQueueObserved(namespace="other", name="lq", cluster_queue="b"))
+
+
+def whole(*facts: AnyEvent, decided: bool = False) -> World:
+    """The world that answers for the whole log, as the first partition of an undivided log has it."""
+    story = Story()
+    story.world.partition = "LOG_0"
+    story.told(*facts)
+    if decided:
+        story.decided()
+    return story.world
+
+
+def test_a_tree_that_is_set_up_and_was_asked_for_nothing_can_be_placed_and_placed_anew() -> None:
+    world = whole(PLACED, *platform(), job("a"), *BESIDE)
+    before = state_hash(world)
+    found = division_of(world, 3, 3, ["queue/b=LOG_2"])
+    assert found.staying == ("queue/cq",) and found.fresh
+    assert TreePlacement(tree="queue/b", partition=2) in found.placements
+    again = whole(
+        PLACED, *platform(), job("a"), PartitionMapObserved(partitions=3, placements=found.placements), *BESIDE
+    )
+    assert TreePlacement(tree="queue/b", partition=0) in division_of(again, 3, 3, ["queue/b=LOG_0"]).placements
+    assert state_hash(world) == before, "to look changes nothing"
+
+
+def test_a_tree_to_which_a_namespace_with_workloads_leads_can_be_placed_where_it_is_and_nowhere_else() -> None:
+    world = whole(PLACED, *platform(), job("a"), *BESIDE)
+    assert division_of(world, 3, 3, ["queue/cq=LOG_1"]).staying == ("queue/cq",)
+    why = "queue/cq is decided in LOG_1 already, and trees can't be moved yet: name trees that no namespace with workloads leads to"
+    with pytest.raises(PartitionsRefused, match=why):
+        division_of(world, 3, 3, ["queue/cq=LOG_2"])
+
+
+def test_a_tree_whose_quota_is_held_stays_though_nothing_leads_to_it_any_more() -> None:
+    closed = ObjectRemoved(kind="LocalQueue", namespace="team", name="lq")
+    world = whole(*platform(), job("a"), decided=True)
+    assert world.holders("cq")
+    story = Story()
+    story.world = world
+    story.told(closed)
+    with pytest.raises(PartitionsRefused, match="queue/cq is decided in LOG_0 already"):
+        division_of(world, 1, 3, ["queue/cq=LOG_2"])
+    assert division_of(world, 1, 3, []).staying == ("queue/cq",)
+
+
+def test_a_tree_whose_workloads_were_told_before_there_were_versions_stays() -> None:
+    world = whole(*platform(), job("a"))
+    about = ObjectVersion(kind="ClusterQueue", name="cq", version=7)
+    told = Sighting(id="s", at=5000, author="watcher", about=about, fact=queue("cq", nominal=8))
+    evolve_sighting(world, told, LogPosition(partition="FACTS", sequence=9, at=5000))
+    with pytest.raises(PartitionsRefused, match="queue/cq is decided in LOG_0 already"):
+        division_of(world, 1, 3, ["queue/cq=LOG_2"])
