@@ -41,6 +41,8 @@ class HistoryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     writes: int
     """Requests of all processes that were to change something in the cluster."""
+    takeovers: int
+    """How often a lease came to another replica than had it last, the first included."""
     lasted: Millis
     """Virtual time until everything was at rest."""
 
@@ -114,6 +116,7 @@ async def _played(
         commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),
         jobs=sum(action.verb == "create" for action in simulation.platform.actions),
         writes=simulation.writes.total(),
+        takeovers=simulation.leases.takeovers,
         lasted=lasted,
     )
 

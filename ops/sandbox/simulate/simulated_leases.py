@@ -23,6 +23,9 @@ class MemoryLeases:
 
     def __init__(self, now: Callable[[], Millis]) -> None:
         self._now = now
+        self.takeovers = 0
+        """How often a lease came to another replica than had it last."""
+        self._had: dict[str, str] = {}
         self._last = 0
         self._held: dict[str, tuple[int, str, Millis]] = {}
         """By lease the sequence of its message, who holds it (nobody when empty), and since when it stands there."""
@@ -41,6 +44,9 @@ class MemoryLeases:
         """Its sequence; 0 when another message is the last one."""
         if self._of(name)[0] != expected:
             return 0
+        if replica and self._had.get(name) != replica:
+            self._had[name] = replica
+            self.takeovers += 1
         self._last += 1
         self._held[name] = (self._last, replica, self._now())
         return self._last
