@@ -159,6 +159,7 @@ class Running:
                 accountants = [Accountant()] if "accountant" in self.services else []
                 if accountants or again:
                     self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
+            tasks.create_task(self.leases.share())
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))

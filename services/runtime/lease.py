@@ -5,7 +5,7 @@ a lease, or with one that it has lost without knowing, does no harm (docs/rules/
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import structlog
@@ -22,6 +22,8 @@ COUNTS_FOR_S = 2.0
 """So long after it was last renewed a lease counts here: less than the bus keeps it for, by this process's own clock alone."""
 GOES_WITHOUT_AFTER_S = 10.0
 """Where leases can't be asked for so long, work is done without them."""
+LEFT_TO_OTHERS_S = 1.0
+"""So long a lease that nobody holds is left to the replica whose share it is."""
 _GIVEN_BACK_WITHIN_S = 1.0
 
 
@@ -32,10 +34,14 @@ class LeaseLost(Exception):
 class Lease:
     """One lease, taken and renewed for as long as `run` runs."""
 
-    def __init__(self, leases: Leases, name: str, replica: str) -> None:
+    def __init__(
+        self, leases: Leases, name: str, replica: str, *, takes: Callable[[str], Awaitable[bool]] | None = None
+    ) -> None:
         self.name = name
         self.grants = 0
         """How often it was taken here, the times included in which leases could not be asked."""
+        self.given_back = 0
+        """How often it was given back here because it was another replica's share."""
         self.listeners: list[Callable[[], None]] = []
         """Called whenever it is taken or lost."""
         self.gained = asyncio.Event()
@@ -44,8 +50,10 @@ class Lease:
         """Set once it is known whether it is held here."""
         self.lost = asyncio.Event()
         """Set while it is not held here."""
-        self._leases, self._replica = leases, replica
-        self._held, self._until = 0, 0.0
+        self._leases, self._replica, self._takes = leases, replica, takes
+        self._held, self._until, self._since = 0, 0.0, 0.0
+        self._free_since: float | None = None
+        self._to_be_given_back = False
         self._answered: float | None = None
         self._without = False
         self.lost.set()
@@ -55,6 +63,15 @@ class Lease:
         """Whether this process should try."""
         return self.gained.is_set() and (self._without or asyncio.get_running_loop().time() < self._until)
 
+    @property
+    def held_since(self) -> float | None:
+        """Since when the bus has had it here, on the loop's clock; None when it has not."""
+        return self._since if self._held else None
+
+    def hand_over(self) -> None:
+        """Give it back when it is looked at next, for it is another replica's share."""
+        self._to_be_given_back = bool(self._held)
+
     async def run(self) -> None:
         """Hold it whenever it can be had, until cancelled; then others may have it at once."""
         try:
@@ -62,12 +79,9 @@ class Lease:
                 await self._look()
                 await asyncio.sleep(RENEWED_EVERY_S if self._held else LOOKED_EVERY_S)
         finally:
-            if self._held:
-                with suppress(LogUnavailable, TimeoutError):
-                    async with asyncio.timeout(_GIVEN_BACK_WITHIN_S):
-                        await self._leases.give_back(self.name, self._held)
-            self._held = 0
-            self._lose()
+            with suppress(LogUnavailable, TimeoutError):
+                async with asyncio.timeout(_GIVEN_BACK_WITHIN_S):
+                    await self._give_back()
 
     async def turn(self, *, otherwise: Callable[[], None]) -> None:
         """Return once it is held; `otherwise` is called first if another replica holds it."""
@@ -83,17 +97,27 @@ class Lease:
 
     def let_go(self) -> None:
         """The log says that another has taken over: it counts no more here until it is taken anew."""
-        self._held = 0
+        self._held, self._to_be_given_back = 0, False
         self._lose()
 
     async def _look(self) -> None:
         now = asyncio.get_running_loop().time()
         self._answered = now if self._answered is None else self._answered
         try:
+            if self._to_be_given_back:
+                self.given_back += 1
+                await self._give_back()
+                return
             if self._held:
                 self._held = await self._leases.renew(self.name, self._replica, self._held)
+            elif await self._leaves_it(now):
+                self._answered, self._without = now, False
+                if self.gained.is_set():
+                    self._lose()
+                return
             else:
                 self._held = await self._leases.take(self.name, self._replica)
+                self._since = now
         except LogUnavailable as problem:
             if now - self._answered >= GOES_WITHOUT_AFTER_S and not self._without:
                 log.warning("goes on without leases", lease=self.name, problem=str(problem))
@@ -104,6 +128,24 @@ class Lease:
             self._gain() if self._held else self._lose()
         if not self._without and now >= self._until:
             self._lose()
+
+    async def _leaves_it(self, now: float) -> bool:
+        """Whether nobody holds it, and another replica should take it. Raises `LogUnavailable`."""
+        if self._takes is None or await self._leases.holder(self.name):
+            self._free_since = None
+            return False
+        self._free_since = now if self._free_since is None else self._free_since
+        if now - self._free_since < LEFT_TO_OTHERS_S and not await self._takes(self.name):
+            return True
+        self._free_since = None
+        return False
+
+    async def _give_back(self) -> None:
+        """Stop, and let another have it. Raises `LogUnavailable`; then it runs out."""
+        held, self._held, self._to_be_given_back = self._held, 0, False
+        self._lose()
+        if held:
+            await self._leases.give_back(self.name, held)
 
     def _gain(self) -> None:
         self.known.set()

@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import socket
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -47,6 +48,11 @@ class ServiceProcess:
     @property
     def alive(self) -> bool:
         return self._process.is_alive()
+
+    @property
+    def replica(self) -> str:
+        """The name by which it signs and holds leases."""
+        return f"{socket.gethostname()}-{self._process.pid}"
 
     @property
     def exit_code(self) -> int | None:

@@ -43,30 +43,39 @@ class LeaseHeld(msgspec.Struct, frozen=True, kw_only=True):
 
     lease: str
     replica: str
+    standbys: list[str]
+    """The other replicas that would take it, by name."""
 
 
 def run_leases(nats: str, output: AnswerForm, *, console: Console) -> int:
     """Print who holds which lease."""
     with known_failures() as outcome:
-        found = [LeaseHeld(lease=name, replica=who) for name, who in sorted(asyncio.run(_holders(nats)).items())]
+        found = asyncio.run(_leases(nats))
         if output is not AnswerForm.TEXT:
             print_answer(found, output)
         elif not found:
             console.print("nobody holds a lease: no replica runs, or each runs without them")
         else:
-            width = max(len(one.lease) for one in found)
+            width, wide = max(len(one.lease) for one in found), max(len(one.replica) for one in found)
             for one in found:
-                console.print(f"{one.lease:<{width}}  {one.replica}", highlight=False)
+                ready = f"ready: {', '.join(one.standbys)}" if one.standbys else "nobody else is ready"
+                console.print(f"{one.lease:<{width}}  {one.replica:<{wide}}  {ready}", highlight=False)
         outcome.code = 0
     return outcome.code
 
 
-async def _holders(nats: str) -> dict[str, str]:
+async def _leases(nats: str) -> list[LeaseHeld]:
     bus = await connect(nats)
     try:
-        return await bus.leases.holders()
+        holders, replicas = await bus.leases.holders(), await bus.leases.replicas()
     finally:
         await bus.close()
+    return [
+        LeaseHeld(
+            lease=lease, replica=who, standbys=[one.name for one in replicas if lease in one.wants and one.name != who]
+        )
+        for lease, who in sorted(holders.items())
+    ]
 
 
 async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> None:

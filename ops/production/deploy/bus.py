@@ -13,8 +13,8 @@ from events.subjects import CLUSTER, CONTROL, commit_subject, fact_subject
 from ops.production.log.control import OPERATOR
 from ops.production.log.jetstream.bus import subjects_of
 from ops.production.log.jetstream.generations import mark_subject, names_of, room_name
+from ops.production.log.jetstream.leases import EVERY_REPLICA, lease_subject
 from ops.production.log.jetstream.leases import STREAM as LEASES
-from ops.production.log.jetstream.leases import lease_subject
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
 from ops.production.log.streams import PARTITION, SOLE, LogStreams
@@ -50,7 +50,8 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         allowed += [f"$JS.API.STREAM.{verb}.{name}" for name in (SHELF, LEASES) for verb in ("INFO", "MSG.GET")]
         allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
         allowed += [subject for key in self.saves for subject in rooms_of(key)]
-        allowed += [lease_subject(name) for name in self.takes]
+        if self.takes:
+            allowed += [EVERY_REPLICA, *(lease_subject(name) for name in self.takes)]
         for stream in self.rolls:
             verbs = [
                 f"$JS.API.STREAM.{verb}.{name}" for verb in ("UPDATE", "CREATE", "DELETE") for name in names_of(stream)

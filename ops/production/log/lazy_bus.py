@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.capacity import StreamFill
-from services.runtime.lease_port import Leases
+from services.runtime.lease_port import Leases, Replica
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf, ShelfLabel
 
@@ -81,6 +81,9 @@ class _LateLeases:
     async def prepare(self) -> None:
         await (await self._bus.connected()).leases.prepare()
 
+    async def holder(self, name: str) -> str:
+        return await (await self._bus.connected()).leases.holder(name)
+
     async def take(self, name: str, replica: str) -> int:
         return await (await self._bus.connected()).leases.take(name, replica)
 
@@ -89,3 +92,12 @@ class _LateLeases:
 
     async def give_back(self, name: str, held: int) -> None:
         await (await self._bus.connected()).leases.give_back(name, held)
+
+    async def announce(self, replica: Replica) -> None:
+        await (await self._bus.connected()).leases.announce(replica)
+
+    async def leave(self, replica: str) -> None:
+        await (await self._bus.connected()).leases.leave(replica)
+
+    async def replicas(self) -> Sequence[Replica]:
+        return await (await self._bus.connected()).leases.replicas()

@@ -41,6 +41,8 @@ class ServiceMetrics(Collector):
         leases = sorted(self._running.leases.all, key=lambda one: one.name)
         yield gauge("kuelog_lease_held", [((one.name,), float(one.held)) for one in leases])
         yield counter("kuelog_lease_taken_total", [((one.name,), one.grants) for one in leases])
+        yield counter("kuelog_lease_given_back_total", [((one.name,), one.given_back) for one in leases])
+        yield gauge("kuelog_lease_standbys", [((one.name,), self._running.leases.standbys(one.name)) for one in leases])
         skew = self._found.clock_skew
         yield gauge("kuelog_clock_skew_seconds", [] if skew is None else [((), in_seconds(skew))])
         noted = self._running.witnessed_at

@@ -1,5 +1,7 @@
 """The API server as one simulated process reaches it: which requests faults refuse, delay or cut."""
 
+from collections import Counter
+
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict
 from ops.sandbox.simulate.active_faults import ActiveFaults
 from ops.sandbox.simulate.fault_plan import FaultKind
@@ -11,11 +13,14 @@ _WRITES = frozenset({"POST", "PATCH", "DELETE"})
 class ApiGate:
     """A process's way to the API server."""
 
-    def __init__(self, process: str, faults: ActiveFaults) -> None:
+    def __init__(self, process: str, faults: ActiveFaults, writes: Counter[str] | None = None) -> None:
         self._process, self._faults = process, faults
+        self._writes: Counter[str] = Counter() if writes is None else writes
+        """By process, how often it asked for a change."""
 
     async def before(self, method: str, path: str) -> None:
         """A request is on its way."""
+        self._writes[self._process] += method in _WRITES
         await self._faults.latency()
         slow = self._faults.lasts(self._process, FaultKind.API_SLOW)
         if slow is not None:

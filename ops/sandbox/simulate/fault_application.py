@@ -54,6 +54,11 @@ def _down(simulation: Simulation, fault: Fault) -> None:
     simulation.faults.last("", fault.kind, max(fault.lasts, 200) / 1000)
 
 
+def _restart(simulation: Simulation, fault: Fault) -> None:
+    _down(simulation, fault)
+    simulation.leases.forget_all()
+
+
 def _slow(simulation: Simulation, fault: Fault) -> None:
     simulation.faults.last("", fault.kind, max(fault.lasts, 500) / 1000, (fault.number % 20 + 1) / 20 * _MOST_SLOW_S)
 
@@ -237,9 +242,21 @@ def _roll(simulation: Simulation, fault: Fault) -> None:
 
 
 def _lose_tail(simulation: Simulation, fault: Fault) -> None:
-    _down(simulation, fault)
+    _restart(simulation, fault)
     simulation.operate(lambda: lose_tails(simulation, fault))
     simulation.operate(lambda: restart_stopped(simulation))
+
+
+def _lease_lost(simulation: Simulation, fault: Fault) -> None:
+    simulation.leases.forget(fault.number)
+
+
+def _lease_stolen(simulation: Simulation, fault: Fault) -> None:
+    simulation.leases.steal(fault.number)
+
+
+def _leases_away(simulation: Simulation, fault: Fault) -> None:
+    simulation.faults.last(simulation.process(fault.process).name, fault.kind, fault.lasts / 1000)
 
 
 _APPLICATIONS: dict[FaultKind, Application] = {
@@ -252,7 +269,7 @@ _APPLICATIONS: dict[FaultKind, Application] = {
     FaultKind.MESSAGE_LATE: _armed,
     FaultKind.DELIVERY_LATE: _late,
     FaultKind.DELIVERY_DOUBLED: _armed,
-    FaultKind.BUS_DOWN: _down,
+    FaultKind.BUS_DOWN: _restart,
     FaultKind.API_CONFLICT: _for_all,
     FaultKind.API_EXPIRED: _forget,
     FaultKind.API_BUSY: _for_all,
@@ -273,4 +290,9 @@ _APPLICATIONS: dict[FaultKind, Application] = {
     FaultKind.FORGED_MESSAGE: _forged,
     FaultKind.STREAM_ROLL: _roll,
     FaultKind.LOST_TAIL: _lose_tail,
+    FaultKind.LEASE_LOST: _lease_lost,
+    FaultKind.LEASE_STOLEN: _lease_stolen,
+    FaultKind.LEASE_LATE: _armed,
+    FaultKind.LEASE_UNANSWERED: _armed,
+    FaultKind.LEASES_AWAY: _leases_away,
 }

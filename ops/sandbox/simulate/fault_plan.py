@@ -63,6 +63,16 @@ class FaultKind(StrEnum):
     """A stream takes nothing in while it is rolled, and what was rolled goes from the bus when nobody needs it any more."""
     LOST_TAIL = "lost-tail"
     """The bus restarts without the last messages of its streams, though it had acknowledged them."""
+    LEASE_LOST = "lease-lost"
+    """The bus forgets a lease: another takes it while its holder still believes in it."""
+    LEASE_STOLEN = "lease-stolen"
+    """A lease is held by nobody that is there, until it runs out."""
+    LEASE_LATE = "lease-late"
+    """Questions of a process about leases lie on the way for a while."""
+    LEASE_UNANSWERED = "lease-unanswered"
+    """What a process asked of leases is done, and the answer is lost."""
+    LEASES_AWAY = "leases-away"
+    """A process can't ask for leases for a while: after long enough it works without, beside who has taken them."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +94,14 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALL = tuple(FaultKind)
-_APART = frozenset({FaultKind.STREAM_ROLL, FaultKind.LOST_TAIL})
+_OF_LEASES = (
+    FaultKind.LEASE_LOST,
+    FaultKind.LEASE_STOLEN,
+    FaultKind.LEASE_LATE,
+    FaultKind.LEASE_UNANSWERED,
+    FaultKind.LEASES_AWAY,
+)
+_APART = frozenset({FaultKind.STREAM_ROLL, FaultKind.LOST_TAIL, *_OF_LEASES})
 """Kinds that are drawn by themselves, and not among the others."""
 _TOGETHER = tuple(kind for kind in ALL if kind not in _APART)
 _CLOSE, _SOON_MS = 0.5, 4000
@@ -94,6 +111,8 @@ _RACKS_EVERY = 4
 """In one of so many seeds pods are placed by topology."""
 _LOST_EVERY = 5
 """In one of so many seeds the bus loses tails."""
+_LEASES_EVERY = 3
+"""In one of so many seeds replicas hold leases."""
 
 
 def schedule_of(seed: int, span: Millis, kinds: Sequence[FaultKind] = ALL) -> list[Fault]:
@@ -121,6 +140,7 @@ def schedule_of(seed: int, span: Millis, kinds: Sequence[FaultKind] = ALL) -> li
     found += _rolls(seed, span, len(found))
     found += _lost_tails(seed, span, len(found))
     found += _lost_hosts(seed, span, len(found))
+    found += _of_leases(seed, span, len(found))
     return sorted((one for one in found if one.kind in kinds), key=lambda one: (one.at, one.index))
 
 
@@ -132,6 +152,32 @@ def rolls(seed: int) -> bool:
 def has_racks(seed: int) -> bool:
     """Whether pods are placed by topology in a seed."""
     return seed % _RACKS_EVERY == 0
+
+
+def has_leases(seed: int) -> bool:
+    """Whether replicas hold leases in a seed; in the others each tries, as where leases can't be asked for."""
+    return seed % _LEASES_EVERY == 1
+
+
+def replicas_of(seed: int) -> int:
+    """How many replicas of each service there are where they hold leases."""
+    return random.Random(f"{seed}/replicas").choice((2, 2, 3))  # noqa: S311 - a world, not a secret
+
+
+def _of_leases(seed: int, span: Millis, index: int) -> list[Fault]:
+    chance = random.Random(f"{seed}/leases")  # noqa: S311 - a world, not a secret
+    found = range(chance.choice((0, 2, 4, 8))) if has_leases(seed) else ()
+    return [
+        Fault(
+            index=index + number,
+            at=chance.randrange(1000, span),
+            kind=chance.choice(_OF_LEASES),
+            process=chance.randrange(64),
+            number=chance.randrange(1 << 30),
+            lasts=chance.choice((200, 1500, 3000, 20_000)),
+        )
+        for number in found
+    ]
 
 
 def _lost_hosts(seed: int, span: Millis, index: int) -> list[Fault]:

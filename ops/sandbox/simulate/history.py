@@ -12,7 +12,7 @@ from events.event import Millis
 from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.simulate.fault_application import apply
-from ops.sandbox.simulate.fault_plan import Fault, has_racks
+from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
 from ops.sandbox.simulate.namespaces import spread
@@ -39,12 +39,18 @@ class HistoryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 over every byte of the log."""
     commits: int
     jobs: int
+    writes: int
+    """Requests of all processes that were to change something in the cluster."""
+    takeovers: int
+    """How often a lease came to another replica than had it last, the first included."""
     lasted: Millis
     """Virtual time until everything was at rest."""
 
 
-def play(seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 1) -> HistoryOutcome:
-    """Play a history to its end, with its trees in so many partitions."""
+def play(
+    seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 1, replicas: int | None = None
+) -> HistoryOutcome:
+    """Play a history to its end, with its trees in so many partitions, and so many replicas where it is not the seed that says it."""
     loop = VirtualLoop(f"{seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     # A client's patience is drawn from the common source of chance: here that is the seed's as well.
@@ -52,7 +58,7 @@ def play(seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return loop.run_until_complete(_played(loop, seed, span, faults, partitions))
+        return loop.run_until_complete(_played(loop, seed, span, faults, partitions, replicas))
     except KeyboardInterrupt:
         _end_all(loop)
         raise
@@ -72,10 +78,13 @@ def _end_all(loop: VirtualLoop) -> None:
 
 
 async def _played(
-    loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault], partitions: int
+    loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault], partitions: int, replicas: int | None
 ) -> HistoryOutcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
     platform.partitions = partitions
+    if has_leases(seed):
+        platform.leases, platform.replicas = True, replicas_of(seed)
+    platform.replicas = replicas or platform.replicas
     if partitions > 1:
         # A job that is waiting can't change to a queue of another partition yet.
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
@@ -106,6 +115,8 @@ async def _played(
         digest=digest,
         commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),
         jobs=sum(action.verb == "create" for action in simulation.platform.actions),
+        writes=simulation.writes.total(),
+        takeovers=simulation.leases.takeovers,
         lasted=lasted,
     )
 

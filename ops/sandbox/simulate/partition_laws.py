@@ -9,6 +9,7 @@ from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserve
 from events.amount import UNLIMITED
 from events.card import CardShare
 from events.catalogue import AnyEvent
+from events.control import EpochStarted
 from events.device import DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused
@@ -48,12 +49,11 @@ class PartitionLaws:
         self._open: dict[str, dict[str, int]] = {}
         """By preemptor the victims that its open request names, and the reservation in which each was found."""
         self._at: Millis = 0
+        self._epochs: dict[str, int] = {}
 
     def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
-        if position.at < self._at:
-            self._report(position, f"was decided {self._at - position.at} ms before the decision ahead of it")
-        self._at = position.at
+        self._hold_order(event, position)
         match event:
             case QuotaReserved():
                 self._reserve(event, position)
@@ -81,6 +81,17 @@ class PartitionLaws:
         return any(
             one.since <= sequence and (not one.until or sequence < one.until) for one in self.runs.get(workload, ())
         )
+
+    def _hold_order(self, event: AnyEvent, position: LogPosition) -> None:
+        """Time goes on, and each takeover is one epoch more."""
+        if position.at < self._at:
+            self._report(position, f"was decided {self._at - position.at} ms before the decision ahead of it")
+        self._at = position.at
+        if isinstance(event, EpochStarted):
+            last = self._epochs.get(event.service, 0)
+            if event.epoch != last + 1:
+                self._report(position, f"begins epoch {event.epoch} of {event.service} behind epoch {last}")
+            self._epochs[event.service] = event.epoch
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
         self._open.pop(event.workload, None)

@@ -30,13 +30,17 @@ class SeedPlatform(msgspec.Struct, kw_only=True):
     """By node, its cards."""
     nodes: list[str]
     layout: list[tuple[str, ...]]
-    """The services of each process; there are two of every one of them."""
+    """The services of each process."""
     ids_known_for: Millis
     """So long the bus knows a message's id."""
     snapshots_every: int
     """After so many commits a saved world is shared."""
     namespaces: dict[str, str] = {}
     """By local queue its namespace, where that is not the one of all."""
+    replicas: int = 2
+    """So many processes run the services of each."""
+    leases: bool = False
+    """Whether these hold leases; else each of them tries."""
     partitions: int = 1
     """Among so many partitions its trees are placed."""
     nodes_go: bool = False

@@ -44,7 +44,7 @@ async def restart_stopped(simulation: Simulation) -> None:
         await asyncio.sleep(_LOOK_S)
         for process in simulation.processes:
             hosts = process.running.hosts.values() if process.up and process.running is not None else ()
-            if not all(host.decides for host in hosts):
+            if not all(host.halts.allow_deciding for host in hosts):
                 simulation.kill(process, 0)
 
 

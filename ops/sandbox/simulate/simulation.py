@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import functools
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -27,6 +28,7 @@ from ops.sandbox.simulate.bus_connection import SimulatedConnection
 from ops.sandbox.simulate.namespaces import namespaces_of
 from ops.sandbox.simulate.platform import CHECK, SeedPlatform
 from ops.sandbox.simulate.process_clock import ProcessClock
+from ops.sandbox.simulate.simulated_leases import ConnectedLeases, MemoryLeases
 from ops.sandbox.simulate.users import NAMESPACE, UserAction
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.log_port import Message
@@ -38,7 +40,7 @@ RESTART_MS = 1000
 _LONGEST_MS = 300_000
 CHECK_MS = 700
 """How long the controller of the admission check takes."""
-TWINS = "ab"
+REPLICAS = "abc"
 _END_S = 60.0
 """How long a process that was cancelled may take to end."""
 
@@ -70,6 +72,9 @@ class Simulation:
         self.faults = ActiveFaults(loop, seed)
         self.bus = MemoryBus(self.clock.now, platform.ids_known_for)
         self.shelf = MemoryShelf()
+        self.leases = MemoryLeases(self.clock.now)
+        self.writes: Counter[str] = Counter()
+        """By process, how often it asked the API server to change something."""
         self.stray: set[tuple[str, int]] = set()
         """Messages stored by a fault, by stream and sequence."""
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
@@ -84,7 +89,9 @@ class Simulation:
         self.crashes: dict[str, int] = {}
         """How often services and operators ended with an exception, by its description."""
         self.processes = [
-            Process(f"p{number}{twin}", services) for number, services in enumerate(platform.layout) for twin in TWINS
+            Process(f"p{number}{replica}", services)
+            for number, services in enumerate(platform.layout)
+            for replica in REPLICAS[: platform.replicas]
         ]
         self._tasks: list[asyncio.Task[Any]] = []
         self._original: dict[str, JsonObject] = {}
@@ -114,13 +121,15 @@ class Simulation:
         self._tasks.append(process.task)
 
     async def _serve(self, process: Process) -> None:
-        client = InProcessClient(self.cluster.resources, ApiGate(process.name, self.faults), self.clock.now)
+        gate = ApiGate(process.name, self.faults, self.writes)
+        client = InProcessClient(self.cluster.resources, gate, self.clock.now)
         ports = Ports(
             bus=SimulatedConnection(self.bus, process.name, self.faults),
             reader=Reflector(client),
             writer=client,
             clock=process.clock,
             shelf=self.shelf,
+            leases=ConnectedLeases(self.leases, process.name, self.faults) if self.platform.leases else None,
             connections=lambda: self.connections,
         )
         running = process.running = Running(

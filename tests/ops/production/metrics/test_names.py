@@ -150,7 +150,9 @@ def serving() -> Any:
         services=("admitter", "applier"),
         applier=applier,
         watcher=None,
-        leases=SimpleNamespace(all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2)]),
+        leases=SimpleNamespace(
+            all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)], standbys=lambda _: 1
+        ),
         witnessed_at=4_000,
         handing_out=cast(Any, SimpleNamespace(handed={"p": 3_000})),
     )
