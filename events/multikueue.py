@@ -176,6 +176,8 @@ class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
     cluster: str
     cited: CitedCommit | None = None
     """The commit of that cluster's own log on which the choice rests; None where no kuelog decides there."""
+    taken_over: bool = False
+    """Nobody has chosen it on this log: the workload runs there already, as its object or the copy says."""
 
 
 class RemoteCheckSettled(Event, frozen=True, kw_only=True, tag="RemoteCheckSettled.v1"):

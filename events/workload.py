@@ -201,6 +201,8 @@ class AdoptedStatus(Value, frozen=True, kw_only=True):
     gates: tuple[GateState, ...] = ()
     unhealthy_nodes: tuple[str, ...] = ()
     """Nodes of its topology assignment that had failed."""
+    cluster: str = ""
+    """The other cluster in which it runs, where one was chosen."""
 
 
 class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted.v1"):

@@ -164,6 +164,7 @@ class ApiWorkloadStatus(ApiStruct, frozen=True, kw_only=True):
     accumulated_past_execution_time_seconds: int | None = None
     scheduling_stats: ApiSchedulingStats | None = None
     preemption_gates: tuple[ApiGateState, ...] | None = None
+    cluster_name: str | None = None
 
 
 class ApiWorkload(ApiStruct, frozen=True, kw_only=True):

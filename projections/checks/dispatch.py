@@ -39,13 +39,17 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     cluster: str = ""
     """Where it runs, or is to run."""
     decision: str = ""
-    """What chose the cluster, as `partition/sequence`."""
+    """What chose the cluster, as `partition/sequence`; empty where only its object names it so far."""
     cited: CitedCommit | None = None
     """The commit of that cluster's own log on which the choice rests."""
     synced: bool = False
     """Its job is there."""
     refused: str = ""
     """Why its job can't be made there."""
+    taken_over: bool = False
+    """It ran there already when this log came to know of it: the choice was made on a log that is lost."""
+    unseen: bool = False
+    """How its copy stands there was not seen since then: what was seen before may be older than the choice."""
 
 
 def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> str:

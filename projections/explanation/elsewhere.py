@@ -79,8 +79,13 @@ def chosen(world: DispatchState, workload: Workload) -> str:
     dispatch = world.dispatches.get(workload.key)
     if dispatch is None or not dispatch.cluster:
         return ""
+    if not dispatch.decision:
+        looked = "its copy there is looked at" if dispatch.unseen else "its copy there is not admitted"
+        return f"cluster {dispatch.cluster} is where it runs by its Workload, of a log that is not this one; {looked}"
     job = "its job is there" if dispatch.synced else f"its job is not there: {dispatch.refused or 'not made yet'}"
-    return f"cluster {dispatch.cluster} was chosen at {dispatch.decision}, as it admitted its copy first{by_what(dispatch.cited)}; {job}{_preferred(dispatch)}"
+    how = "taken over" if dispatch.taken_over else "chosen"
+    why = "it ran there already" if dispatch.taken_over else "it admitted its copy first"
+    return f"cluster {dispatch.cluster} was {how} at {dispatch.decision}, as {why}{by_what(dispatch.cited)}; {job}{_preferred(dispatch)}"
 
 
 def _preferred(dispatch: Dispatch) -> str:

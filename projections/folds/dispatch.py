@@ -47,8 +47,10 @@ def evolve_dispatch(  # noqa: C901 - one case per event
             before = world.remotes.get(event.workload, {}).get(event.cluster)
             if before is None or before.uid != event.uid or before.version <= event.version:
                 _put_copy(world, event.workload, event.cluster, event)
+            _note_seen(world, event)
         case RemoteWorkloadGone():
             _put_copy(world, event.workload, event.cluster, None)
+            _note_seen(world, event)
         case RemoteJobSynced():
             _note_job(world, event, synced=True)
         case RemoteJobRefused():
@@ -77,6 +79,8 @@ def evolve_dispatch(  # noqa: C901 - one case per event
                 decision=decision,
                 cited=event.cited,
                 why=before.why if before is not None else "",
+                synced=event.taken_over and before is not None and before.synced,
+                taken_over=event.taken_over,
             )
             _dispatch(world, event.workload, dispatch, position)
         case RemoteCheckSettled():
@@ -114,6 +118,12 @@ def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWor
     world.remote_work.mark_dirty(workload)
     if workload in world.workloads:
         world.work.mark_dirty(workload)
+
+
+def _note_seen(world: DispatchState, event: RemoteWorkloadObserved | RemoteWorkloadGone) -> None:
+    known = world.dispatches.get(event.workload)
+    if known is not None and known.unseen and known.cluster == event.cluster:
+        world.trail.put(world.dispatches, event.workload, replace(known, unseen=False))
 
 
 def _name(world: DispatchState, event: ClustersNamed) -> None:

@@ -30,6 +30,7 @@ from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others, with_gates
 from projections.folds.held_domains import hold_domains
+from projections.folds.taken_over_dispatch import take_over_dispatch
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -180,6 +181,8 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
     world.put_workload(workload)
     _index(world.by_local_queue, world.trail, workload)
     _charge_adopted(world, workload)
+    if event.adopted is not None:
+        take_over_dispatch(world, workload, event.adopted)
 
 
 def _take_over(world: PreemptionState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> None:
@@ -203,6 +206,7 @@ def _take_over(world: PreemptionState, workload: Workload, status: AdoptedStatus
     taken = reclassify(world, taken)
     world.put_workload(taken)
     _charge_adopted(world, taken)
+    take_over_dispatch(world, taken, status)
 
 
 def _charge_adopted(world: PreemptionState, workload: Workload) -> None:

@@ -29,6 +29,7 @@ from events.slices import (
 from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.variants import MigrationOrdered, PreemptionGateOpened, VariantDropped, VariantSubmitted, VariantSwitched
 from events.workload import (
+    AdoptedStatus,
     DecidedElsewhere,
     EvictionOrdered,
     JobUnsuspended,
@@ -120,7 +121,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
     """A short name of an event for people, and its detail; None for events that say nothing about a workload's life."""
     match event:
         case WorkloadSubmitted():
-            return "submitted", f"queue {event.spec.queue}, priority {event.spec.priority}"
+            where = _where(event.adopted) if event.adopted is not None else ""
+            return "submitted", f"queue {event.spec.queue}, priority {event.spec.priority}{where}"
         case WorkloadOwned():
             return "owned by its job", f"{event.owner.kind} {event.owner.name}"
         case WorkloadSliceSubmitted():
@@ -173,7 +175,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "asked beforehand", ", ".join(event.clusters)
         case ClusterChosen():
             cited = f", by {event.cited.place} of its log" if event.cited is not None else ""
-            return "cluster chosen", f"{event.cluster}: admitted its copy first{cited}"
+            why = "it ran there already, taken over" if event.taken_over else "admitted its copy first"
+            return "cluster chosen", f"{event.cluster}: {why}{cited}"
         case WorkloadAdmitted():
             return "admitted", event.cluster_queue
         case PodsReady():
@@ -193,7 +196,7 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
         case WorkloadDeactivated():
             return "deactivated", event.cause
         case DecidedElsewhere():
-            return "decided elsewhere", event.status.cluster_queue or "waits"
+            return "decided elsewhere", f"{event.status.cluster_queue or 'waits'}{_where(event.status)}"
         case JobUnsuspended():
             return "unsuspended by somebody else", ""
         case PodsGone():
@@ -208,3 +211,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "deleted", ""
         case _:
             return None
+
+
+def _where(status: AdoptedStatus) -> str:
+    """The other cluster in which a workload runs by what its object said; empty where it named none."""
+    return f", runs in cluster {status.cluster}" if status.cluster else ""

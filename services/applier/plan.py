@@ -214,7 +214,8 @@ def _shown(world: DeviceState, workload: Workload) -> bool:
 def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
-    if workload.decided and not workload.finished and workload.job_turned > workload.shown:
+    # Who was taken over is left as it is; but a job that comes to a Workload that was let in runs, whoever has let that in.
+    if (workload.decided or workload.prebuilt) and not workload.finished and workload.job_turned > workload.shown:
         return False
     return not job_should_run(workload) or not _at_the_gate(world, workload)
 

@@ -14,7 +14,7 @@ from events.workload import CheckState
 from projections.checks.dispatch import Dispatch, check_of, in_sync, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
-from projections.workloads.lifecycle import EVICTED, Workload
+from projections.workloads.lifecycle import ADMITTED, EVICTED, Workload
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.multikueue.estimates import asks_the_same
@@ -50,8 +50,14 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     remove: tuple[tuple[str, str], ...] = ()
     """Clusters whose copy has to go, each with the UID of the copy."""
     run: RemoteJob | None = None
+    look: str = ""
+    """The cluster in which it runs by what its object says: how the copy there stands has to be seen."""
     park: bool = False
     """The job here is to look as if nothing ran: where it ran can't be reached, or has forgotten it."""
+    elsewhere: tuple[str, ...] = ()
+    """Connected clusters in which no copy may stand when a job is made in another, or looks stopped here."""
+    unknown: bool = False
+    """Nothing is on the log of this workload: it may be there all the same, and not be told yet."""
 
     @property
     def namespace(self) -> str:
@@ -66,7 +72,7 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> bool:
         """Whether worker clusters are as they should be for this workload."""
-        return not (self.make or self.ask or self.remove or self.run or self.park)
+        return not (self.make or self.ask or self.remove or self.run or self.look or self.park)
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -74,10 +80,50 @@ def plan(world: DispatchState, key: str) -> RemotePlan:
     rule, workload = world.settings.multikueue, world.workloads.get(key)
     copies = reachable(world, world.remotes.get(key, {}))
     origin = rule.origin if rule is not None else ""
-    if workload is None or not _dispatched(world, workload):
-        found = RemotePlan(workload=key, origin=origin, remove=_all(copies))
-        return found if workload is None else _with_job(world, found, workload)
+    if workload is None:
+        return RemotePlan(workload=key, origin=origin, remove=_all(copies), unknown=True)
+    if not _dispatched(world, workload):
+        return _with_job(world, _of_undecided(world, workload, copies, origin), workload)
     return _with_job(world, _of_dispatched(world, workload, origin), workload)
+
+
+def concerns(world: DispatchState, key: str) -> bool:
+    """Whether anything may be wanted of a workload in other clusters."""
+    if key in world.dispatches or key in world.remotes:
+        return True
+    workload = world.workloads.get(key)
+    return workload is not None and workload.evicted and bool(check_of(world.checks, workload))
+
+
+def _of_undecided(
+    world: DispatchState, workload: Workload, copies: dict[str, RemoteWorkloadObserved], origin: str
+) -> RemotePlan:
+    """What is there of a workload that was sent nowhere by this log.
+
+    Where it may be running by the decision of a log that is lost, a copy that is admitted stays until it is decided about.
+    """
+    name = check_of(world.checks, workload)
+    waits = bool(name) and workload.reserved and not (workload.finished or workload.discarded)
+    chosen_next = (
+        waits and not workload.evicted and workload.checks[name].state in (CheckState.PENDING, CheckState.READY)
+    )
+    left = {
+        cluster: one
+        for cluster, one in copies.items()
+        if not (chosen_next and in_sync(workload, one) and ADMITTED in one.conditions)
+    }
+    return RemotePlan(
+        workload=workload.key,
+        origin=origin,
+        remove=_all(left),
+        park=waits and workload.evicted and not copies,
+        elsewhere=connected_but(world, ""),
+    )
+
+
+def connected_but(world: DispatchState, cluster: str) -> tuple[str, ...]:
+    """All clusters that are connected, but for one."""
+    return tuple(name for name in sorted(world.multikueue_clusters) if name != cluster and connected(world, name))
 
 
 def _dispatched(world: DispatchState, workload: Workload) -> bool:
@@ -101,6 +147,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             make=tuple(sorted(wanted - copies.keys())),
             remove=tuple(sorted(stale.items())),
         )
+    if dispatch.unseen and connected(world, dispatch.cluster):
+        return RemotePlan(workload=workload.key, origin=origin, look=dispatch.cluster)
     others = {name: one for name, one in copies.items() if name != dispatch.cluster}
     copy = copies.get(dispatch.cluster)
     ready = workload.checks[dispatch.check].state is CheckState.READY
@@ -121,6 +169,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         remove=_all(others),
         run=run,
         park=evicted is not None and copy is None,
+        elsewhere=connected_but(world, dispatch.cluster),
     )
 
 

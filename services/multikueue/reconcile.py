@@ -53,9 +53,22 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
         return _settle(workload, check, CheckState.REJECTED, _previously(problem, check), at)
     if workload.evicted or check.state is CheckState.RETRY:
         return []
+    return _by_copies(world, workload, check, rule, at)
+
+
+def _by_copies(
+    world: DispatchState, workload: Workload, check: CheckStatus, rule: MultiKueueSettings, at: Millis
+) -> list[Decision]:
+    """What follows for a workload that may run elsewhere from how its copies stand in the clusters that are connected."""
     copies = reachable(world, world.remotes.get(workload.key, {}))
     wanted = {cluster: one for cluster, one in copies.items() if in_sync(workload, one)}
     dispatch = world.dispatches.get(workload.key)
+    if dispatch is not None and dispatch.unseen and connected(world, dispatch.cluster):
+        return []  # What was seen there is older than that it runs there: it is looked at first.
+    ran = _runs_already(check, dispatch, wanted)
+    if ran:
+        cited = wanted[ran].cited
+        return [ClusterChosen(workload=workload.key, check=check.name, cluster=ran, cited=cited, taken_over=True)]
     if check.state is CheckState.READY:
         return _admitted(world, workload, check, dispatch, wanted, at)
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
@@ -65,8 +78,19 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
         cited = wanted[elsewhere].cited
-        return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere, cited=cited)]
+        return [ClusterChosen(workload=workload.key, check=check.name, cluster=elsewhere, cited=cited)]
     return _nominated(world, workload, check, dispatch, rule, at)
+
+
+def _runs_already(check: CheckStatus, dispatch: Dispatch | None, copies: dict[str, RemoteWorkloadObserved]) -> str:
+    """The cluster in which it runs without a decision of this log: its object names it, or its check is Ready; empty when there is none.
+
+    Rule: docs/rules/multikueue.md#taken-over
+    """
+    admitting = {cluster: one for cluster, one in copies.items() if _admits(one)}
+    if dispatch is not None and dispatch.cluster:
+        return dispatch.cluster if not dispatch.decision and dispatch.cluster in admitting else ""
+    return first_with(admitting, ADMITTED) if check.state is CheckState.READY else ""
 
 
 def _admitted(
@@ -77,14 +101,15 @@ def _admitted(
     copies: dict[str, RemoteWorkloadObserved],
     at: Millis,
 ) -> list[Decision]:
-    """It runs elsewhere, as far as is known: whether it has to come back."""
+    """It runs elsewhere, as far as is known: whether it has to come back. Copies elsewhere than there are on their way out."""
+    cluster = dispatch.cluster if dispatch is not None else ""
+    copies = {name: one for name, one in copies.items() if name == cluster}
     finished, evicted = first_with(copies, FINISHED), first_with(copies, EVICTED)
     if finished:
         if copies[finished].conditions[FINISHED].reason != OUT_OF_SYNC:
             return []  # Its end comes with the status of its job.
         message = f'Remote workload on worker cluster "{finished}" is out of sync with its user job, resetting for re-dispatch'
         return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
-    cluster = dispatch.cluster if dispatch is not None else ""
     if evicted:
         message = (
             f'Workload evicted on worker cluster: "{cluster}", resetting for re-admission. Previously: "{check.state}"'

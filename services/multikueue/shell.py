@@ -27,8 +27,8 @@ from services.multikueue.objects import (
     remote_workload,
     status_patch,
 )
-from services.multikueue.plan import RemoteJob, RemotePlan, plan
-from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
+from services.multikueue.plan import RemoteJob, RemotePlan, concerns, plan
+from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, without_finalizer
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     ClusterUnavailable,
@@ -82,7 +82,7 @@ class RemoteClusters:
         for key in sorted(keys):
             if key not in world.dispatches:
                 self._synced.pop(key, None)
-            if key not in world.dispatches and key not in world.remotes:
+            if not concerns(world, key):
                 self._writes.let_go(key)
                 continue
             wanted = plan(world, key)
@@ -136,6 +136,7 @@ class RemoteClusters:
             *(self._make(wanted, cluster) for cluster in wanted.make),
             *(self._make(wanted, cluster, asks=True) for cluster in wanted.ask),
             *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
+            *([self._look(wanted)] if wanted.look else []),
             *([self._park(wanted)] if wanted.park else []),
         ]
         for step in steps:
@@ -178,6 +179,8 @@ class RemoteClusters:
             return _LATER
         if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
             return _LATER
+        if wanted.unknown and await self._is_here(wanted):
+            return _SOON
         place = self._job_place(wanted, copy)
         if place is not None:
             await self._remove_job(remote, wanted, *place)
@@ -185,6 +188,28 @@ class RemoteClusters:
         if patch is not None:
             await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
         await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
+        return _LATER
+
+    async def _is_here(self, wanted: RemotePlan) -> bool:
+        """Whether a workload of which nothing is on the log stands here: then that is told soon, and what is there may be running for it."""
+        try:
+            found = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            return False
+        return not object_at(found, "metadata").get("deletionTimestamp")
+
+    async def _look(self, wanted: RemotePlan) -> Millis:
+        """Tell how the copy stands where the workload is said to run; what is on the log of it may be older than that."""
+        remote = self._remote(wanted.look)
+        try:
+            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            copy = None
+        mark = f"{wanted.look}:looked:{self._clock.now()}"
+        if copy is None or not is_of_origin(copy, wanted.origin):
+            await self.tell(wanted.workload, RemoteWorkloadGone(cluster=wanted.look, workload=wanted.workload), mark)
+        else:
+            await self.tell(wanted.workload, remote_workload_fact(wanted.look, copy), mark)
         return _LATER
 
     def _job_place(self, wanted: RemotePlan, copy: JsonObject) -> tuple[Resource, str] | None:
@@ -224,6 +249,7 @@ class RemoteClusters:
             if not run.make:
                 return await self._park(wanted)
             made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
+            await self._check_alone(wanted)
             await self._check_copy(remote, wanted)
             found = await remote.create(resource, wanted.namespace, made)
         if not is_of_origin(found, wanted.origin):
@@ -248,10 +274,24 @@ class RemoteClusters:
         if object_at(copy, "metadata").get("deletionTimestamp") or not is_of_origin(copy, wanted.origin):
             raise ObjectMissing(f"the copy of {wanted.workload} is being deleted")
 
+    async def _check_alone(self, wanted: RemotePlan) -> None:
+        """Whether no other cluster that can be reached has a copy: this log may not know of one that another log has had made.
+
+        Raises `ObjectConflict`, and `ClusterUnavailable` where one can't be asked just now.
+        """
+        for cluster in wanted.elsewhere:
+            try:
+                copy = await self._remote(cluster).get(WORKLOADS, wanted.namespace, wanted.name)
+            except ObjectMissing:
+                continue
+            if is_of_origin(copy, wanted.origin):
+                raise ObjectConflict(f"cluster {cluster} has a copy of {wanted.workload} still")
+
     async def _park(self, wanted: RemotePlan) -> Millis:
         """Show the job here as stopped: where it ran can't be asked, or does not know it any more."""
         if wanted.kind is None:
             return _LATER
+        await self._check_alone(wanted)
         resource = resource_of(wanted.kind, wanted.api_version)
         local = await self._home.get(resource, wanted.namespace, wanted.job)
         patch = parked_patch(wanted.kind, local, self._clock.now())

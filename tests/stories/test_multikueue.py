@@ -80,6 +80,27 @@ async def clusters(
         yield workers
 
 
+async def set_up(stage: Stage, workers: Sequence[Worker | KuelogWorker]) -> None:
+    """Start the workers, and lead the queue to them."""
+    for one in workers:
+        await one.start()
+        text = one.cluster.kubeconfig.read_bytes()
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": one.name, "namespace": "default"},
+        }
+        await stage.add({**secret, "data": {"kubeconfig": base64.b64encode(text).decode()}})
+        meta, source = {"name": one.name}, {"kubeConfig": {"location": one.name, "locationType": "Secret"}}
+        cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": meta}
+        await stage.add({**cluster, "spec": {"clusterSource": source}})
+    config = {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "all"}}
+    await stage.add({**config, "spec": {"clusters": [one.name for one in workers]}})
+    await stage.add(CHECK)
+    strategy = {"admissionChecks": [{"name": "elsewhere"}]}
+    await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"admissionChecksStrategy": strategy}})
+
+
 @asynccontextmanager
 async def managing(
     stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS, **choices: Any
@@ -87,23 +108,7 @@ async def managing(
     """A manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     opened = AsyncExitStack()
     try:
-        for one in workers:
-            await one.start()
-            text = one.cluster.kubeconfig.read_bytes()
-            secret = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": one.name, "namespace": "default"},
-            }
-            await stage.add({**secret, "data": {"kubeconfig": base64.b64encode(text).decode()}})
-            meta, source = {"name": one.name}, {"kubeConfig": {"location": one.name, "locationType": "Secret"}}
-            cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": meta}
-            await stage.add({**cluster, "spec": {"clusterSource": source}})
-        config = {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "all"}}
-        await stage.add({**config, "spec": {"clusters": [one.name for one in workers]}})
-        await stage.add(CHECK)
-        strategy = {"admissionChecks": [{"name": "elsewhere"}]}
-        await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"admissionChecksStrategy": strategy}})
+        await set_up(stage, workers)
         here = await recording(str(await stage.cluster.kubeconfig_of(MULTIKUEUE)), MULTIKUEUE)
         opened.push_async_callback(here.close)
         stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=settings)

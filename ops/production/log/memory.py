@@ -144,6 +144,13 @@ class MemoryStream:
         async with self._grown:
             self._grown.notify_all()
 
+    def until(self, at: Millis) -> "MemoryStream":
+        """A stream that holds what was stored here by then, as one does that is restored from a backup."""
+        kept = MemoryStream(self.name, self._now, self._ids_known_for)
+        kept.entries = [entry for entry in self.entries if entry.stored <= at]
+        kept.truncate(len(kept.entries))
+        return kept
+
     def _check_end(self, position: int) -> None:
         """Raises `TailLost` when it ends before what was read."""
         if position > len(self.entries):
@@ -198,6 +205,12 @@ class MemoryBus:
     def memory(self, name: str) -> MemoryStream:
         """The stream itself, for tests that order faults or look inside."""
         return self.streams.setdefault(name, MemoryStream(name, self._now, self._ids_known_for))
+
+    def until(self, at: Millis) -> "MemoryBus":
+        """A bus that holds what was stored on this one by then."""
+        kept = MemoryBus(self._now, self._ids_known_for)
+        kept.streams = {name: stream.until(at) for name, stream in self.streams.items()}
+        return kept
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -1,4 +1,4 @@
-"""A history of three clusters: a manager and two workers, each with a log of its own, lines that are cut, and services that die.
+"""A history of three clusters: a manager and two workers with a log each, lines that are cut, services that die, logs that are restored.
 
 Whatever is cut off goes on alone. What has to hold in spite of that: docs/rules/multikueue.md#at-most-once
 """
@@ -17,13 +17,15 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.settings import SettingsObserved
 from events.timestamp import parse_timestamp
-from ops.production.log.streams import SOLE
+from ops.production.log.streams import PARTITION, SOLE
 from ops.production.wiring import SERVICES
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.cluster_objects import WORKERS, manager_objects, sent_or_own_job, worker_objects
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
+from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
+from ops.sandbox.simulate.users import NAMESPACE
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
 
 MANAGER = "manager"
@@ -38,17 +40,20 @@ _SLACK: Millis = 2_000
 
 
 class ClustersFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is cut, or services that die, for so long."""
+    """A line that is cut, services that die, or a log that is restored from before, for so long."""
 
     at: Millis
     lasts: Millis
     what: str
-    """`cut` or `kill`."""
+    """`cut`, `kill` or `restore`."""
     cluster: str
+    back: Millis = 0
+    """How much of the log is lost."""
 
     def __str__(self) -> str:
         """As it is printed: when, what, where, for how long."""
-        return f"{self.at} ms: {self.what} {self.cluster} for {self.lasts} ms"
+        lost = f", without its last {self.back} ms" if self.back else ""
+        return f"{self.at} ms: {self.what} {self.cluster} for {self.lasts} ms{lost}"
 
 
 class ClustersOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +101,7 @@ class _Clusters:
         rule = MultiKueueSettings(
             worker_lost_timeout=LOST_AFTER, dispatcher=dispatcher, step_size=1, estimate_timeout=3_000
         )
+        self._restored: list[RestoredLog] = []
         self.lines = {name: CutLine(name) for name in WORKERS}
         settings = SettingsObserved(multikueue=rule, devices=False)
         workers = tuple(one for one in SERVICES if one != "multikueue")
@@ -119,7 +125,23 @@ class _Clusters:
             if chance.random() < 0.4:  # noqa: PLR2004
                 at, lasts = chance.randrange(self._span), chance.choice((1_000, 15_000))
                 found.append(ClustersFault(at=at, lasts=lasts, what="kill", cluster=name))
-        return sorted(found, key=lambda one: one.at)
+        return sorted([*found, *self._restores()], key=lambda one: one.at)
+
+    def _restores(self) -> list[ClustersFault]:
+        """In every second history logs are restored, that of the manager most often; nobody else's services die along with it."""
+        chance = random.Random(f"{self._seed}/restores")  # noqa: S311 - a world, not a secret
+        if chance.random() < 0.5:  # noqa: PLR2004
+            return []
+        return [
+            ClustersFault(
+                at=chance.randrange(self._span // 4, self._span),
+                lasts=chance.choice((500, 5_000)),
+                what="restore",
+                cluster=chance.choice((MANAGER, MANAGER, *WORKERS)),
+                back=chance.choice((1_000, 5_000, 20_000, self._span)),
+            )
+            for _ in range(chance.randrange(1, 3))
+        ]
 
     async def played(self) -> ClustersOutcome:
         loop = self._loop
@@ -141,6 +163,8 @@ class _Clusters:
                 for name, site in sorted(self.sites.items())
                 for stream, found in sorted(site.bus.streams.items())
             }
+            for restored in self._restored:
+                self._broken += restored.broken()
             for name, site in self.sites.items():
                 self._broken += site.crashes
                 entries = {stream: list(found.entries) for stream, found in site.bus.streams.items()}
@@ -171,6 +195,12 @@ class _Clusters:
     def _strike(self, fault: ClustersFault) -> None:
         if fault.what == "kill":
             self.sites[fault.cluster].kill(fault.lasts)
+            return
+        if fault.what == "restore":
+            running = running_elsewhere(self.sites, MANAGER)
+            self.sites[fault.cluster].restore(fault.lasts, fault.back)
+            bus = self._manager.bus
+            self._restored.append(RestoredLog(fault.cluster, bus, len(bus.memory(PARTITION).entries), running))
             return
         line = self.lines[fault.cluster]
         line.cut()
@@ -206,6 +236,8 @@ class _Clusters:
             name = str(change.object["metadata"]["name"])
             if change.type == "ADDED":
                 self._came(name, cluster)
+            if name in running and change.type == "DELETED" and not _has_ended(change.object):
+                self._removed(name, cluster)
             if change.type == "DELETED" or change.object["spec"].get("suspend") or _has_ended(change.object):
                 if name in running and not _has_ended(change.object):
                     self._lose_now_and_then(cluster)
@@ -213,6 +245,18 @@ class _Clusters:
             elif name not in running:
                 running.add(name)
                 self._started(name, cluster)
+
+    def _removed(self, name: str, cluster: str) -> None:
+        """What ran when a log was restored is removed there only once it is evicted or gone here."""
+        if (NAMESPACE, name) not in self._manager.of("jobs"):
+            return
+        for (namespace, key), workload in self._manager.of("workloads").items():
+            ran = any(one.running.get(f"{namespace}/{key}") == cluster for one in self._restored)
+            if ran and owner_of(workload) == name and is_admitted(workload):
+                at = self._manager.clock.now() - BEGINS
+                self._broken.append(
+                    f"job {name} was removed from {cluster} at {at} ms while it runs there by its Workload"
+                )
 
     def _came(self, name: str, cluster: str) -> None:
         placed = self._placed.setdefault(name, [])

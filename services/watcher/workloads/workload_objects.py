@@ -227,6 +227,7 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
             GateState(name=one.name, open=one.position == "Open", since=_time(one.last_transition_time))
             for one in status.preemption_gates or ()
         ),
+        cluster=status.cluster_name or "",
     )
 
 

@@ -1,9 +1,19 @@
 """Jobs that somebody lets run or stops beside what was decided: the applier looks at them at once."""
 
+from msgspec.structs import replace
+
 from events.application import DecisionApplied
-from events.workload import JobUnsuspended, PodsGone
+from events.workload import (
+    AdoptedStatus,
+    Condition,
+    ConditionStatus,
+    JobUnsuspended,
+    PodSetAssignment,
+    PodsGone,
+    WorkloadOwned,
+)
 from services.applier.plan import plan
-from tests.stories.small_world import Story, job, platform
+from tests.stories.small_world import GPU, Story, job, platform
 
 KEY = "team/a"
 
@@ -37,6 +47,25 @@ def test_who_was_let_in_and_is_stopped_runs_on_at_once() -> None:
     (application,) = plan(told.world, "LOG_0", [KEY])
     assert application.run and not application.aside
     assert told.decided() == [], "it keeps its quota"
+    tell_applied(told)
+
+
+def test_a_job_that_comes_to_an_object_which_another_log_had_let_in_runs() -> None:
+    """As on a worker whose log was lost between the admission of a copy and its job."""
+    told = Story().told(*platform(nominal=1))
+    conditions = [
+        Condition(type=kind, status=ConditionStatus.TRUE, reason=kind, message="", since=5)
+        for kind in ("QuotaReserved", "Admitted")
+    ]
+    held = PodSetAssignment(name="main", count=1, flavors={GPU: "v100"}, usage={GPU: 1})
+    adopted = AdoptedStatus(conditions=tuple(conditions), cluster_queue="cq", assignments=(held,))
+    asked = job("a")
+    told.told(replace(asked, owner=None, adopted=adopted))
+    assert told.decided() == [] and not plan(told.world, "LOG_0", [KEY])
+    assert asked.owner is not None
+    told.told(WorkloadOwned(workload=KEY, owner=asked.owner))
+    (application,) = plan(told.world, "LOG_0", [KEY])
+    assert application.job == "a" and application.run
     tell_applied(told)
 
 

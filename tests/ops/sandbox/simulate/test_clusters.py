@@ -1,4 +1,4 @@
-"""Histories of a manager and two workers, whose lines are cut and whose services die: each job runs in one cluster, and none is lost.
+"""Histories of a manager and two workers, whose lines are cut, services die and logs are restored: each job runs in one cluster, none is lost.
 
 Rule: docs/rules/multikueue.md#at-most-once
 """
@@ -6,6 +6,7 @@ Rule: docs/rules/multikueue.md#at-most-once
 import pytest
 
 from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
+from projections.folds import workloads
 from services.multikueue import objects, plan, reconcile
 
 SPAN = 120_000
@@ -20,6 +21,10 @@ def test_a_job_runs_in_one_cluster_at_a_time_and_none_is_lost_by_a_cut(seed: int
     outcome = play_clusters(seed, SPAN)
     assert not outcome.broken, outcome.faults
     assert outcome.jobs and outcome.commits
+
+
+def test_a_worker_whose_log_is_lost_before_the_job_of_a_copy_comes_runs_it_all_the_same() -> None:
+    assert not play_clusters(69, 180_000).broken
 
 
 def test_jobs_move_when_their_cluster_is_lost() -> None:
@@ -45,3 +50,8 @@ def test_a_job_whose_end_is_never_shown_is_seen(monkeypatch: pytest.MonkeyPatch)
     """As it was with a job that began anew in a cluster while that was cut off."""
     monkeypatch.setattr(objects, "is_suspended", lambda kind, job: True)
     assert any("never ends" in one for one in broken(61))
+
+
+def test_what_is_evicted_because_a_log_was_restored_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "take_over_dispatch", lambda *_: None)
+    assert any("when the log of manager was restored: Admission check is Ready but" in one for one in broken(4, 5))
