@@ -17,6 +17,7 @@ from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, Workload
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.table import POD, POD_GROUP
 from services.multikueue.estimates import asks_the_same
 
 
@@ -41,8 +42,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str = ""
     managed_by: str = ""
     """Where a job of this kind says who runs it; what is made elsewhere says nothing there."""
-    job: str = ""
-    """The name of the job behind it; empty where that is not known any more."""
+    jobs: tuple[str, ...] = ()
+    """The names of what runs there: the job behind it, or each of its pods; none where that is not known any more."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
     ask: tuple[str, ...] = ()
@@ -112,7 +113,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         run = RemoteJob(
             cluster=dispatch.cluster,
             decision=dispatch.decision,
-            make=not ready and evicted is None,
+            # Pods of a group may come later, in the place of others or because they come one by one.
+            make=evicted is None and (not ready or is_pods(workload)),
             stop=stop,
         )
     return RemotePlan(
@@ -142,6 +144,11 @@ def _of_question(
     )
 
 
+def is_pods(workload: Workload) -> bool:
+    """Whether it is pods that nothing has made which runs elsewhere as a whole."""
+    return workload.owner is not None and workload.owner.kind in (POD.kind, POD_GROUP.kind)
+
+
 def _all(copies: dict[str, RemoteWorkloadObserved]) -> tuple[tuple[str, str], ...]:
     return tuple((name, one.uid) for name, one in copies.items())
 
@@ -151,6 +158,9 @@ def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> Re
     if owner is None:
         return found
     kind = kinds_of(world.settings).of(owner.api_version, owner.kind)
+    if is_pods(workload):
+        names = tuple(one.name for one in workload.spec.members)
+        return msgspec.structs.replace(found, kind=POD, api_version=owner.api_version, jobs=names)
     group = owner.api_version.rpartition("/")[0]
     path = managed_by_path(world.settings, group, owner.kind)
-    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, managed_by=path, job=owner.name)
+    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, managed_by=path, jobs=(owner.name,))

@@ -32,7 +32,7 @@ from services.watcher.fields.problems import Refused, is_named, refusal, refuse_
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
 from services.watcher.jobs.jobs import JobState, job_state, submitted
-from services.watcher.jobs.workload_source import place_of_job, source_of, workload_place
+from services.watcher.jobs.workload_source import place_of_owner, source_of, workload_place
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
@@ -273,7 +273,9 @@ class View:
         reported = self.workloads.get(fact.workload)
         if reported is not None:
             self.by_source.pop(reported.source, None)
-            reported.source = place_of_job(fact.workload, fact.owner, self.kinds)
+            reported.source = place_of_owner(fact.workload, fact.owner, self.kinds)
+            if self.kinds.parent_of(fact.owner) is not None:
+                reported.parent, reported.part = fact.owner.kind, fact.owner.part
             reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
             self.by_source[reported.source] = fact.workload
 
@@ -303,8 +305,7 @@ class View:
                 found = self._families.with_child(place, value)
                 state = job_state(found, self, self.kinds.by_place[kind])
                 if state is not None and state.prebuilt:
-                    self._prebuilt.name(state.workload, place, NamingJob(kind, value))
-                    return self._job_of_prebuilt(place, state)
+                    return self.facts_of_prebuilt(place, state, NamingJob(kind, value))
                 self._prebuilt.forget(place)
                 return self.workload_facts(place, state)
             case _:
@@ -363,13 +364,20 @@ class View:
         """A workload with what its pods claim counted."""
         return replace(state, spec=self.claims.counted(state.workload, state.spec))
 
-    def _job_of_prebuilt(self, place: str, state: JobState) -> list[Fact]:
+    def names_none(self, place: str) -> None:
+        """What is at a place names no Workload that was made before it."""
+        self._prebuilt.forget(place)
+
+    def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
+        self._prebuilt.name(state.workload, place, job)
         key, named = state.workload, self.by_source.get(place)
         reported = self.workloads.get(key)
         if named is None:
             return taken_up(state, reported, self._found.get(key))
-        if named != key or reported is None or reported.owner_uid != state.uid:
+        # The pods of a group own it together, whichever of them is the oldest now.
+        owner = state.owner.uid if state.owner is not None and state.owner.kind != "PodGroup" else ""
+        if named != key or reported is None or owner not in ("", reported.owner_uid):
             return [WorkloadDeleted(workload=named)]
         facts = self.workload_facts(place, with_prebuilt(state, reported.spec))
         return facts if reported.finished else [*facts, *out_of_sync(state, reported.spec)]

@@ -105,6 +105,8 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
     spec = msgspec.structs.replace(
         workload,
         queue=job.queue,
+        members=job.members,
+        waits_for_pods=job.waits_for_pods,
         managed_by=job.managed_by,
         leaving=job.leaving,
         user=job.user or workload.user,

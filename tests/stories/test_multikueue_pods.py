@@ -1,0 +1,85 @@
+"""Pods without a job that run on other clusters, alone, in groups, and as they are made by what serves.
+
+kuelog decides in the workers, too.
+
+Rule: docs/rules/multikueue.md#pods
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from services.jobs.kinds.pods import is_gated
+from tests.stage.kuelog_worker import KuelogWorker
+from tests.stage.stage import Stage
+from tests.stories.test_multikueue import check_of, managing
+from tests.stories.test_pods import PODS, Pods, member, pod
+
+ORIGIN, PREBUILT = "kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name"
+URGENT = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
+
+
+@asynccontextmanager
+async def elsewhere(folder: Path, *names: str) -> AsyncGenerator[tuple[Stage, list[KuelogWorker]]]:
+    """A manager and workers, all of them under kuelog."""
+    async with asyncio.timeout(150), Stage(folder) as stage:
+        workers = [KuelogWorker(name, folder, stage.clock) for name in names]
+        async with managing(stage, workers):
+            yield stage, workers
+
+
+async def test_a_pod_runs_there_is_shown_here_and_leaves_nothing_there(tmp_path: Path) -> None:
+    async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
+        here, there = Pods(stage), Pods(worker.stage)
+        await stage.client.create(PODS, "default", pod("alone", seconds=20))
+        await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w1"'))
+        await stage.until(lambda: here.phase("alone") == "Running")
+        assert is_gated(here.of("alone")) and "nodeName" not in here.of("alone")["spec"], "it does not run here"
+        (name,) = here.workloads()
+        await there.until(lambda: there.phase("alone") == "Running")
+        labels = there.of("alone")["metadata"]["labels"]
+        assert (labels[ORIGIN], labels[PREBUILT]) == ("multikueue", name)
+        assert [one["name"] for one in there.workloads()[name]["metadata"]["ownerReferences"]] == ["alone"]
+        await here.until(lambda: here.reason(name) == "Succeeded")
+        assert here.phase("alone") == "Succeeded"
+        await worker.stage.until(lambda: not worker.copies and not there.of("alone"))
+
+
+async def test_a_group_runs_there_as_a_whole(tmp_path: Path) -> None:
+    async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
+        here, there = Pods(stage), Pods(worker.stage)
+        for name in ("g-0", "g-1"):
+            await stage.client.create(PODS, "default", member(name, "gang", 2, seconds=20))
+        await stage.until(lambda: here.phase("g-0") == here.phase("g-1") == "Running")
+        assert is_gated(here.of("g-0")) and is_gated(here.of("g-1"))
+        await there.until(lambda: len(there.workloads()["gang"]["metadata"].get("ownerReferences", ())) == 2)
+        await here.until(lambda: here.reason("gang") == "Succeeded")
+        await worker.stage.until(lambda: not worker.copies and not there.of("g-0") and not there.of("g-1"))
+
+
+async def test_pods_that_have_to_make_room_there_wait_here_again_and_run_in_the_other_cluster(tmp_path: Path) -> None:
+    async with elsewhere(tmp_path, "w1", "w2") as (stage, (w1, w2)):
+        here = Pods(stage)
+        blocking = pod("urgent", urgent=True, seconds=5000, **URGENT)
+        await w2.stage.client.create(PODS, "default", blocking)
+        await Pods(w2.stage).until(lambda: Pods(w2.stage).phase("urgent") == "Running")
+        await stage.client.create(PODS, "default", pod("patient", seconds=300))
+        await stage.until(lambda: here.phase("patient") == "Running")
+        await w1.stage.client.create(PODS, "default", blocking)
+        await stage.until(lambda: here.phase("patient") == "Pending")
+        assert is_gated(here.of("patient"))
+        await w2.stage.client.delete(PODS, "default", "urgent")
+        await Pods(w2.stage).until(lambda: Pods(w2.stage).phase("patient") == "Running")
+        await stage.until(lambda: here.phase("patient") == "Running")
+        await w1.stage.until(lambda: not Pods(w1.stage).of("patient"))
+
+
+async def test_a_pod_that_is_deleted_here_is_gone_there(tmp_path: Path) -> None:
+    async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
+        here, there = Pods(stage), Pods(worker.stage)
+        await stage.client.create(PODS, "default", pod("alone", seconds=5000))
+        await stage.until(lambda: here.phase("alone") == "Running")
+        await stage.client.delete(PODS, "default", "alone")
+        await stage.until(lambda: not here.of("alone") and not here.workloads())
+        await worker.stage.until(lambda: not worker.copies and not there.of("alone"))
