@@ -101,8 +101,9 @@ def is_deferred(kind: JobKind, local: JsonObject, remote: JsonObject) -> bool:
 
 def status_patch(kind: JobKind, local: JsonObject, remote: JsonObject, at: Millis) -> JsonObject | None:
     """The merge patch that shows the remote status on the job here; None when it shows all that it can."""
-    if kind in _SERVING or (kind is POD and is_leaving(local)):
-        return None  # Who serves here writes a status of its own, and a pod that is deleted is its kubelet's.
+    if kind in _SERVING or (kind is POD and (is_leaving(local) or is_leaving(remote))):
+        # Who serves here writes a status of its own. A pod that is taken away there has not ended: it is tried again, or goes here, too.
+        return None
     before = dict(object_at(local, "status"))
     if kind is POD:
         change = difference(before, _pod_status(before, remote))

@@ -380,7 +380,9 @@ class View:
         if named != key or reported is None or owner not in ("", reported.owner_uid):
             return [WorkloadDeleted(workload=named)]
         facts = self.workload_facts(place, with_prebuilt(state, reported.spec))
-        return facts if reported.finished else [*facts, *out_of_sync(state, reported.spec)]
+        # Pods say what they request in full, and templates of what serves may leave out what is implied.
+        as_templates = not place.startswith(("Pod/", "PodGroup/"))
+        return [*facts, *out_of_sync(state, reported.spec)] if as_templates and not reported.finished else facts
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""

@@ -10,11 +10,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
+from services.jobs.kinds.table import DEPLOYMENT
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import Stage
 from tests.stories.test_multikueue import check_of, managing
+from tests.stories.test_pod_groups import HALF
 from tests.stories.test_pods import PODS, Pods, member, pod
+from tests.stories.test_serving import SETS, Serving, served, stateful, template
 
 ORIGIN, PREBUILT = "kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name"
 URGENT = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
@@ -83,3 +87,37 @@ async def test_a_pod_that_is_deleted_here_is_gone_there(tmp_path: Path) -> None:
         await stage.client.delete(PODS, "default", "alone")
         await stage.until(lambda: not here.of("alone") and not here.workloads())
         await worker.stage.until(lambda: not worker.copies and not there.of("alone"))
+
+
+async def test_a_stateful_set_runs_there_and_goes_with_the_one_here(tmp_path: Path) -> None:
+    async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
+        here, there = Pods(stage), Pods(worker.stage)
+        made = await served(stage, SETS, "s", stateful(2, **HALF))
+        await made.pods(0)
+        await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w1"'))
+        await worker.stage.until(lambda: bool(worker.stage.get("statefulsets.apps", "default", "s")))
+        copy = worker.stage.get("statefulsets.apps", "default", "s")
+        (name,) = here.workloads()
+        uid = stage.get("statefulsets.apps", "default", "s")["metadata"]["uid"]
+        assert copy["metadata"]["labels"][PREBUILT] == name
+        assert copy["metadata"]["annotations"]["kueue.x-k8s.io/multikueue-origin-uid"] == uid
+        await Serving(worker.stage, SETS, "s").pods(0, 1)
+        await there.until(lambda: there.phase("s-0") == there.phase("s-1") == "Running")
+        assert list(there.workloads()) == [name], "it runs in the copy"
+        assert is_gated(here.of("s-0")) and here.phase("s-0") in ("", "Pending")
+        await stage.client.delete(SETS, "default", "s")
+        await made.drop("s-0")
+        await worker.stage.until(lambda: not worker.copies and not worker.stage.of("statefulsets.apps"))
+
+
+async def test_each_pod_of_a_deployment_runs_there(tmp_path: Path) -> None:
+    async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
+        here, there = Pods(stage), Pods(worker.stage)
+        spec = {"replicas": 2, "selector": {"matchLabels": {"app": "s"}}, "template": template(**HALF)}
+        made = await served(stage, resource_of(DEPLOYMENT), "d", spec)
+        await made.pods(0, 1)
+        await stage.until(lambda: here.phase("d-0") == here.phase("d-1") == "Running")
+        assert "ownerReferences" not in there.of("d-0")["metadata"]
+        await made.drop("d-1")
+        await worker.stage.until(lambda: not there.of("d-1") and len(worker.copies) == 1)
+        assert here.phase("d-0") == there.phase("d-0") == "Running"
