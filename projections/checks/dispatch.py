@@ -46,6 +46,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """Its job is there."""
     refused: str = ""
     """Why its job can't be made there."""
+    part_of: str = ""
+    """The UID of the object whose workloads go to one cluster together; empty where it has this one only."""
 
 
 def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> str:

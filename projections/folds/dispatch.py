@@ -19,11 +19,12 @@ from events.multikueue import (
     RemoteWorkloadObserved,
 )
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
+from projections.checks.components import siblings
 from projections.checks.dispatch import Dispatch, check_of, next_look
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import with_news
+from projections.workloads.lifecycle import Workload, with_news
 
 DispatchEvent: TypeAlias = (
     RemoteWorkloadObserved
@@ -89,6 +90,7 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
     """Fold that a workload holds quota no more, or that a cluster is gone or can't be reached."""
     match event:
         case QuotaReleased() | WorkloadDeleted():
+            _miss_component(world, event.workload)
             world.trail.drop(world.dispatches, event.workload)
             if event.workload in world.remotes:
                 world.remote_work.mark_dirty(event.workload)
@@ -101,6 +103,16 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
                     _note_due(world, key, dispatch)
         case _:
             pass
+
+
+def _miss_component(world: DispatchState, key: str) -> None:
+    """Another one of its object goes first now."""
+    known = world.dispatches.get(key)
+    if known is None or not known.part_of:
+        return
+    for other in world.workloads.values():
+        if other.owner is not None and other.owner.uid == known.part_of:
+            world.work.mark_dirty(other.key)
 
 
 def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:
@@ -148,9 +160,18 @@ def _dispatch(world: DispatchState, key: str, dispatch: Dispatch, position: LogP
     workload = world.workloads.get(key)
     if workload is None:
         return
+    if workload.owner is not None and workload.owner.part:
+        dispatch = replace(dispatch, part_of=workload.owner.uid)
     world.trail.put(world.dispatches, key, dispatch)
     world.put_workload(replace(workload, decided=position.sequence))
     _note_due(world, key, dispatch)
+    _wake(world, workload)
+
+
+def _wake(world: DispatchState, workload: Workload) -> None:
+    """Have the others of its object looked at: they go where it goes."""
+    for other in siblings(world, workload):
+        world.work.mark_dirty(other.key)
 
 
 def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPosition) -> None:

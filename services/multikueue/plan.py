@@ -11,6 +11,7 @@ import msgspec
 from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
+from projections.checks.components import cluster_of_siblings
 from projections.checks.dispatch import Dispatch, check_of, in_sync, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
@@ -44,6 +45,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Where a job of this kind says who runs it; what is made elsewhere says nothing there."""
     jobs: tuple[str, ...] = ()
     """The names of what runs there: the job behind it, or each of its pods; none where that is not known any more."""
+    keep_job: tuple[str, ...] = ()
+    """Clusters in which others of its object run: what they have in common stays there."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
     ask: tuple[str, ...] = ()
@@ -163,4 +166,12 @@ def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> Re
         return msgspec.structs.replace(found, kind=POD, api_version=owner.api_version, jobs=names)
     group = owner.api_version.rpartition("/")[0]
     path = managed_by_path(world.settings, group, owner.kind)
-    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, managed_by=path, jobs=(owner.name,))
+    together = cluster_of_siblings(world, workload)
+    return msgspec.structs.replace(
+        found,
+        kind=kind,
+        api_version=owner.api_version,
+        managed_by=path,
+        jobs=(owner.name,),
+        keep_job=(together,) if together else (),
+    )

@@ -19,6 +19,7 @@ from events.multikueue import (
     RemoteWorkloadObserved,
 )
 from events.workload import CheckState, CheckStatus
+from projections.checks.components import cluster_of_siblings, goes_first
 from projections.checks.dispatch import (
     ROUND,
     Dispatch,
@@ -60,7 +61,9 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
         return _admitted(world, workload, check, dispatch, wanted, at)
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
         dispatch = None
-    elsewhere = first_with({cluster: one for cluster, one in wanted.items() if _admits(one)}, ADMITTED)
+    together = cluster_of_siblings(world, workload)
+    admitting = {cluster: one for cluster, one in wanted.items() if _admits(one) and together in ("", cluster)}
+    elsewhere = first_with(admitting, ADMITTED)
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
@@ -143,6 +146,12 @@ def _nominated(
     if config is None:
         return []
     before = dispatch.clusters if dispatch is not None else ()
+    together = cluster_of_siblings(world, workload)
+    if together or not goes_first(world, workload):
+        clusters = (together,) if together else ()
+        return (
+            [] if clusters == before else [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+        )
     match rule.dispatcher:
         case found if found == ALL_AT_ONCE:
             clusters = tuple(sorted(name for name in config.clusters if connected(world, name)))

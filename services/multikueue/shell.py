@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from events.api.labels import MULTIKUEUE_ORIGIN_UID
 from events.commit import Sighting
 from events.event import Millis
 from events.job_kind import JobKind
@@ -19,7 +20,7 @@ from events.settings import SettingsObserved
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
-from services.jobs.kinds.table import POD
+from services.jobs.kinds.table import LEADER_WORKER_SET, POD
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.estimates import question
 from services.multikueue.objects import (
@@ -182,7 +183,7 @@ class RemoteClusters:
             return _LATER
         if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
             return _LATER
-        for resource, name in self._job_places(wanted, copy):
+        for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
             await self._remove_job(remote, wanted, resource, name)
         patch = without_finalizer(copy)
         if patch is not None:
@@ -208,8 +209,18 @@ class RemoteClusters:
             job = await remote.get(resource, wanted.namespace, name)
         except ObjectMissing:
             return
-        if is_of_origin(job, wanted.origin):
+        if is_of_origin(job, wanted.origin) and not await self._goes_on_here(wanted, resource, job):
             await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
+
+    async def _goes_on_here(self, wanted: RemotePlan, resource: Resource, job: JsonObject) -> bool:
+        """Whether what has several workloads goes on here, though this one is gone: then the others may run there."""
+        if wanted.kind is not None or resource != resource_of(LEADER_WORKER_SET, job["apiVersion"]):
+            return False
+        try:
+            local = await self._home.get(resource, wanted.namespace, job["metadata"]["name"])
+        except ObjectMissing:
+            return False
+        return object_at(job, "metadata", "annotations").get(MULTIKUEUE_ORIGIN_UID) == local["metadata"]["uid"]
 
     async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
         """Make the job, and show its status here; or have it stopped there."""

@@ -6,29 +6,35 @@ Rule: docs/rules/multikueue.md#pods
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
-from services.jobs.kinds.table import DEPLOYMENT
+from services.jobs.kinds.table import DEPLOYMENT, LEADER_WORKER_SET
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import Stage
+from tests.stories.job_samples import definition
 from tests.stories.test_multikueue import check_of, managing
-from tests.stories.test_pod_groups import HALF
+from tests.stories.test_pod_groups import HALF, SMALL
 from tests.stories.test_pods import PODS, Pods, member, pod
-from tests.stories.test_serving import SETS, Serving, served, stateful, template
+from tests.stories.test_serving import LEADER_SETS, SETS, Serving, grouped, served, stateful, template
 
 ORIGIN, PREBUILT = "kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name"
+SET_NAME = "leaderworkersets.leaderworkerset.x-k8s.io"
 URGENT = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 
 
 @asynccontextmanager
-async def elsewhere(folder: Path, *names: str) -> AsyncGenerator[tuple[Stage, list[KuelogWorker]]]:
+async def elsewhere(
+    folder: Path, *names: str, prepare: Callable[[Stage], Awaitable[None]] | None = None
+) -> AsyncGenerator[tuple[Stage, list[KuelogWorker]]]:
     """A manager and workers, all of them under kuelog."""
     async with asyncio.timeout(150), Stage(folder) as stage:
-        workers = [KuelogWorker(name, folder, stage.clock) for name in names]
+        if prepare is not None:
+            await prepare(stage)
+        workers = [KuelogWorker(name, folder, stage.clock, prepare=prepare) for name in names]
         async with managing(stage, workers):
             yield stage, workers
 
@@ -121,3 +127,41 @@ async def test_each_pod_of_a_deployment_runs_there(tmp_path: Path) -> None:
         await made.drop("d-1")
         await worker.stage.until(lambda: not there.of("d-1") and len(worker.copies) == 1)
         assert here.phase("d-0") == there.phase("d-0") == "Running"
+
+
+async def test_the_groups_of_a_leader_worker_set_run_in_one_cluster_together(tmp_path: Path) -> None:
+    async def known(stage: Stage) -> None:
+        await stage.add(definition(LEADER_WORKER_SET))
+
+    async with elsewhere(tmp_path, "w1", "w2", prepare=known) as (stage, (w1, w2)):
+        here = Pods(stage)
+        both = {"leaderTemplate": template(**SMALL), "workerTemplate": template(**SMALL), "size": 2}
+        made = await served(stage, LEADER_SETS, "l", {"replicas": 2, "leaderWorkerTemplate": both})
+        await grouped(made, 0, "leader")
+        await stage.until(lambda: check_of(stage)[0] == "Ready")
+        await grouped(made, 1, "leader")
+        await stage.until(lambda: len(ready(here)) == 2)
+        (name,) = set(ready(here).values())
+        chosen, other = (w1, w2) if name == "w1" else (w2, w1)
+        await other.stage.until(lambda: not other.copies)
+        await chosen.stage.until(lambda: len(chosen.copies) == 2 and bool(chosen.stage.of(SET_NAME)))
+        copy = Serving(chosen.stage, LEADER_SETS, "l")
+        there = Pods(chosen.stage)
+        for index in (0, 1):
+            await grouped(copy, index, "leader")
+            await grouped(copy, index, "worker")
+        await there.until(lambda: all(there.phase(one) == "Running" for one in ("l-0", "l-0-1", "l-1", "l-1-1")))
+        assert set(there.workloads()) == set(here.workloads()), "they run in the copies"
+        await stage.client.merge(LEADER_SETS, "default", "l", {"spec": {"replicas": 1}})
+        await made.drop("l-1")
+        await chosen.stage.until(lambda: len(chosen.copies) == 1)
+        assert chosen.stage.of(SET_NAME), "the other group goes on"
+        await stage.client.delete(LEADER_SETS, "default", "l")
+        await made.drop("l-0")
+        await chosen.stage.until(lambda: not chosen.copies and not chosen.stage.of(SET_NAME))
+
+
+def ready(pods: Pods) -> dict[str, str]:
+    """The clusters that were chosen, by workload."""
+    found = {name: one.get("status", {}).get("clusterName", "") for name, one in pods.workloads().items()}
+    return {name: cluster for name, cluster in found.items() if cluster}

@@ -188,7 +188,11 @@ def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order
 @pytest.mark.parametrize(
     ("owner", "managed_by", "message"),
     [
-        ({"kind": "Pod", "api_version": "/v1"}, "", 'No multikueue adapter found for owner kind "/v1, Kind=Pod"'),
+        (
+            {"kind": "SparkApplication", "api_version": "sparkoperator.k8s.io/v1beta2"},
+            "",
+            'No multikueue adapter found for owner kind "sparkoperator.k8s.io/v1beta2, Kind=SparkApplication"',
+        ),
         (
             {},
             "somebody",
