@@ -306,6 +306,16 @@ class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
     """The decision that the object showed when the state was set, as `partition/sequence`: later ones were not known then."""
 
 
+class PreemptionGateReported(Event, frozen=True, kw_only=True, tag="PreemptionGateReported.v1"):
+    """Somebody else has opened a preemption gate of a workload, as the manager of other clusters does for its copies.
+
+    Rule: docs/rules/multikueue.md#preemption
+    """
+
+    workload: str
+    gate: GateState
+
+
 class WorkloadQueued(Event, frozen=True, kw_only=True, tag="WorkloadQueued.v1"):
     """The workload is pending in a cluster queue."""
 

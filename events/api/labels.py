@@ -51,6 +51,8 @@ JOB_OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk"
 JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
 IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 COMPONENT_WORKLOAD_INDEX = "kueue.x-k8s.io/component-workload-index"
+MULTIKUEUE_GATE = "kueue.x-k8s.io/multikueue"
+"""A preemption gate of copies: the manager of other clusters opens it in one of them at a time."""
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 CONCURRENT_ADMISSION_GATE = "kueue.x-k8s.io/concurrent-admission"
 CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
@@ -279,6 +281,13 @@ KNOWN = (
         "Workload",
         _OURS,
         "a variant preempts nobody before it is its turn",
+    ),
+    Known(
+        MULTIKUEUE_GATE,
+        LabelForm.PREEMPTION_GATE,
+        "Workloads in other clusters",
+        _OURS,
+        "its copies preempt nobody before it is their turn",
     ),
     Known(CONCURRENT_ADMISSION_PARENT, _L, "Workload", _OURS, "there are variants of it, one for each flavor"),
     Known(

@@ -13,6 +13,7 @@ from events.multikueue import (
     EstimatesAsked,
     MultiKueueClusterObserved,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -20,7 +21,7 @@ from events.multikueue import (
 )
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
 from projections.checks.components import siblings
-from projections.checks.dispatch import Dispatch, check_of, next_look
+from projections.checks.dispatch import Dispatch, OpenedGate, check_of, next_looks
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
@@ -34,6 +35,7 @@ DispatchEvent: TypeAlias = (
     | ClustersNamed
     | EstimatesAsked
     | ClustersNominated
+    | RemoteGateOpened
     | ClusterChosen
     | RemoteCheckSettled
 )
@@ -47,6 +49,8 @@ def evolve_dispatch(  # noqa: C901 - one case per event
         case RemoteWorkloadObserved():
             before = world.remotes.get(event.workload, {}).get(event.cluster)
             if before is None or before.uid != event.uid or before.version <= event.version:
+                if before is not None and before.opened and not event.opened:
+                    _close_gate(world, event.workload, event.cluster)
                 _put_copy(world, event.workload, event.cluster, event)
         case RemoteWorkloadGone():
             _put_copy(world, event.workload, event.cluster, None)
@@ -66,6 +70,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
                 later=event.later,
                 why=event.why,
                 nominated_at=position.at,
+                opened=_still_open(world, event),
                 named=_still_named(world, event),
             )
             _dispatch(world, event.workload, dispatch, position)
@@ -80,6 +85,8 @@ def evolve_dispatch(  # noqa: C901 - one case per event
                 why=before.why if before is not None else "",
             )
             _dispatch(world, event.workload, dispatch, position)
+        case RemoteGateOpened():
+            _open_gate(world, event, position)
         case RemoteCheckSettled():
             _settle(world, event, position)
         case _:
@@ -146,6 +153,28 @@ def _still_named(world: DispatchState, event: ClustersNominated) -> tuple[str, .
     return event.clusters if before.cluster else before.named
 
 
+def _open_gate(world: DispatchState, event: RemoteGateOpened, position: LogPosition) -> None:
+    known = world.dispatches.get(event.workload)
+    if known is not None and not known.cluster:
+        opened = OpenedGate(cluster=event.cluster, copy=event.copy, at=position.at)
+        rest = tuple(one for one in known.opened if one.cluster != event.cluster)
+        _dispatch(world, event.workload, replace(known, opened=(*rest, opened)), position)
+
+
+def _close_gate(world: DispatchState, key: str, cluster: str) -> None:
+    """The cluster itself has closed the gate of a copy, which was evicted there."""
+    known = world.dispatches.get(key)
+    if known is not None and known.opened:
+        left = tuple(one for one in known.opened if one.cluster != cluster)
+        world.trail.put(world.dispatches, key, replace(known, opened=left))
+
+
+def _still_open(world: DispatchState, event: ClustersNominated) -> tuple[OpenedGate, ...]:
+    """The gates that were opened where it goes on being tried."""
+    before = world.dispatches.get(event.workload)
+    return () if before is None else tuple(one for one in before.opened if one.cluster in event.clusters)
+
+
 def _note_job(
     world: DispatchState, event: RemoteJobSynced | RemoteJobRefused, *, synced: bool = False, refused: str = ""
 ) -> None:
@@ -186,6 +215,5 @@ def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPositi
 
 
 def _note_due(world: DispatchState, key: str, dispatch: Dispatch) -> None:
-    due = next_look(world, dispatch)
-    if due is not None:
+    for due in next_looks(world, dispatch):
         world.review_at(due, key)

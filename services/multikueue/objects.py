@@ -5,6 +5,7 @@ from events.api.labels import (
     DECISION,
     ESTIMATE,
     JOB_UID,
+    MULTIKUEUE_GATE,
     MULTIKUEUE_ORIGIN,
     MULTIKUEUE_ORIGIN_UID,
     PREBUILT_WORKLOAD_NAME,
@@ -31,8 +32,8 @@ def is_of_origin(value: JsonMapping, origin: str) -> bool:
     return bool(origin) and object_at(value, "metadata", "labels").get(MULTIKUEUE_ORIGIN) == origin
 
 
-def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
-    """The copy of a Workload object: without owner, status and finalizers."""
+def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> JsonObject:
+    """The copy of a Workload object: without owner, status and finalizers; `gated` has a gate that keeps it from preempting."""
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
@@ -45,7 +46,7 @@ def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
             "labels": {**labels, MULTIKUEUE_ORIGIN: origin},
             "annotations": annotations,
         },
-        "spec": local["spec"],
+        "spec": {**local["spec"], "preemptionGates": [{"name": MULTIKUEUE_GATE}]} if gated else local["spec"],
     }
 
 
@@ -122,7 +123,10 @@ def _pod_status(before: JsonObject, remote: JsonObject) -> JsonObject:
     there = next((one for one in objects_at(after, "conditions") if one.get("type") == _SCHEDULED), None)
     if there is None or there.get("status") != "True":
         kept = [one for one in objects_at(before, "conditions") if one.get("type") == _SCHEDULED]
-        after["conditions"] = [*(one for one in objects_at(after, "conditions") if one.get("type") != _SCHEDULED), *kept]
+        after["conditions"] = [
+            *(one for one in objects_at(after, "conditions") if one.get("type") != _SCHEDULED),
+            *kept,
+        ]
     return after
 
 
@@ -130,7 +134,12 @@ def _waiting_pod(before: JsonObject, at: Millis) -> JsonObject:
     """The status of a pod that waits at its gate, whatever it showed of another cluster; as it is where it shows nothing of one."""
     if before.get("phase") in (None, "Pending") and not before.get("containerStatuses"):
         return before
-    gated = {"type": _SCHEDULED, "status": "False", "reason": "SchedulingGated", "lastTransitionTime": format_timestamp(at)}
+    gated = {
+        "type": _SCHEDULED,
+        "status": "False",
+        "reason": "SchedulingGated",
+        "lastTransitionTime": format_timestamp(at),
+    }
     kept = {name: value for name, value in before.items() if name == "qosClass"}
     return {**kept, "phase": "Pending", "conditions": [gated]}
 

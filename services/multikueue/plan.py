@@ -12,7 +12,7 @@ from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
 from projections.checks.components import cluster_of_siblings
-from projections.checks.dispatch import Dispatch, check_of, in_sync, reachable
+from projections.checks.dispatch import Dispatch, check_of, in_sync, orchestrated, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import EVICTED, Workload
@@ -49,6 +49,10 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Clusters in which others of its object run: what they have in common stays there."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
+    gated: bool = False
+    """Copies that are made get a gate that keeps them from preempting."""
+    open: tuple[str, ...] = ()
+    """Clusters in which the gate of the copy is to be opened."""
     ask: tuple[str, ...] = ()
     """Clusters that lack a copy by which they are asked what would happen."""
     remove: tuple[tuple[str, str], ...] = ()
@@ -70,7 +74,7 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> bool:
         """Whether worker clusters are as they should be for this workload."""
-        return not (self.make or self.ask or self.remove or self.run or self.park)
+        return not (self.make or self.open or self.ask or self.remove or self.run or self.park)
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -103,6 +107,12 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
+            gated=orchestrated(world) and not cluster_of_siblings(world, workload),
+            open=tuple(
+                one.cluster
+                for one in dispatch.opened
+                if (copy := copies.get(one.cluster)) is not None and copy.uid == one.copy and not copy.opened
+            ),
             remove=tuple(sorted(stale.items())),
         )
     others = {name: one for name, one in copies.items() if name != dispatch.cluster}

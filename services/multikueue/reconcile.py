@@ -16,6 +16,7 @@ from events.multikueue import (
     MultiKueueConfigObserved,
     MultiKueueSettings,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteWorkloadObserved,
 )
 from events.workload import CheckState, CheckStatus
@@ -27,11 +28,12 @@ from projections.checks.dispatch import (
     first_with,
     in_sync,
     lost_at,
+    orchestrated,
     reachable,
 )
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
-from projections.workloads.lifecycle import EVICTED, FINISHED, Workload
+from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
 from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 
@@ -69,6 +71,8 @@ def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Deci
     if elsewhere:
         cited = wanted[elsewhere].cited
         return [ClusterChosen(workload=workload.key, check=name, cluster=elsewhere, cited=cited)]
+    if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:
+        return [RemoteGateOpened(workload=workload.key, cluster=may.cluster, copy=may.uid)]
     return _nominated(world, workload, check, dispatch, rule, at)
 
 
@@ -103,6 +107,21 @@ def _admitted(
         return []
     message = NO_LONGER_THERE if until is None else LOST
     return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
+
+
+def _may_preempt(
+    dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved], at: Millis
+) -> RemoteWorkloadObserved | None:
+    """The copy whose preemption gate is opened next: that which is blocked longest, five minutes after the last one.
+
+    Rule: docs/rules/multikueue.md#preemption
+    """
+    opened = {one.copy: one.at for one in dispatch.opened}
+    times = [*opened.values(), *(one.opened for one in copies.values())]
+    closed = {name: one for name, one in copies.items() if not one.opened and one.uid not in opened}
+    found = first_with(closed, BLOCKED_ON_GATES)
+    waits = any(times) and at < max(times) + ROUND
+    return closed[found] if found and not waits else None
 
 
 def _still_chosen(world: DispatchState, dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved]) -> bool:
@@ -150,7 +169,9 @@ def _nominated(
     if together or not goes_first(world, workload):
         clusters = (together,) if together else ()
         return (
-            [] if clusters == before else [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+            []
+            if clusters == before
+            else [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
         )
     match rule.dispatcher:
         case found if found == ALL_AT_ONCE:

@@ -33,7 +33,7 @@ from services.multikueue.objects import (
     status_patch,
 )
 from services.multikueue.plan import RemoteJob, RemotePlan, plan
-from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, without_finalizer
+from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, with_open_gate, without_finalizer
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     ClusterUnavailable,
@@ -140,6 +140,7 @@ class RemoteClusters:
             *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
             *(self._make(wanted, cluster) for cluster in wanted.make),
             *(self._make(wanted, cluster, asks=True) for cluster in wanted.ask),
+            *(self._open_gate(wanted, cluster) for cluster in wanted.open),
             *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
             *([self._park(wanted)] if wanted.park else []),
         ]
@@ -167,11 +168,20 @@ class RemoteClusters:
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        copy = remote_workload(local, wanted.origin)
+        copy = remote_workload(local, wanted.origin, gated=wanted.gated and not asks)
         try:
             await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
+        return _LATER
+
+    async def _open_gate(self, wanted: RemotePlan, cluster: str) -> Millis:
+        """Let the copy preempt there."""
+        remote = self._remote(cluster)
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        patch = with_open_gate(copy, self._clock.now()) if is_of_origin(copy, wanted.origin) else None
+        if patch is not None:
+            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch, subresource="status")
         return _LATER
 
     async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
