@@ -295,6 +295,9 @@ class WorkloadSwitched(Event, frozen=True, kw_only=True, tag="WorkloadSwitched.v
 
     workload: str
     active: bool
+    cause: str = ""
+    """Why it was set inactive, as a reason, where its condition DeactivationTarget says so."""
+    message: str = ""
 
 
 class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):

@@ -42,6 +42,7 @@ from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
 from projections.workloads.lifecycle import (
+    DEACTIVATION_TARGET,
     FINISHED,
     WAITING_FOR_PODS,
     SecondPass,
@@ -100,7 +101,11 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             _open_gate(world, workload, event, position)
         case WorkloadSwitched():
             world.trail.drop(world.refused, f"Workload/{workload.key}")
-            world.put_workload(replace(workload, spec=replace(workload.spec, active=event.active)))
+            switched = replace(workload, spec=replace(workload.spec, active=event.active))
+            if event.cause:
+                target = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
+                switched = with_condition(switched, target)
+            world.put_workload(switched)
         case DecisionApplied():
             _applied(world, workload, event)
         case DecisionRejected():

@@ -3,6 +3,7 @@
 Rule: docs/rules/multikueue.md#kinds
 """
 
+from events.api.labels import ELASTIC_JOB
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.workloads.lifecycle import Workload
@@ -15,6 +16,8 @@ def why_not_delegable(settings: SettingsObserved, workload: Workload) -> str:
     owner = workload.owner
     if owner is None:
         return "No multikueue adapter found"
+    if workload.spec.elastic and not workload.admitted:
+        return f"Jobs that are elastic do not run on other clusters: leave out the annotation {ELASTIC_JOB}"
     if made_of_pods(workload):
         return ""  # Pods, and what serves with them, have no such field: their gates keep them from running here.
     group, _, version = owner.api_version.rpartition("/")

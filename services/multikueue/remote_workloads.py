@@ -8,6 +8,7 @@ from events.multikueue import RemoteCondition, RemoteWorkloadObserved
 from events.object_version import version_number
 from events.start_estimate import estimate_in
 from events.timestamp import format_timestamp, parse_timestamp
+from projections.workloads.lifecycle import DEACTIVATION_TARGET
 from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
@@ -79,6 +80,20 @@ def with_open_gate(copy: JsonObject, at: Millis) -> JsonObject | None:
     rest = [one for one in gates if one.get("name") != MULTIKUEUE_GATE]
     version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
     return {"metadata": version, "status": {"preemptionGates": [*rest, ours]}}
+
+
+def told_to_stop(copy: JsonObject, why: str, at: Millis) -> JsonObject:
+    """The merge patch of the status of a copy that says why it is about to be set inactive, in Kueue's words."""
+    rest = [one for one in objects_at(copy, "status", "conditions") if one.get("type") != DEACTIVATION_TARGET]
+    ours = {
+        "type": DEACTIVATION_TARGET,
+        "status": "True",
+        "reason": "EvictedOnManagerCluster",
+        "message": why,
+        "lastTransitionTime": format_timestamp(at),
+    }
+    version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
+    return {"metadata": version, "status": {"conditions": [*rest, ours]}}
 
 
 def without_finalizer(copy: JsonObject) -> JsonObject | None:

@@ -33,9 +33,10 @@ from services.multikueue.objects import (
     status_patch,
 )
 from services.multikueue.plan import RemoteJob, RemotePlan, plan
-from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, with_open_gate, without_finalizer
+from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, told_to_stop, with_open_gate, without_finalizer
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
+    AccessRefused,
     ClusterUnavailable,
     Connector,
     ObjectConflict,
@@ -323,6 +324,11 @@ class RemoteClusters:
         copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         if object_at(copy, "spec").get("active") is False:
             return
+        try:
+            told = told_to_stop(copy, why, self._clock.now())
+            copy = await remote.merge(WORKLOADS, wanted.namespace, wanted.name, told, subresource="status")
+        except AccessRefused as problem:
+            log.warning("stopped without saying why", workload=wanted.workload, problem=str(problem))
         version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
         patch = {"metadata": version, "spec": {"active": False}}
         log.info("stopped where it runs", workload=wanted.workload, why=why)

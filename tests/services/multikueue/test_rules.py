@@ -500,3 +500,11 @@ def test_the_workloads_of_one_object_go_where_the_first_of_them_goes() -> None:
     assert plan(told.world, second).make == ("w2",) and not plan(told.world, second).gated
     told.after(WorkloadDeleted(workload=first))
     assert told.world.dispatches[second].clusters == ("w1", "w2"), "now it is the first"
+
+
+def test_a_job_that_changes_its_size_does_not_run_elsewhere() -> None:
+    told = Manager()
+    found = delegated()
+    said = told.after(replace(found, spec=replace(found.spec, elastic=True)))
+    words = "Jobs that are elastic do not run on other clusters: leave out the annotation kueue.x-k8s.io/elastic-job"
+    assert rejected(said) == f'{words}, Previously: "Pending"'
