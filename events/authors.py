@@ -28,6 +28,7 @@ from events.multikueue import (
     ClustersNominated,
     EstimatesAsked,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -157,7 +158,12 @@ AUTHORS = {
         Author(
             "multikueue",
             LOG,
-            frozenset((EstimatesAsked, ClustersNominated, ClusterChosen, RemoteCheckSettled, SetAside, EpochStarted)),
+            frozenset(
+                {
+                    *(EstimatesAsked, ClustersNominated, RemoteGateOpened, ClusterChosen, RemoteCheckSettled),
+                    *(SetAside, EpochStarted),
+                }
+            ),
         ),
         Author("accountant", DEVICES, frozenset((*get_args(DeviceDecision), EpochStarted))),
         Author("operator", CONTROL, frozenset(get_args(ControlEvent))),

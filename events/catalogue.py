@@ -50,6 +50,7 @@ from events.multikueue import (
     ClustersNominated,
     EstimatesAsked,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -100,6 +101,7 @@ from events.workload import (
     PodsGone,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     QuotaReleased,
     WorkloadChanged,
     WorkloadDeactivated,
@@ -142,6 +144,7 @@ Fact: TypeAlias = (
     | WorkloadSwitched
     | WorkloadTerminating
     | CheckReported
+    | PreemptionGateReported
     | ClustersNamed
     | DecisionApplied
     | DecisionRejected
@@ -200,6 +203,7 @@ AdmissionDecision: TypeAlias = (
     | BudgetRenewed
     | EstimatesAsked
     | ClustersNominated
+    | RemoteGateOpened
     | ClusterChosen
     | RemoteCheckSettled
     | SetAside

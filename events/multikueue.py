@@ -109,7 +109,9 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     active: bool = True
     """Whether it may be admitted there; what is stopped from here may not."""
     conditions: dict[str, RemoteCondition] = {}
-    """By type, those of QuotaReserved, Admitted, Evicted and Finished that are True."""
+    """By type, those of QuotaReserved, Admitted, Evicted, Finished and BlockedOnPreemptionGates that are True."""
+    opened: Millis = 0
+    """When its preemption gate was opened, as it shows; 0 while it is closed, or has none."""
     cited: CitedCommit | None = None
     """The commit of the cluster's own log by which it stands so; None where no kuelog decides there."""
     estimate: StartEstimate | None = None
@@ -166,6 +168,18 @@ class ClustersNominated(Event, frozen=True, kw_only=True, tag="ClustersNominated
     """Where it is tried next, one after the other, if none of these admits it in time."""
     why: str = ""
     """Why just these, where they were chosen by what clusters had answered."""
+
+
+class RemoteGateOpened(Event, frozen=True, kw_only=True, tag="RemoteGateOpened.v1"):
+    """In this cluster a workload may preempt others from now on; where it is tried besides it may not yet.
+
+    Rule: docs/rules/multikueue.md#preemption
+    """
+
+    workload: str
+    cluster: str
+    copy: str
+    """The UID of the copy whose gate is meant."""
 
 
 class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):

@@ -299,6 +299,9 @@ class WorkloadSwitched(Event, frozen=True, kw_only=True, tag="WorkloadSwitched.v
 
     workload: str
     active: bool
+    cause: str = ""
+    """Why it was set inactive, as a reason, where its condition DeactivationTarget says so."""
+    message: str = ""
 
 
 class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
@@ -308,6 +311,16 @@ class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
     check: CheckStatus
     decision: str = ""
     """The decision that the object showed when the state was set, as `partition/sequence`: later ones were not known then."""
+
+
+class PreemptionGateReported(Event, frozen=True, kw_only=True, tag="PreemptionGateReported.v1"):
+    """Somebody else has opened a preemption gate of a workload, as the manager of other clusters does for its copies.
+
+    Rule: docs/rules/multikueue.md#preemption
+    """
+
+    workload: str
+    gate: GateState
 
 
 class WorkloadQueued(Event, frozen=True, kw_only=True, tag="WorkloadQueued.v1"):

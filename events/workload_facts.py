@@ -10,6 +10,7 @@ from events.workload import (
     PodsGone,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
@@ -30,6 +31,7 @@ WorkloadFact: TypeAlias = (
     | WorkloadFinished
     | WorkloadDeleted
     | CheckReported
+    | PreemptionGateReported
     | WorkloadSwitched
     | DecisionApplied
     | DecisionRejected

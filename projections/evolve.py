@@ -53,6 +53,7 @@ from events.multikueue import (
     ClustersNominated,
     EstimatesAsked,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -103,6 +104,7 @@ from events.workload import (
     PodsGone,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     QuotaReleased,
     WorkloadChanged,
     WorkloadDeactivated,
@@ -162,6 +164,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | WorkloadFinished()
             | WorkloadDeleted()
             | CheckReported()
+            | PreemptionGateReported()
             | WorkloadSwitched()
             | DecisionApplied()
             | DecisionRejected()
@@ -219,6 +222,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | ClustersNamed()
             | EstimatesAsked()
             | ClustersNominated()
+            | RemoteGateOpened()
             | ClusterChosen()
             | RemoteCheckSettled()
         ):

@@ -36,6 +36,7 @@ PODSET_SLICE_LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints
 PODSET_GROUP_NAME = "kueue.x-k8s.io/podset-group-name"
 MANAGED = "kueue.x-k8s.io/managed"
 MULTIKUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+MULTIKUEUE_ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid"
 """A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
@@ -50,6 +51,8 @@ JOB_OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk"
 JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
 IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 COMPONENT_WORKLOAD_INDEX = "kueue.x-k8s.io/component-workload-index"
+MULTIKUEUE_GATE = "kueue.x-k8s.io/multikueue"
+"""A preemption gate of copies: the manager of other clusters opens it in one of them at a time."""
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 CONCURRENT_ADMISSION_GATE = "kueue.x-k8s.io/concurrent-admission"
 CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
@@ -241,6 +244,13 @@ KNOWN = (
     ),
     Known(ROLE_HASH, _A, "pods", _OURS, "a digest of the pod's shape: pods of one role are one pod set"),
     Known(MULTIKUEUE_ORIGIN, _L, "Workloads and jobs in other clusters", _OURS, "which manager has made them there"),
+    Known(
+        MULTIKUEUE_ORIGIN_UID,
+        _A,
+        "StatefulSets and LeaderWorkerSets in other clusters",
+        _OURS,
+        "the UID of the object of which it is a copy",
+    ),
     Known(MANAGED, _L, "pods, PodTemplates, ProvisioningRequests", _OURS, "queueing decides over it"),
     Known(MANAGED, _F, "pods", _OURS, "the pod stays until its outcome is on the log"),
     Known(ADMISSION_GATE, _G, "pods", _BOTH, "taken away when the workload of the pod is admitted"),
@@ -271,6 +281,13 @@ KNOWN = (
         "Workload",
         _OURS,
         "a variant preempts nobody before it is its turn",
+    ),
+    Known(
+        MULTIKUEUE_GATE,
+        LabelForm.PREEMPTION_GATE,
+        "Workloads in other clusters",
+        _OURS,
+        "its copies preempt nobody before it is their turn",
     ),
     Known(CONCURRENT_ADMISSION_PARENT, _L, "Workload", _OURS, "there are variants of it, one for each flavor"),
     Known(

@@ -14,10 +14,20 @@ from events.quota import AdmissionCheckObserved
 from projections.checks.controllers import MULTIKUEUE
 from projections.checks.multikueue import connected
 from projections.configuration import Configuration
+from projections.feature_gates import enabled
 from projections.workloads.lifecycle import Workload
 
 ROUND: Millis = 300_000
 """How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
+
+
+class OpenedGate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A copy that may preempt since then."""
+
+    cluster: str
+    copy: str
+    """The UID of the copy."""
+    at: Millis
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -50,6 +60,10 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """It ran there already when this log came to know of it: the choice was made on a log that is lost."""
     unseen: bool = False
     """How its copy stands there was not seen since then: what was seen before may be older than the choice."""
+    opened: tuple[OpenedGate, ...] = ()
+    """The copies that may preempt, where it is one cluster after the other that may."""
+    part_of: str = ""
+    """The UID of the object whose workloads go to one cluster together; empty where it has this one only."""
 
 
 def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> str:
@@ -95,12 +109,19 @@ def lost_at(world: Configuration, cluster: str) -> Millis | None:
     return None if found.active else found.since + rule.worker_lost_timeout
 
 
-def next_look(world: Configuration, dispatch: Dispatch) -> Millis | None:
+def next_looks(world: Configuration, dispatch: Dispatch) -> list[Millis]:
     """When something about a dispatch falls due by time alone."""
     if dispatch.cluster:
-        return lost_at(world, dispatch.cluster)
+        lost = lost_at(world, dispatch.cluster)
+        return [] if lost is None else [lost]
     rule = world.settings.multikueue
     if rule is not None and rule.dispatcher == BY_ESTIMATE and dispatch.asked:
-        return dispatch.nominated_at + rule.estimate_timeout
+        return [dispatch.nominated_at + rule.estimate_timeout]
     more = rule is not None and (rule.dispatcher == INCREMENTAL or (rule.dispatcher == BY_ESTIMATE and dispatch.later))
-    return dispatch.nominated_at + ROUND if more else None
+    rounds = [dispatch.nominated_at + ROUND] if more else []
+    return [*rounds, *(one.at + ROUND for one in dispatch.opened)]
+
+
+def orchestrated(world: Configuration) -> bool:
+    """Whether copies preempt in one cluster after the other."""
+    return enabled(world.settings, "MultiKueueOrchestratedPreemption")

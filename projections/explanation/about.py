@@ -30,6 +30,7 @@ from events.multikueue import (
     ClustersNominated,
     EstimatesAsked,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -177,7 +178,14 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", *clusters)
         case ClustersNamed():
             return (f"workload/{event.workload}", *(f"multikueuecluster/{name}" for name in event.clusters))
-        case ClusterChosen() | RemoteWorkloadObserved() | RemoteWorkloadGone() | RemoteJobSynced() | RemoteJobRefused():
+        case (
+            RemoteGateOpened()
+            | ClusterChosen()
+            | RemoteWorkloadObserved()
+            | RemoteWorkloadGone()
+            | RemoteJobSynced()
+            | RemoteJobRefused()
+        ):
             return (f"workload/{event.workload}", f"multikueuecluster/{event.cluster}")
         case ObjectRemoved() | ObjectRefused():
             kind = KINDS.get(event.kind.lower(), event.kind.lower())

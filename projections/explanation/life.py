@@ -19,7 +19,7 @@ from events.provisioning import (
     ProvisioningRequestObserved,
 )
 from events.upkeep import CheckSettled
-from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued
+from events.workload import CheckReported, PodsReclaimed, PreemptionGateReported, WorkloadChanged, WorkloadRequeued
 from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
 from projections.explanation.elsewhere import about_clusters
@@ -168,6 +168,8 @@ def _other(event: AnyEvent) -> tuple[str, str] | None:  # noqa: PLR0911 - one ca
 
 def _about_checks(event: AnyEvent) -> tuple[str, str] | None:
     match event:
+        case PreemptionGateReported():
+            return "may preempt", event.gate.name
         case CheckReported():
             return "check reported", f"{event.check.name} is {event.check.state}"
         case CheckSettled() | RemoteCheckSettled():

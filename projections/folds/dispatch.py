@@ -13,17 +13,19 @@ from events.multikueue import (
     EstimatesAsked,
     MultiKueueClusterObserved,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
-from projections.checks.dispatch import Dispatch, check_of, next_look
+from projections.checks.components import siblings
+from projections.checks.dispatch import Dispatch, OpenedGate, check_of, next_looks
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
-from projections.workloads.lifecycle import with_news
+from projections.workloads.lifecycle import Workload, with_news
 
 DispatchEvent: TypeAlias = (
     RemoteWorkloadObserved
@@ -33,6 +35,7 @@ DispatchEvent: TypeAlias = (
     | ClustersNamed
     | EstimatesAsked
     | ClustersNominated
+    | RemoteGateOpened
     | ClusterChosen
     | RemoteCheckSettled
 )
@@ -46,6 +49,8 @@ def evolve_dispatch(  # noqa: C901 - one case per event
         case RemoteWorkloadObserved():
             before = world.remotes.get(event.workload, {}).get(event.cluster)
             if before is None or before.uid != event.uid or before.version <= event.version:
+                if before is not None and before.opened and not event.opened:
+                    _close_gate(world, event.workload, event.cluster)
                 _put_copy(world, event.workload, event.cluster, event)
             _note_seen(world, event)
         case RemoteWorkloadGone():
@@ -67,6 +72,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
                 later=event.later,
                 why=event.why,
                 nominated_at=position.at,
+                opened=_still_open(world, event),
                 named=_still_named(world, event),
             )
             _dispatch(world, event.workload, dispatch, position)
@@ -83,6 +89,8 @@ def evolve_dispatch(  # noqa: C901 - one case per event
                 taken_over=event.taken_over,
             )
             _dispatch(world, event.workload, dispatch, position)
+        case RemoteGateOpened():
+            _open_gate(world, event, position)
         case RemoteCheckSettled():
             _settle(world, event, position)
         case _:
@@ -93,6 +101,7 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
     """Fold that a workload holds quota no more, or that a cluster is gone or can't be reached."""
     match event:
         case QuotaReleased() | WorkloadDeleted():
+            _miss_component(world, event.workload)
             world.trail.drop(world.dispatches, event.workload)
             if event.workload in world.remotes:
                 world.remote_work.mark_dirty(event.workload)
@@ -105,6 +114,16 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
                     _note_due(world, key, dispatch)
         case _:
             pass
+
+
+def _miss_component(world: DispatchState, key: str) -> None:
+    """Another one of its object goes first now."""
+    known = world.dispatches.get(key)
+    if known is None or not known.part_of:
+        return
+    for other in world.workloads.values():
+        if other.owner is not None and other.owner.uid == known.part_of:
+            world.work.mark_dirty(other.key)
 
 
 def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:
@@ -144,6 +163,28 @@ def _still_named(world: DispatchState, event: ClustersNominated) -> tuple[str, .
     return event.clusters if before.cluster else before.named
 
 
+def _open_gate(world: DispatchState, event: RemoteGateOpened, position: LogPosition) -> None:
+    known = world.dispatches.get(event.workload)
+    if known is not None and not known.cluster:
+        opened = OpenedGate(cluster=event.cluster, copy=event.copy, at=position.at)
+        rest = tuple(one for one in known.opened if one.cluster != event.cluster)
+        _dispatch(world, event.workload, replace(known, opened=(*rest, opened)), position)
+
+
+def _close_gate(world: DispatchState, key: str, cluster: str) -> None:
+    """The cluster itself has closed the gate of a copy, which was evicted there."""
+    known = world.dispatches.get(key)
+    if known is not None and known.opened:
+        left = tuple(one for one in known.opened if one.cluster != cluster)
+        world.trail.put(world.dispatches, key, replace(known, opened=left))
+
+
+def _still_open(world: DispatchState, event: ClustersNominated) -> tuple[OpenedGate, ...]:
+    """The gates that were opened where it goes on being tried."""
+    before = world.dispatches.get(event.workload)
+    return () if before is None else tuple(one for one in before.opened if one.cluster in event.clusters)
+
+
 def _note_job(
     world: DispatchState, event: RemoteJobSynced | RemoteJobRefused, *, synced: bool = False, refused: str = ""
 ) -> None:
@@ -158,9 +199,18 @@ def _dispatch(world: DispatchState, key: str, dispatch: Dispatch, position: LogP
     workload = world.workloads.get(key)
     if workload is None:
         return
+    if workload.owner is not None and workload.owner.part:
+        dispatch = replace(dispatch, part_of=workload.owner.uid)
     world.trail.put(world.dispatches, key, dispatch)
     world.put_workload(replace(workload, decided=position.sequence))
     _note_due(world, key, dispatch)
+    _wake(world, workload)
+
+
+def _wake(world: DispatchState, workload: Workload) -> None:
+    """Have the others of its object looked at: they go where it goes."""
+    for other in siblings(world, workload):
+        world.work.mark_dirty(other.key)
 
 
 def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPosition) -> None:
@@ -175,6 +225,5 @@ def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPositi
 
 
 def _note_due(world: DispatchState, key: str, dispatch: Dispatch) -> None:
-    due = next_look(world, dispatch)
-    if due is not None:
+    for due in next_looks(world, dispatch):
         world.review_at(due, key)

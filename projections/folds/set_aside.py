@@ -15,6 +15,7 @@ from events.workload import (
     ConditionStatus,
     DecidedElsewhere,
     PodsReclaimed,
+    PreemptionGateReported,
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
@@ -90,6 +91,7 @@ def _concerns(world: QuotaState, event: AnyEvent, aside: Aside) -> bool:  # noqa
             | WorkloadSwitched()
             | PodsReclaimed()
             | CheckReported()
+            | PreemptionGateReported()
         ):
             return aside.scope is Scope.WORKLOAD and aside.name == event.workload
         case LocalQueueObserved():

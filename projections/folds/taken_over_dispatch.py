@@ -4,7 +4,7 @@ Rule: docs/rules/multikueue.md#taken-over
 """
 
 from events.workload import AdoptedStatus, CheckState
-from projections.checks.dispatch import Dispatch, check_of, next_look
+from projections.checks.dispatch import Dispatch, check_of, next_looks
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
 
@@ -18,8 +18,7 @@ def take_over_dispatch(world: DispatchState, workload: Workload, status: Adopted
             ready = workload.checks[check].state is CheckState.READY
             found = Dispatch(check=check, cluster=status.cluster, synced=ready, taken_over=True, unseen=True)
             world.trail.put(world.dispatches, workload.key, found)
-            due = next_look(world, found)
-            if due is not None:
+            for due in next_looks(world, found):
                 world.review_at(due, workload.key)
     elif known is not None:
         named = known.named if check and workload.reserved and not known.cluster else ()

@@ -19,6 +19,7 @@ from events.workload import (
     PodsGone,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
@@ -75,7 +76,7 @@ def evolve_workload_fact(world: PreemptionState, event: WorkloadFact, position: 
 def _of_parent(world: PreemptionState, parent: Workload, event: WorkloadFact, position: LogPosition) -> None:
     acting = acting_for(world, parent).key
     match event:
-        case DecidedElsewhere() | CheckReported():
+        case DecidedElsewhere() | CheckReported() | PreemptionGateReported():
             concerned: list[str] = []  # What its object shows is what its variants were given.
         case PodsGone():
             concerned = [acting]

@@ -17,6 +17,7 @@ from events.workload import (
     PodsGone,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
@@ -42,6 +43,7 @@ from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
 from projections.workloads.lifecycle import (
+    DEACTIVATION_TARGET,
     FINISHED,
     WAITING_FOR_PODS,
     SecondPass,
@@ -96,9 +98,15 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             _forget(world, workload)
         case CheckReported():
             _report(world, workload, event)
+        case PreemptionGateReported():
+            _open_gate(world, workload, event, position)
         case WorkloadSwitched():
             world.trail.drop(world.refused, f"Workload/{workload.key}")
-            world.put_workload(replace(workload, spec=replace(workload.spec, active=event.active)))
+            switched = replace(workload, spec=replace(workload.spec, active=event.active))
+            if event.cause:
+                target = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
+                switched = with_condition(switched, target)
+            world.put_workload(switched)
         case DecisionApplied():
             _applied(world, workload, event)
         case DecisionRejected():
@@ -115,6 +123,18 @@ def _was_let_run(workload: Workload, decision: str) -> bool:
 
 def _turned(workload: Workload, position: LogPosition) -> Workload:
     return replace(workload, job_turned=position.sequence, seen=position.sequence)
+
+
+def _open_gate(
+    world: PreemptionState, workload: Workload, event: PreemptionGateReported, position: LogPosition
+) -> None:
+    """From now on it may preempt: it is tried anew. A gate that it does not have can't be opened."""
+    if event.gate.name not in workload.gates or not event.gate.open:
+        return
+    if workload.line:
+        world.lines.of(workload.line).remove(world.trail, workload.key)
+    gates = {**workload.gates, event.gate.name: event.gate}
+    world.put_workload(replace(workload, gates=gates, line="", seen=position.sequence))
 
 
 def _report(world: PreemptionState, workload: Workload, event: CheckReported) -> None:

@@ -16,7 +16,7 @@ from events.admission import (
 from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
-from events.multikueue import ClusterChosen, ClustersNominated, EstimatesAsked
+from events.multikueue import ClusterChosen, ClustersNominated, EstimatesAsked, RemoteGateOpened
 from events.pod import PodEndForced
 from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
@@ -173,6 +173,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "sent to", ", ".join(event.clusters) + (f": {event.why}" if event.why else "")
         case EstimatesAsked():
             return "asked beforehand", ", ".join(event.clusters)
+        case RemoteGateOpened():
+            return "may preempt there", event.cluster
         case ClusterChosen():
             cited = f", by {event.cited.place} of its log" if event.cited is not None else ""
             why = "it ran there already, taken over" if event.taken_over else "admitted its copy first"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.api.labels import DECISION, JOB_UID, POD_SETS
+from events.api.labels import DECISION, JOB_UID, MULTIKUEUE_GATE, POD_SETS
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, put
@@ -118,6 +118,22 @@ def with_checks(status: JsonObject, found: JsonObject, application: Application)
     return {**status, "admissionChecks": checks}
 
 
+def with_gates(status: JsonObject, found: JsonObject, application: Application) -> JsonObject:
+    """The status with the preemption gates that others have opened on the object, unless an eviction has closed them since.
+
+    The object must not have changed when it is written.
+    """
+    if _shown(found, application) < application.of.stopped_by:
+        return status
+    opened = {
+        one["name"]: one
+        for one in objects_at(found, "status", "preemptionGates")
+        if one.get("position") == "Open" and one.get("name") == MULTIKUEUE_GATE
+    }
+    gates = [opened.get(one["name"], one) for one in objects_at(status, "preemptionGates")]
+    return {**status, "preemptionGates": gates}
+
+
 def _set_anew(check: JsonMapping, before: JsonMapping) -> JsonObject:
     """A check with the fields of its controller set to nothing: an apply removes only what it names."""
     return {**({"podSetUpdates": []} if before.get("podSetUpdates") else {}), **check}
@@ -130,7 +146,7 @@ def mark_patch(found: JsonObject, application: Application) -> JsonObject | None
     """
     shown = _shown(found, application)
     switched = application.deactivated or application.activated
-    if shown >= application.sequence or not (application.checks or switched):
+    if shown >= application.sequence or not (application.checks or MULTIKUEUE_GATE in application.of.gates or switched):
         return None
     version = found["metadata"]["resourceVersion"]
     patch: JsonObject = {"metadata": {"resourceVersion": version, "annotations": {DECISION: application.decision}}}

@@ -10,14 +10,14 @@ from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import CheckState, ConditionStatus, Member, MemberState
-from projections.checks.dispatch import Dispatch
+from projections.checks.dispatch import Dispatch, check_of
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
-from projections.workloads.pods import with_room
+from projections.workloads.pods import made_of_pods, with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
 from services.applier.manifests import injections, job_should_run, originals, workload_status
@@ -217,7 +217,15 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
     # Who was taken over is left as it is; but a job that comes to a Workload that was let in runs, whoever has let that in.
     if (workload.decided or workload.prebuilt) and not workload.finished and workload.job_turned > workload.shown:
         return False
-    return not job_should_run(workload) or not _at_the_gate(world, workload)
+    return not _runs_here(world, workload) or not _at_the_gate(world, workload)
+
+
+def _runs_here(world: Configuration, workload: Workload) -> bool:
+    """Whether what it is made of is to run in this cluster: pods say nowhere that another one runs them, and keep their gates.
+
+    Rule: docs/rules/multikueue.md#pods
+    """
+    return job_should_run(workload) and not (made_of_pods(workload) and check_of(world.checks, workload))
 
 
 def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
@@ -236,7 +244,7 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
 
 
 def _application(world: PlanState, partition: str, workload: Workload) -> Application:
-    run = job_should_run(workload)
+    run = _runs_here(world, workload)
     acting = acting_for(world, workload)
     return Application(
         workload=workload.key,

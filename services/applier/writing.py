@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 import structlog
 
+from events.api.labels import MULTIKUEUE_GATE
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
@@ -25,6 +26,7 @@ from services.applier.patches import (
     spec_patch,
     waits_to_be_restored,
     with_checks,
+    with_gates,
 )
 from services.applier.plan import Application
 from services.applier.pods.start_or_end import start_or_end_pods
@@ -156,10 +158,14 @@ class ApplicationWriter:
         place = (WORKLOADS, application.namespace, application.name)
         known = self._known.of(application.workload)
         for _ in range(_CONFLICTS):
-            if application.checks:
+            gated = MULTIKUEUE_GATE in application.of.gates
+            if application.checks or gated:
                 found = await self._writer.get(*place)
                 known = self._known.note(application.workload, found)
-                status = with_checks(status, found, application)
+                if application.checks:
+                    status = with_checks(status, found, application)
+                if gated:
+                    status = with_gates(status, found, application)
             part = decided_part(status)
             try:
                 found = await self._apply(application, part, known.version if known is not None else "")

@@ -1,17 +1,30 @@
 """What is written in a worker cluster, and what of its job's status is shown here."""
 
-from events.api.labels import CITED, DECISION, ESTIMATE, JOB_UID, MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.api.labels import (
+    CITED,
+    DECISION,
+    ESTIMATE,
+    JOB_UID,
+    MULTIKUEUE_GATE,
+    MULTIKUEUE_ORIGIN,
+    MULTIKUEUE_ORIGIN_UID,
+    PREBUILT_WORKLOAD_NAME,
+)
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
+from services.jobs.kinds.pods import is_leaving, is_over
+from services.jobs.kinds.table import LEADER_WORKER_SET, POD, STATEFUL_SET
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})
 """Annotations about decisions of the log here, which mean nothing in another cluster."""
 _BY = "Set by MultiKueue adapter"
+_SERVING = (STATEFUL_SET, LEADER_WORKER_SET)
+_SCHEDULED = "PodScheduled"
 
 
 def is_of_origin(value: JsonMapping, origin: str) -> bool:
@@ -19,8 +32,8 @@ def is_of_origin(value: JsonMapping, origin: str) -> bool:
     return bool(origin) and object_at(value, "metadata", "labels").get(MULTIKUEUE_ORIGIN) == origin
 
 
-def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
-    """The copy of a Workload object: without owner, status and finalizers."""
+def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> JsonObject:
+    """The copy of a Workload object: without owner, status and finalizers; `gated` has a gate that keeps it from preempting."""
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
@@ -33,7 +46,7 @@ def remote_workload(local: JsonMapping, origin: str) -> JsonObject:
             "labels": {**labels, MULTIKUEUE_ORIGIN: origin},
             "annotations": annotations,
         },
-        "spec": local["spec"],
+        "spec": {**local["spec"], "preemptionGates": [{"name": MULTIKUEUE_GATE}]} if gated else local["spec"],
     }
 
 
@@ -59,6 +72,11 @@ def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str, *, 
         },
         "spec": local["spec"],
     }
+    if kind in _SERVING:
+        value = put(value, ("metadata", "annotations", MULTIKUEUE_ORIGIN_UID), str(meta.get("uid", "")))
+    if kind is LEADER_WORKER_SET:
+        # Each of its groups runs in a Workload of its own, and none of them is all of it.
+        value = put(value, ("metadata", "labels", PREBUILT_WORKLOAD_NAME), None)
     if managed_by:
         value = put(value, tuple(managed_by.split(".")), None)
     return _without_generated(value) if kind.reader == "job" else value
@@ -84,7 +102,13 @@ def is_deferred(kind: JobKind, local: JsonObject, remote: JsonObject) -> bool:
 
 def status_patch(kind: JobKind, local: JsonObject, remote: JsonObject, at: Millis) -> JsonObject | None:
     """The merge patch that shows the remote status on the job here; None when it shows all that it can."""
+    if kind in _SERVING or (kind is POD and (is_leaving(local) or is_leaving(remote))):
+        # Who serves here writes a status of its own. A pod that is taken away there has not ended: it is tried again, or goes here, too.
+        return None
     before = dict(object_at(local, "status"))
+    if kind is POD:
+        change = difference(before, _pod_status(before, remote))
+        return {"status": change} if change else None
     after = _suspended(before, at) if is_deferred(kind, local, remote) else dict(object_at(remote, "status"))
     if kind.reader == "job" and not is_suspended(kind, local) and before.get("startTime"):
         # The API server refuses any other, or none, for a Job that is not suspended: the one there may have begun anew unseen.
@@ -93,8 +117,46 @@ def status_patch(kind: JobKind, local: JsonObject, remote: JsonObject, at: Milli
     return {"status": change} if change else None
 
 
+def _pod_status(before: JsonObject, remote: JsonObject) -> JsonObject:
+    """The status of a pod there; until it is on a node there it waits here as before, so that nobody here makes room for it."""
+    after = dict(object_at(remote, "status"))
+    there = next((one for one in objects_at(after, "conditions") if one.get("type") == _SCHEDULED), None)
+    if there is None or there.get("status") != "True":
+        kept = [one for one in objects_at(before, "conditions") if one.get("type") == _SCHEDULED]
+        after["conditions"] = [
+            *(one for one in objects_at(after, "conditions") if one.get("type") != _SCHEDULED),
+            *kept,
+        ]
+    return after
+
+
+def _waiting_pod(before: JsonObject, at: Millis) -> JsonObject:
+    """The status of a pod that waits at its gate, whatever it showed of another cluster; as it is where it shows nothing of one."""
+    if before.get("phase") in (None, "Pending") and not before.get("containerStatuses"):
+        return before
+    gated = {
+        "type": _SCHEDULED,
+        "status": "False",
+        "reason": "SchedulingGated",
+        "lastTransitionTime": format_timestamp(at),
+    }
+    kept = {name: value for name, value in before.items() if name == "qosClass"}
+    return {**kept, "phase": "Pending", "conditions": [gated]}
+
+
+def may_be_made(kind: JobKind, local: JsonObject) -> bool:
+    """Whether a job is made there if it is missing: pods that have ended, or that somebody takes away, are not made again."""
+    return kind is not POD or not (is_over(local) or is_leaving(local))
+
+
 def parked_patch(kind: JobKind, local: JsonObject, at: Millis) -> JsonObject | None:
     """The merge patch by which a job that can't be asked any more looks as stopped as the manager takes it to be; None when it does."""
+    if kind in _SERVING or (kind is POD and (is_over(local) or is_leaving(local))):
+        return None
+    if kind is POD:
+        before = dict(object_at(local, "status"))
+        change = difference(before, _waiting_pod(before, at))
+        return {"status": change} if change else None
     value = local
     for path in kind.active:
         for place in locate(local, path):

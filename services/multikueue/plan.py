@@ -11,12 +11,14 @@ import msgspec
 from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
-from projections.checks.dispatch import Dispatch, check_of, in_sync, reachable
+from projections.checks.components import cluster_of_siblings
+from projections.checks.dispatch import Dispatch, check_of, in_sync, orchestrated, reachable
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, Workload
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.table import POD, POD_GROUP
 from services.multikueue.estimates import asks_the_same
 
 
@@ -41,10 +43,16 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str = ""
     managed_by: str = ""
     """Where a job of this kind says who runs it; what is made elsewhere says nothing there."""
-    job: str = ""
-    """The name of the job behind it; empty where that is not known any more."""
+    jobs: tuple[str, ...] = ()
+    """The names of what runs there: the job behind it, or each of its pods; none where that is not known any more."""
+    keep_job: tuple[str, ...] = ()
+    """Clusters in which others of its object run: what they have in common stays there."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
+    gated: bool = False
+    """Copies that are made get a gate that keeps them from preempting."""
+    open: tuple[str, ...] = ()
+    """Clusters in which the gate of the copy is to be opened."""
     ask: tuple[str, ...] = ()
     """Clusters that lack a copy by which they are asked what would happen."""
     remove: tuple[tuple[str, str], ...] = ()
@@ -72,7 +80,7 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> bool:
         """Whether worker clusters are as they should be for this workload."""
-        return not (self.make or self.ask or self.remove or self.run or self.look or self.park)
+        return not (self.make or self.open or self.ask or self.remove or self.run or self.look or self.park)
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -145,6 +153,12 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
+            gated=orchestrated(world) and not cluster_of_siblings(world, workload),
+            open=tuple(
+                one.cluster
+                for one in dispatch.opened
+                if (copy := copies.get(one.cluster)) is not None and copy.uid == one.copy and not copy.opened
+            ),
             remove=tuple(sorted(stale.items())),
         )
     if dispatch.unseen and connected(world, dispatch.cluster):
@@ -160,7 +174,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         run = RemoteJob(
             cluster=dispatch.cluster,
             decision=dispatch.decision,
-            make=not ready and evicted is None,
+            # Pods of a group may come later, in the place of others or because they come one by one.
+            make=evicted is None and (not ready or is_pods(workload)),
             stop=stop,
         )
     return RemotePlan(
@@ -191,6 +206,11 @@ def _of_question(
     )
 
 
+def is_pods(workload: Workload) -> bool:
+    """Whether it is pods that nothing has made which runs elsewhere as a whole."""
+    return workload.owner is not None and workload.owner.kind in (POD.kind, POD_GROUP.kind)
+
+
 def _all(copies: dict[str, RemoteWorkloadObserved]) -> tuple[tuple[str, str], ...]:
     return tuple((name, one.uid) for name, one in copies.items())
 
@@ -200,6 +220,17 @@ def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> Re
     if owner is None:
         return found
     kind = kinds_of(world.settings).of(owner.api_version, owner.kind)
+    if is_pods(workload):
+        names = tuple(one.name for one in workload.spec.members)
+        return msgspec.structs.replace(found, kind=POD, api_version=owner.api_version, jobs=names)
     group = owner.api_version.rpartition("/")[0]
     path = managed_by_path(world.settings, group, owner.kind)
-    return msgspec.structs.replace(found, kind=kind, api_version=owner.api_version, managed_by=path, job=owner.name)
+    together = cluster_of_siblings(world, workload)
+    return msgspec.structs.replace(
+        found,
+        kind=kind,
+        api_version=owner.api_version,
+        managed_by=path,
+        jobs=(owner.name,),
+        keep_job=(together,) if together else (),
+    )

@@ -16,9 +16,11 @@ from events.multikueue import (
     MultiKueueConfigObserved,
     MultiKueueSettings,
     RemoteCheckSettled,
+    RemoteGateOpened,
     RemoteWorkloadObserved,
 )
 from events.workload import CheckState, CheckStatus
+from projections.checks.components import cluster_of_siblings, goes_first
 from projections.checks.dispatch import (
     ROUND,
     Dispatch,
@@ -26,11 +28,12 @@ from projections.checks.dispatch import (
     first_with,
     in_sync,
     lost_at,
+    orchestrated,
     reachable,
 )
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
-from projections.workloads.lifecycle import EVICTED, FINISHED, Workload
+from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
 from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 
@@ -73,12 +76,16 @@ def _by_copies(
         return _admitted(world, workload, check, dispatch, wanted, at)
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
         dispatch = None
-    elsewhere = first_with({cluster: one for cluster, one in wanted.items() if _admits(one)}, ADMITTED)
+    together = cluster_of_siblings(world, workload)
+    admitting = {cluster: one for cluster, one in wanted.items() if _admits(one) and together in ("", cluster)}
+    elsewhere = first_with(admitting, ADMITTED)
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
         cited = wanted[elsewhere].cited
         return [ClusterChosen(workload=workload.key, check=check.name, cluster=elsewhere, cited=cited)]
+    if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:
+        return [RemoteGateOpened(workload=workload.key, cluster=may.cluster, copy=may.uid)]
     return _nominated(world, workload, check, dispatch, rule, at)
 
 
@@ -127,6 +134,21 @@ def _admitted(
     return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
 
 
+def _may_preempt(
+    dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved], at: Millis
+) -> RemoteWorkloadObserved | None:
+    """The copy whose preemption gate is opened next: that which is blocked longest, five minutes after the last one.
+
+    Rule: docs/rules/multikueue.md#preemption
+    """
+    opened = {one.copy: one.at for one in dispatch.opened}
+    times = [*opened.values(), *(one.opened for one in copies.values())]
+    closed = {name: one for name, one in copies.items() if not one.opened and one.uid not in opened}
+    found = first_with(closed, BLOCKED_ON_GATES)
+    waits = any(times) and at < max(times) + ROUND
+    return closed[found] if found and not waits else None
+
+
 def _still_chosen(world: DispatchState, dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved]) -> bool:
     """Whether the cluster that was chosen still admits the copy; one that can't be reached may have the job already, and is waited for."""
     if not connected(world, dispatch.cluster):
@@ -168,6 +190,14 @@ def _nominated(
     if config is None:
         return []
     before = dispatch.clusters if dispatch is not None else ()
+    together = cluster_of_siblings(world, workload)
+    if together or not goes_first(world, workload):
+        clusters = (together,) if together else ()
+        return (
+            []
+            if clusters == before
+            else [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+        )
     match rule.dispatcher:
         case found if found == ALL_AT_ONCE:
             clusters = tuple(sorted(name for name in config.clusters if connected(world, name)))

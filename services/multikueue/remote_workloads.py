@@ -1,16 +1,18 @@
 """Copies of workloads in worker clusters, as facts."""
 
-from events.api.labels import CITED, ESTIMATE, MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
+from events.api.labels import CITED, ESTIMATE, MULTIKUEUE_GATE, MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
 from events.citation import cited_in
-from events.json_object import JsonObject, object_at, objects_at
+from events.event import Millis
+from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.multikueue import RemoteCondition, RemoteWorkloadObserved
 from events.object_version import version_number
 from events.start_estimate import estimate_in
-from events.timestamp import parse_timestamp
+from events.timestamp import format_timestamp, parse_timestamp
+from projections.workloads.lifecycle import DEACTIVATION_TARGET
 from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
-_TOLD = ("QuotaReserved", "Admitted", "Evicted", "Finished")
+_TOLD = ("QuotaReserved", "Admitted", "Evicted", "Finished", "BlockedOnPreemptionGates")
 
 
 def copies_of(origin: str) -> Resource:
@@ -45,16 +47,53 @@ def remote_workload_fact(cluster: str, value: JsonObject) -> RemoteWorkloadObser
         active=spec.get("active") is not False,
         conditions={
             kind: RemoteCondition(
-                since=parse_timestamp(str(one["lastTransitionTime"])) if one.get("lastTransitionTime") else 0,
+                since=_since(one),
                 reason=str(one.get("reason", "")),
                 message=str(one.get("message", "")),
             )
             for one in objects_at(value, "status", "conditions")
             if (kind := str(one.get("type"))) in _TOLD and one.get("status") == "True"
         },
+        opened=max((_since(one) for one in objects_at(value, "status", "preemptionGates") if _is_open(one)), default=0),
         estimate=estimate_in(str(object_at(meta, "annotations").get(ESTIMATE, ""))),
         cited=cited_in(str(object_at(meta, "annotations").get(CITED, ""))),
     )
+
+
+def _since(entry: JsonMapping) -> Millis:
+    """When a condition or a gate came to stand so; 0 where it does not say."""
+    text = entry.get("lastTransitionTime")
+    return parse_timestamp(str(text)) if text else 0
+
+
+def _is_open(gate: JsonMapping) -> bool:
+    return gate.get("name") == MULTIKUEUE_GATE and gate.get("position") == "Open"
+
+
+def with_open_gate(copy: JsonObject, at: Millis) -> JsonObject | None:
+    """The merge patch of the status of a copy by which it may preempt; None when it may, or has no such gate."""
+    gates = objects_at(copy, "status", "preemptionGates")
+    asked = [one.get("name") for one in objects_at(copy, "spec", "preemptionGates")]
+    if MULTIKUEUE_GATE not in asked or any(map(_is_open, gates)):
+        return None
+    ours = {"name": MULTIKUEUE_GATE, "position": "Open", "lastTransitionTime": format_timestamp(at)}
+    rest = [one for one in gates if one.get("name") != MULTIKUEUE_GATE]
+    version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
+    return {"metadata": version, "status": {"preemptionGates": [*rest, ours]}}
+
+
+def told_to_stop(copy: JsonObject, why: str, at: Millis) -> JsonObject:
+    """The merge patch of the status of a copy that says why it is about to be set inactive, in Kueue's words."""
+    rest = [one for one in objects_at(copy, "status", "conditions") if one.get("type") != DEACTIVATION_TARGET]
+    ours = {
+        "type": DEACTIVATION_TARGET,
+        "status": "True",
+        "reason": "EvictedOnManagerCluster",
+        "message": why,
+        "lastTransitionTime": format_timestamp(at),
+    }
+    version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
+    return {"metadata": version, "status": {"conditions": [*rest, ours]}}
 
 
 def without_finalizer(copy: JsonObject) -> JsonObject | None:

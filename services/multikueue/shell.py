@@ -10,27 +10,39 @@ from collections.abc import Sequence
 
 import structlog
 
+from events.api.labels import MULTIKUEUE_ORIGIN_UID
 from events.commit import Sighting
 from events.event import Millis
+from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
 from events.settings import SettingsObserved
 from projections.checks.state import DispatchState
+from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
+from services.jobs.kinds.table import LEADER_WORKER_SET, POD
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.estimates import question
 from services.multikueue.objects import (
     is_deferred,
     is_of_origin,
+    may_be_made,
     parked_patch,
     remote_job,
     remote_workload,
     status_patch,
 )
 from services.multikueue.plan import RemoteJob, RemotePlan, concerns, plan
-from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, without_finalizer
+from services.multikueue.remote_workloads import (
+    WORKLOADS,
+    remote_workload_fact,
+    told_to_stop,
+    with_open_gate,
+    without_finalizer,
+)
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
+    AccessRefused,
     ClusterUnavailable,
     Connector,
     ObjectConflict,
@@ -135,6 +147,7 @@ class RemoteClusters:
             *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
             *(self._make(wanted, cluster) for cluster in wanted.make),
             *(self._make(wanted, cluster, asks=True) for cluster in wanted.ask),
+            *(self._open_gate(wanted, cluster) for cluster in wanted.open),
             *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
             *([self._look(wanted)] if wanted.look else []),
             *([self._park(wanted)] if wanted.park else []),
@@ -163,11 +176,20 @@ class RemoteClusters:
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        copy = remote_workload(local, wanted.origin)
+        copy = remote_workload(local, wanted.origin, gated=wanted.gated and not asks)
         try:
             await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
+        return _LATER
+
+    async def _open_gate(self, wanted: RemotePlan, cluster: str) -> Millis:
+        """Let the copy preempt there."""
+        remote = self._remote(cluster)
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        patch = with_open_gate(copy, self._clock.now()) if is_of_origin(copy, wanted.origin) else None
+        if patch is not None:
+            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch, subresource="status")
         return _LATER
 
     async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
@@ -181,9 +203,8 @@ class RemoteClusters:
             return _LATER
         if wanted.unknown and await self._is_here(wanted):
             return _SOON
-        place = self._job_place(wanted, copy)
-        if place is not None:
-            await self._remove_job(remote, wanted, *place)
+        for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
+            await self._remove_job(remote, wanted, resource, name)
         patch = without_finalizer(copy)
         if patch is not None:
             await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
@@ -212,58 +233,92 @@ class RemoteClusters:
             await self.tell(wanted.workload, remote_workload_fact(wanted.look, copy), mark)
         return _LATER
 
-    def _job_place(self, wanted: RemotePlan, copy: JsonObject) -> tuple[Resource, str] | None:
-        """Where the job of a copy is: that of the workload here, or the owner of the copy where that is gone."""
+    def _job_places(self, wanted: RemotePlan, copy: JsonObject) -> list[tuple[Resource, str]]:
+        """Where what runs in a copy is: the job or the pods of the workload here, and what owns the copy there."""
+        found: list[tuple[Resource, str]] = []
         if wanted.kind is not None:
-            return resource_of(wanted.kind, wanted.api_version), wanted.job
+            found = [(resource_of(wanted.kind, wanted.api_version), name) for name in wanted.jobs]
         for owner in objects_at(copy, "metadata", "ownerReferences"):
-            api, kind = str(owner.get("apiVersion", "")), owner.get("kind")
-            found = self._kinds.of(api, str(kind))
-            if owner.get("controller") and found is not None:
-                return resource_of(found, api), str(owner.get("name", ""))
-        return None
+            api, name = str(owner.get("apiVersion", "")), str(owner.get("name", ""))
+            kind = self._kinds.of(api, str(owner.get("kind")))
+            # The pods of a group own it together, and none of them controls it.
+            if kind is not None and (owner.get("controller") or kind is POD):
+                found.append((resource_of(kind, api), name))
+        return list(dict.fromkeys(found))
 
     async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
         try:
             job = await remote.get(resource, wanted.namespace, name)
         except ObjectMissing:
             return
-        if is_of_origin(job, wanted.origin):
+        if is_of_origin(job, wanted.origin) and not await self._goes_on_here(wanted, resource, job):
             await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
+
+    async def _goes_on_here(self, wanted: RemotePlan, resource: Resource, job: JsonObject) -> bool:
+        """Whether what has several workloads goes on here, though this one is gone: then the others may run there."""
+        if wanted.kind is not None or resource != resource_of(LEADER_WORKER_SET, job["apiVersion"]):
+            return False
+        try:
+            local = await self._home.get(resource, wanted.namespace, job["metadata"]["name"])
+        except ObjectMissing:
+            return False
+        return object_at(job, "metadata", "annotations").get(MULTIKUEUE_ORIGIN_UID) == local["metadata"]["uid"]
 
     async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
         """Make the job, and show its status here; or have it stopped there."""
         remote = self._remote(run.cluster)
         if run.stop:
             await self._stop(remote, wanted, run.stop)
-        kind = wanted.kind
-        if kind is None:
+        if wanted.kind is None:
             return _LATER
-        resource = resource_of(kind, wanted.api_version)
-        connection = self._connections[run.cluster]
-        connection.follow(resource)
-        local = await self._home.get(resource, wanted.namespace, wanted.job)
-        try:
-            found = await remote.get(resource, wanted.namespace, wanted.job)
-        except ObjectMissing:
-            if not run.make:
-                return await self._park(wanted)
-            made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
-            await self._check_alone(wanted)
-            await self._check_copy(remote, wanted)
-            found = await remote.create(resource, wanted.namespace, made)
-        if not is_of_origin(found, wanted.origin):
-            where = f"{wanted.namespace}/{wanted.job}"
-            await self._refused(wanted, f"remote object is not owned by MultiKueue: {kind.kind} {where}")
+        self._connections[run.cluster].follow(resource_of(wanted.kind, wanted.api_version))
+        there = [
+            (local, found)
+            for name in wanted.jobs
+            for local in (await self._local(wanted, wanted.kind, name),)
+            if local is not None and (found := await self._there(remote, wanted, wanted.kind, run, local)) is not None
+        ]
+        other = next((found for _, found in there if not is_of_origin(found, wanted.origin)), None)
+        if other is not None:
+            where = f"{wanted.namespace}/{other['metadata']['name']}"
+            await self._refused(wanted, f"remote object is not owned by MultiKueue: {wanted.kind.kind} {where}")
             return _LATER
-        if self._synced.get(wanted.workload) != run.decision:
+        if there and self._synced.get(wanted.workload) != run.decision:
             synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
             await self.tell(wanted.workload, synced, run.decision, run.decision)
             self._synced[wanted.workload] = run.decision
-        patch = status_patch(kind, local, found, self._clock.now())
-        if patch is not None:
-            await self._show(resource, wanted, local, patch)
-        return _DEFERRED if is_deferred(kind, local, found) else _LATER
+        for local, found in there:
+            patch = status_patch(wanted.kind, local, found, self._clock.now())
+            if patch is not None:
+                await self._show(wanted, wanted.kind, local, patch)
+        if len(there) < len(wanted.jobs) and not run.make:
+            return _SOON
+        return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
+
+    async def _local(self, wanted: RemotePlan, kind: JobKind, name: str) -> JsonObject | None:
+        """The job here; None for a pod that is gone: its group may go on with others."""
+        try:
+            return await self._home.get(resource_of(kind, wanted.api_version), wanted.namespace, name)
+        except ObjectMissing:
+            if kind is not POD:
+                raise
+            return None
+
+    async def _there(
+        self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
+    ) -> JsonObject | None:
+        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
+        resource = resource_of(kind, wanted.api_version)
+        try:
+            return await remote.get(resource, wanted.namespace, local["metadata"]["name"])
+        except ObjectMissing:
+            await self._check_alone(wanted)
+            if not run.make or not may_be_made(kind, local):
+                await self._park_one(wanted, kind, local)
+                return None
+        made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
+        await self._check_copy(remote, wanted)
+        return await remote.create(resource, wanted.namespace, made)
 
     async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
         """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
@@ -273,6 +328,8 @@ class RemoteClusters:
         copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         if object_at(copy, "metadata").get("deletionTimestamp") or not is_of_origin(copy, wanted.origin):
             raise ObjectMissing(f"the copy of {wanted.workload} is being deleted")
+        if EVICTED in remote_workload_fact("", copy).conditions:
+            raise ObjectMissing(f"the copy of {wanted.workload} is evicted there")
 
     async def _check_alone(self, wanted: RemotePlan) -> None:
         """Whether no other cluster that can be reached has a copy: this log may not know of one that another log has had made.
@@ -292,22 +349,32 @@ class RemoteClusters:
         if wanted.kind is None:
             return _LATER
         await self._check_alone(wanted)
-        resource = resource_of(wanted.kind, wanted.api_version)
-        local = await self._home.get(resource, wanted.namespace, wanted.job)
-        patch = parked_patch(wanted.kind, local, self._clock.now())
-        if patch is not None:
-            await self._show(resource, wanted, local, patch)
+        for name in wanted.jobs:
+            local = await self._local(wanted, wanted.kind, name)
+            if local is not None:
+                await self._park_one(wanted, wanted.kind, local)
         return _SOON
 
-    async def _show(self, resource: Resource, wanted: RemotePlan, local: JsonObject, patch: JsonObject) -> None:
+    async def _park_one(self, wanted: RemotePlan, kind: JobKind, local: JsonObject) -> None:
+        patch = parked_patch(kind, local, self._clock.now())
+        if patch is not None:
+            await self._show(wanted, kind, local, patch)
+
+    async def _show(self, wanted: RemotePlan, kind: JobKind, local: JsonObject, patch: JsonObject) -> None:
+        resource, name = resource_of(kind, wanted.api_version), local["metadata"]["name"]
         version = {"metadata": {"resourceVersion": local["metadata"]["resourceVersion"]}}
-        await self._home.merge(resource, wanted.namespace, wanted.job, {**version, **patch}, subresource="status")
+        await self._home.merge(resource, wanted.namespace, name, {**version, **patch}, subresource="status")
 
     async def _stop(self, remote: RemoteCluster, wanted: RemotePlan, why: str) -> None:
         """Have the copy deactivated there, so that its job ends gracefully."""
         copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         if object_at(copy, "spec").get("active") is False:
             return
+        try:
+            told = told_to_stop(copy, why, self._clock.now())
+            copy = await remote.merge(WORKLOADS, wanted.namespace, wanted.name, told, subresource="status")
+        except AccessRefused as problem:
+            log.warning("stopped without saying why", workload=wanted.workload, problem=str(problem))
         version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
         patch = {"metadata": version, "spec": {"active": False}}
         log.info("stopped where it runs", workload=wanted.workload, why=why)

@@ -16,7 +16,14 @@ from events.pod import PodAccounted
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER
-from events.workload import CheckReported, DecidedElsewhere, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
+from events.workload import (
+    CheckReported,
+    DecidedElsewhere,
+    PreemptionGateReported,
+    WorkloadDeleted,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
 from projections.object_versions import ACCOUNTED, NODE_USAGE
 from services.runtime.cluster_port import Listed, Resource, Sight
 from services.runtime.fact_message import fact_message
@@ -88,7 +95,7 @@ class FactWriter:
                 return f"Pod/{fact.namespace}/{fact.name}", ACCOUNTED
             case NodeUsageObserved():
                 return f"Node//{fact.node}", NODE_USAGE
-            case CheckReported() | ClustersNamed() | WorkloadSwitched() | DecidedElsewhere():
+            case CheckReported() | PreemptionGateReported() | ClustersNamed() | WorkloadSwitched() | DecidedElsewhere():
                 return f"Workload/{fact.workload}", ""
             case WorkloadDeleted():
                 return self._view.left.get(fact.workload, ""), ""

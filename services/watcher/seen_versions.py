@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from events.json_object import JsonMapping
 from events.object_version import ObjectVersion, version_number
 from projections.object_versions import NODE_USAGE, KnownVersion
-from services.jobs.kinds.table import RAY_CLUSTER
+from services.jobs.kinds.table import LEADER_WORKER_SET, RAY_CLUSTER, STATEFUL_SET
 from services.runtime.cluster_port import Listed
 from services.watcher.fields.problems import is_named
 
@@ -18,6 +18,9 @@ DEPENDED_ON = frozenset(
 """Kinds whose objects say what others mean."""
 _CONTEXT = DEPENDED_ON | {RAY_CLUSTER.place}
 """These, and the clusters that say how many pods the jobs want that own them."""
+
+
+_SERVING = (STATEFUL_SET.place, LEADER_WORKER_SET.place)
 
 
 class SeenVersions:
@@ -69,6 +72,9 @@ class SeenVersions:
         if kind == "PodGroup" or part:
             # It is made of several pods: facts about it rest on all that was seen of them.
             version = self._kinds.get("Pod", 0)
+        if kind == "PodGroup":
+            # What serves with pods may be there, go and come again before it has any.
+            version = max(version, *(self._kinds.get(one, 0) for one in _SERVING))
         if part == NODE_USAGE:
             version = self.pods_counted
         return ObjectVersion(

@@ -32,7 +32,7 @@ from services.watcher.fields.problems import Refused, is_named, refusal, refuse_
 from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership
 from services.watcher.jobs.jobs import JobState, job_state, not_understood, submitted
-from services.watcher.jobs.workload_source import place_of_job, source_of, workload_place
+from services.watcher.jobs.workload_source import source_of, workload_place
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
@@ -46,10 +46,11 @@ from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
     out_of_sync,
+    owned_by_another,
     taken_up,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import Noted, ReportedState, asked_last, changes, note
+from services.watcher.workloads.reported_state import Noted, ReportedState, asked_last, changes, note, own
 from services.watcher.workloads.workload_object_diff import (
     as_found,
     clusters_named,
@@ -92,7 +93,8 @@ class View:
         self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
-        self._prebuilt = PrebuiltWorkloads()
+        self.prebuilt = PrebuiltWorkloads()
+        """What names a Workload that was made before it."""
         self._orphans: dict[str, JsonObject] = {}
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
@@ -125,7 +127,7 @@ class View:
 
     def hangs_together(self, key: str) -> bool:
         """Whether what follows from a Workload object depends on other objects, too."""
-        return key in self._orphans or self._prebuilt.is_named(key)
+        return key in self._orphans or self.prebuilt.is_named(key)
 
     def look_at(self, kind: str, value: JsonObject) -> list[Fact]:
         """The same of an object that is read in full."""
@@ -141,7 +143,7 @@ class View:
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
         fresh += [*beside, *self.mended(place_in(kind, value), [*found, *beside])]
-        if any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh) and self._prebuilt.names(
+        if any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh) and self.prebuilt.names(
             place_in(kind, value)
         ):
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
@@ -152,7 +154,7 @@ class View:
 
     def _jobs_naming(self, workload: str) -> list[Fact]:
         """What follows for jobs that name this Workload and do not run in it."""
-        jobs = [one for place, one in self._prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
+        jobs = [one for place, one in self.prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
         return [fact for one in jobs for fact in self.see(one.kind, one.value)]
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
@@ -196,7 +198,7 @@ class View:
             self.slices.pop(f"{namespace}/{name}", None)
             fresh += self._jobs_naming(f"{namespace}/{name}")
         self._families.lose(place)
-        self._prebuilt.forget(place)
+        self.prebuilt.forget(place)
         left = self._orphans.pop(workload or "", None)
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
@@ -273,8 +275,7 @@ class View:
         reported = self.workloads.get(fact.workload)
         if reported is not None:
             self.by_source.pop(reported.source, None)
-            reported.source = place_of_job(fact.workload, fact.owner, self.kinds)
-            reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
+            own(reported, fact, self.kinds)
             self.by_source[reported.source] = fact.workload
 
     def _said_of(self, kind: str, value: JsonObject) -> list[Fact]:
@@ -303,10 +304,11 @@ class View:
                 found = self._families.with_child(place, value)
                 state = job_state(found, self, self.kinds.by_place[kind], asked_last(self, place, value))
                 if state is not None and state.prebuilt:
-                    self._prebuilt.name(state.workload, place, NamingJob(kind, value))
-                    return [*self._job_of_prebuilt(place, state), *not_understood(kind, value, state)]
-                self._prebuilt.forget(place)
-                return [*self.workload_facts(place, state), *not_understood(kind, value, state)]
+                    facts = self.facts_of_prebuilt(place, state, NamingJob(kind, value))
+                else:
+                    self.prebuilt.forget(place)
+                    facts = self.workload_facts(place, state)
+                return [*facts, *not_understood(kind, value, state)]
             case _:
                 return []
 
@@ -340,18 +342,15 @@ class View:
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
-                elsewhere: list[Fact] = []
-                if self._compares and reported is not None:
-                    elsewhere = decided_elsewhere(key, value, reported, self._counted)
+                compared = None if not self._compares else reported
+                elsewhere = [] if compared is None else decided_elsewhere(key, value, compared, self._counted)
                 return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
             self._found[key] = self._counted(workload_state(value))
-        elif not beside_job and self._prebuilt.is_named(key):
+        elif not beside_job and self.prebuilt.is_named(key):
             return []  # The job that owns it says so.
-        facts = self.workload_facts(place, None)
-        if belongs_to_job(value):
-            facts += terminating(value)
+        facts = [*self.workload_facts(place, None), *(terminating(value) if belongs_to_job(value) else ())]
         if reported is None or not beside_job:
             return facts
         facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
@@ -363,16 +362,17 @@ class View:
         """A workload with what its pods claim counted."""
         return replace(state, spec=self.claims.counted(state.workload, state.spec))
 
-    def _job_of_prebuilt(self, place: str, state: JobState) -> list[Fact]:
+    def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
+        self.prebuilt.name(state.workload, place, job)
         key, named = state.workload, self.by_source.get(place)
         reported = self.workloads.get(key)
         if named is None:
             return taken_up(state, reported, self._found.get(key))
-        if named != key or reported is None or reported.owner_uid != state.uid:
+        if named != key or reported is None or owned_by_another(state, reported):
             return [WorkloadDeleted(workload=named)]
         facts = self.workload_facts(place, with_prebuilt(state, reported.spec))
-        return facts if reported.finished else [*facts, *out_of_sync(state, reported.spec)]
+        return facts if reported.finished else [*facts, *out_of_sync(place, state, reported.spec)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""
@@ -386,8 +386,7 @@ class View:
         state = self._counted(state)
         reported = self.workloads.get(state.workload) if named is not None else None
         found = self._found.get(state.workload) if reported is None else None
-        before = reported or found
-        asked_before = None if before is None else before.spec
+        asked_before = before.spec if (before := reported or found) is not None else None
         state = with_default_class(state, asked_before, self.priority_classes, self.settings)
         if reported is None:
             marks, state = marks_of(state, found), as_found(state, found)

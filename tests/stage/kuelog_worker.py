@@ -27,8 +27,10 @@ class KuelogWorker:
         *,
         prepare: Callable[[Stage], Awaitable[None]] | None = None,
         kinds: tuple[JobKind, ...] = (),
+        gates: dict[str, bool] | None = None,
     ) -> None:
-        self.name, self._prepare, self._kinds = name, prepare, kinds
+        self.name, self._prepare = name, prepare
+        self._settings = SettingsObserved(devices=False, job_kinds=kinds, gates=gates or {})
         self.stage = Stage(folder / name, clock=clock)
         self.running: Running
         self._opened = AsyncExitStack()
@@ -37,7 +39,7 @@ class KuelogWorker:
         await self._opened.enter_async_context(self.stage)
         if self._prepare is not None:
             await self._prepare(self.stage)
-        self.running = self.stage.serve(settings=SettingsObserved(devices=False, job_kinds=self._kinds))
+        self.running = self.stage.serve(settings=self._settings)
 
     async def stop(self) -> None:
         for task in self.stage.tasks:

@@ -159,15 +159,17 @@ def dispatched(settings: SettingsObserved) -> list[Grant]:
 
     What it may do there is what the kubeconfigs say (docs/multikueue.md).
     """
+    kinds = kinds_of(settings)
     jobs = [
         resource_of(one)
-        for one in kinds_of(settings).by_place.values()
-        if managed_by_path(settings, one.group, one.kind)
+        for one in kinds.by_place.values()
+        if managed_by_path(settings, one.group, one.kind) or one is POD
     ]
+    serving = [resource_of(one) for one in kinds.parents.values()]
     return [
         Grant(group=GROUP, resources=(CLUSTERS.plural, WORKLOADS.plural), verbs=("get",)),
         Grant(group=GROUP, resources=(f"{CLUSTERS.plural}/status",), verbs=("patch",)),
-        *_by_group(jobs, ("get",)),
+        *_by_group([*jobs, *serving], ("get",)),
         *_by_group(jobs, ("patch",), part="/status"),
     ]
 

@@ -72,6 +72,11 @@ def is_over(pod: JsonObject) -> bool:
     return get(pod, ("status", "phase")) in ("Succeeded", "Failed")
 
 
+def is_waiting(pod: JsonObject) -> bool:
+    """Whether it waits at our gate and is nowhere else: one that runs in another cluster keeps its gate, and shows the status there."""
+    return is_gated(pod) and get(pod, ("status", "phase")) not in ("Running", "Succeeded", "Failed")
+
+
 def is_leaving(pod: JsonObject) -> bool:
     """Whether a pod is being deleted, which its finalizers may hold up."""
     meta: JsonMapping = pod.get("metadata") or {}

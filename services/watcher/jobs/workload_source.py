@@ -8,13 +8,16 @@ from services.jobs.kinds.table import LEADER_WORKER_SET
 
 def source_of(fact: WorkloadSubmitted, kinds: Kinds) -> str:
     """The place, `kind/namespace/name`, of the object that a workload was read from."""
-    if fact.owner is None:
-        return workload_place(fact.workload)
-    if (parent := kinds.parent_of(fact.owner)) is not None:
-        namespace, _, name = fact.workload.partition("/")
-        grouped = leader_worker_group(fact.owner.name, fact.owner.part)
+    return workload_place(fact.workload) if fact.owner is None else place_of_owner(fact.workload, fact.owner, kinds)
+
+
+def place_of_owner(workload: str, owner: Owner, kinds: Kinds) -> str:
+    """The place of the job that owns a workload, or that of its pods where it is something that serves."""
+    if (parent := kinds.parent_of(owner)) is not None:
+        namespace, _, name = workload.partition("/")
+        grouped = leader_worker_group(owner.name, owner.part)
         return f"PodGroup/{namespace}/{grouped if parent is LEADER_WORKER_SET else name}"
-    return place_of_job(fact.workload, fact.owner, kinds)
+    return place_of_job(workload, owner, kinds)
 
 
 def workload_place(workload: str) -> str:

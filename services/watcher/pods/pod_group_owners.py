@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from events.api.labels import POD_SUSPENDING_PARENT
+from events.api.labels import MULTIKUEUE_ORIGIN_UID, POD_SUSPENDING_PARENT
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.whole_number import whole_number
@@ -99,5 +99,7 @@ def key_of(kind: JobKind, parent: JsonObject, place: str, reported: tuple[str, R
     meta, index = parent["metadata"], index_of(place)
     if reported is not None and reported[1].uid == f"{meta.get('uid', '')}-{index}":
         return reported[0]
-    name = workload_name(kind.kind, kind.group, f"{meta['name']}-{index}", meta.get("uid", ""))
+    # A copy from another cluster runs in the Workloads of what it is a copy of.
+    uid = rules.annotations_of(parent).get(MULTIKUEUE_ORIGIN_UID) or meta.get("uid", "")
+    name = workload_name(kind.kind, kind.group, f"{meta['name']}-{index}", str(uid))
     return f"{meta.get('namespace', '')}/{name}"

@@ -91,4 +91,4 @@ def _ended_at(pod: JsonObject) -> str:
 def _how_far(pod: JsonObject) -> MemberState:
     if rules.is_over(pod) or not counts_on(pod):
         return MemberState.OVER
-    return MemberState.GATED if rules.is_gated(pod) else MemberState.LIVE
+    return MemberState.GATED if rules.is_waiting(pod) else MemberState.LIVE

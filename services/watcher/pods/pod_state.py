@@ -9,6 +9,7 @@ from events.api.labels import (
     MAX_EXEC_TIME_SECONDS,
     POD_GROUP_POD_INDEX,
     POD_GROUP_TOTAL_COUNT,
+    PREBUILT_WORKLOAD_NAME,
     QUEUE_NAME,
     RETRIABLE_IN_GROUP,
     USER,
@@ -115,6 +116,7 @@ def _state(
     meta = read(first, _Headed).metadata
     labels = meta.labels or {}
     name = rules.group_of(first)
+    prebuilt = "" if rules.waits_for_its_group(first) else labels.get(PREBUILT_WORKLOAD_NAME, "")
     members = members_of(group.kept, _role)
     begun = any(one.state is MemberState.LIVE for one in members)
     last = None if reported is None else reported.spec
@@ -123,7 +125,8 @@ def _state(
     total = sum(one.count for one in pod_sets)
     one_by_one = rules.comes_one_by_one(first)
     return JobState(
-        workload=f"{meta.namespace}/{name or workload_name('Pod', '', meta.name, meta.uid)}",
+        workload=f"{meta.namespace}/{prebuilt or name or workload_name('Pod', '', meta.name, meta.uid)}",
+        prebuilt=bool(prebuilt),
         uid=meta.uid,
         owner=Owner(kind="PodGroup" if name else "Pod", name=name or meta.name, uid=meta.uid, api_version="v1"),
         created_at=created_at(meta),
@@ -147,7 +150,7 @@ def _state(
         started=reported is not None,
         marked=True,
         ready=None
-        if all(map(rules.is_gated, group.kept))
+        if all(map(rules.is_waiting, group.kept))
         else not group.missing and all(map(rules.is_ready, group.kept)),
         reclaimed=_succeeded_by_set(group.kept) if name and not rules.serves(first) else {},
         finished=None if rules.serves(first) else _finished(group.kept, total, name),

@@ -6,12 +6,13 @@ from typing import Protocol
 
 from events.catalogue import Fact
 from events.json_object import JsonObject
-from events.workload import WorkloadDeleted
+from events.workload import WorkloadDeleted, WorkloadOwned
 from services.watcher.fields.problems import Refused, refusal, understood, well_formed
 from services.watcher.jobs.jobs import JobState, Surroundings
 from services.watcher.pods.pod_group_owners import PodGroupOwners, key_of
 from services.watcher.pods.pod_groups import PodGroups, left_behind
 from services.watcher.pods.serving_state import serving_state
+from services.watcher.workloads.prebuilt_workloads import NamingJob, PrebuiltWorkloads
 from services.watcher.workloads.reported_state import ReportedState
 
 
@@ -21,6 +22,7 @@ class Reporting(Surroundings, Protocol):
     facts: dict[str, Fact]
     workloads: dict[str, ReportedState]
     by_source: dict[str, str]
+    prebuilt: PrebuiltWorkloads
 
     def manages(self, place: str) -> bool:
         """Whether kuelog manages the object at a place."""
@@ -36,6 +38,10 @@ class Reporting(Surroundings, Protocol):
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported."""
+        ...
+
+    def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
+        """The next facts about pods, or what serves with them, that run in a Workload which was made before them."""
         ...
 
 
@@ -108,6 +114,9 @@ class PodWatch:
         for place in places:
             found = self._or_refused(place, self._facts_of)
             fresh += self._view.fresh(found)
+            if any(isinstance(one, WorkloadOwned) for one in found):
+                found = self._or_refused(place, self._facts_of)  # Now it is known whose they are.
+                fresh += self._view.fresh(found)
             accounted = self._or_refused(place, self._accounted)
             fresh += self._view.fresh(accounted)
             fresh += self._view.mended(place, [*found, *accounted])
@@ -141,7 +150,12 @@ class PodWatch:
         unknown = not kind and place.partition("/")[0] not in self._view.kinds.by_place
         if unknown or not self._view.manages(place):
             return []
-        return self._view.workload_facts(place, self._state(place, kind, parent, reported))
+        state = self._state(place, kind, parent, reported)
+        if state is not None and state.prebuilt:
+            seen = NamingJob(kind, parent) if parent is not None else NamingJob("Pod", self._groups.pods(place)[0])
+            return self._view.facts_of_prebuilt(place, state, seen)
+        self._view.prebuilt.forget(place)
+        return self._view.workload_facts(place, state)
 
     def _state(
         self, place: str, kind: str, parent: JsonObject | None, reported: ReportedState | None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from events.api.labels import ADMISSION_GATED_BY, QUEUE_NAME, ROLE_HASH, USER
+from events.api.labels import ADMISSION_GATED_BY, MULTIKUEUE_ORIGIN_UID, QUEUE_NAME, ROLE_HASH, USER
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
@@ -85,6 +85,8 @@ def _state(
     priority, reference = priority_of(meta, _class_of(kind, parent), around, last)
     return JobState(
         workload=key,
+        # What another cluster has sent here comes after the Workloads that it runs in.
+        prebuilt=MULTIKUEUE_ORIGIN_UID in (meta.annotations or {}),
         uid=f"{meta.uid}-{index}" if groups else meta.uid,
         owner=Owner(
             kind=kind.kind,
@@ -112,7 +114,7 @@ def _state(
         ),
         marked=True,
         ready=None
-        if all(map(rules.is_gated, group.kept))
+        if all(map(rules.is_waiting, group.kept))
         else not group.missing and all(map(rules.is_ready, group.kept)),
     )
 

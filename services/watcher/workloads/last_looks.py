@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from events.api.labels import MULTIKUEUE_GATE
 from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRemoved
@@ -97,6 +98,7 @@ def digest_of(value: JsonMapping) -> bytes:
         value.get("spec"),
         object_at(value, "status").get("admissionChecks"),
         object_at(value, "status").get("nominatedClusterNames"),
+        [one for one in objects_at(value, "status", "preemptionGates") if one.get("name") == MULTIKUEUE_GATE],
     )
     return hashlib.blake2b(msgspec.json.encode(read), digest_size=_DIGEST).digest()
 

@@ -105,6 +105,8 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
     spec = msgspec.structs.replace(
         workload,
         queue=job.queue,
+        members=job.members,
+        waits_for_pods=job.waits_for_pods,
         managed_by=job.managed_by,
         leaving=job.leaving,
         user=job.user or workload.user,
@@ -115,9 +117,21 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
     return msgspec.structs.replace(state, spec=spec)
 
 
-def out_of_sync(state: JobState, workload: WorkloadSpec) -> list[Fact]:
-    """The fact that the pods of a job that was not started are not those of its Workload, which ends by it; nothing otherwise."""
-    if state.started or _same(state.spec.pod_sets, workload.pod_sets):
+def owned_by_another(state: JobState, reported: ReportedState) -> bool:
+    """Whether a job that names a Workload is another one than that which owns it.
+
+    The pods of a group own it together, whichever of them is the oldest now.
+    """
+    owner = "" if state.owner is None or state.owner.kind == "PodGroup" else state.owner.uid
+    return owner not in ("", reported.owner_uid)
+
+
+def out_of_sync(place: str, state: JobState, workload: WorkloadSpec) -> list[Fact]:
+    """The fact that the pods of a job that was not started are not those of its Workload, which ends by it; nothing otherwise.
+
+    Pods say what they request in full, and templates of what serves may leave out what is implied: they are not compared.
+    """
+    if place.startswith(("Pod/", "PodGroup/")) or state.started or _same(state.spec.pod_sets, workload.pod_sets):
         return []
     return [WorkloadFinished(workload=state.workload, reason="OutOfSync", message=_OUT_OF_SYNC)]
 

@@ -6,19 +6,23 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from events.api.labels import MULTIKUEUE_GATE
 from events.catalogue import Fact
 from events.json_object import JsonMapping, object_at
 from events.multikueue import ClustersNamed
 from events.no_entries import no_entries
 from events.pod_set import PodSet
 from events.workload import (
+    AdoptedStatus,
     CheckReported,
     DecidedElsewhere,
+    GateState,
     JobUnsuspended,
     MemberState,
     PodsGone,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
@@ -28,7 +32,9 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.flavors.suitability import asks_for_topology
+from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
+from services.watcher.jobs.workload_source import place_of_owner
 
 Noted: TypeAlias = (
     WorkloadChanged
@@ -40,6 +46,7 @@ Noted: TypeAlias = (
     | PodsReclaimed
     | WorkloadFinished
     | CheckReported
+    | PreemptionGateReported
     | ClustersNamed
 )
 """What is taken down of a workload that was reported."""
@@ -69,10 +76,20 @@ class ReportedState(msgspec.Struct):
     """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
+    opened: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
+    """By name, the preemption gates that somebody else has opened, as they were opened last."""
     named: tuple[str, ...] = ()
     """The clusters that somebody else's dispatcher has named."""
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
+
+
+def own(reported: ReportedState, fact: WorkloadOwned, kinds: Kinds) -> None:
+    """From now on a workload is read from the job that owns it."""
+    reported.source = place_of_owner(fact.workload, fact.owner, kinds)
+    if kinds.parent_of(fact.owner) is not None:
+        reported.parent, reported.part = fact.owner.kind, fact.owner.part
+    reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
 
 
 class Reports(Protocol):
@@ -107,11 +124,18 @@ def changes(reported: ReportedState, state: JobState) -> list[Fact]:
     if state.finished is not None and not reported.finished:
         reason, message = state.finished
         facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
-    for check in state.checks:
-        report = CheckReported(workload=state.workload, check=check, decision=state.decision)
-        if state.adopted is not None and reported.checks.get(check.name) != report:
-            facts.append(report)
-    return facts
+    return facts if state.adopted is None else [*facts, *_written_by_others(reported, state, state.adopted)]
+
+
+def _written_by_others(reported: ReportedState, state: JobState, shown: AdoptedStatus) -> list[Fact]:
+    """What controllers of checks, and the manager of other clusters, have written on its Workload object."""
+    gates: list[Fact] = [
+        PreemptionGateReported(workload=state.workload, gate=one)
+        for one in shown.gates
+        if one.open and one.name == MULTIKUEUE_GATE and reported.opened.get(one.name) != one
+    ]
+    checks = (CheckReported(workload=state.workload, check=one, decision=state.decision) for one in state.checks)
+    return [*gates, *(one for one in checks if reported.checks.get(one.check.name) != one)]
 
 
 def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
@@ -143,6 +167,8 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
             return reported.finished
         case ClustersNamed():
             return reported.named == fact.clusters
+        case PreemptionGateReported():
+            return reported.opened.get(fact.gate.name) == fact.gate
         case CheckReported():
             return reported.checks.get(fact.check.name) == fact
         case _:
@@ -171,6 +197,8 @@ def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case
             reported.finished = True
         case ClustersNamed():
             reported.named = fact.clusters
+        case PreemptionGateReported():
+            reported.opened = {**reported.opened, fact.gate.name: fact.gate}
         case CheckReported():
             reported.checks = {**reported.checks, fact.check.name: fact}
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from events.api.labels import DECISION, RESOURCE_IN_USE, WORKLOAD_SLICE_NAME
+from events.api.meta import ApiCondition
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.json_object import JsonMapping, array_at, object_at, objects_at
@@ -13,6 +14,7 @@ from events.object_version import version_number
 from events.settings import SettingsObserved
 from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
+from projections.workloads.lifecycle import DEACTIVATION_TARGET
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import read
 from services.watcher.jobs.jobs import JobState
@@ -27,12 +29,23 @@ def companion_facts(workload: str, value: JsonMapping, reported: ReportedState |
     decision = (found.metadata.annotations or {}).get(DECISION, "")
     facts: list[Fact] = []
     if found.spec.active != active:
-        facts.append(WorkloadSwitched(workload=workload, active=found.spec.active))
+        cause, message = ("", "") if found.spec.active else _cause(found)
+        facts.append(WorkloadSwitched(workload=workload, active=found.spec.active, cause=cause, message=message))
     for check in checks_of(value, found):
         report = CheckReported(workload=workload, check=check, decision=decision)
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def _cause(found: ApiWorkload) -> tuple[str, str]:
+    """Why an object was set inactive, as somebody else says on it: the manager of other clusters, of its copies."""
+    told = ((one.reason or "", one.message or "") for one in found.status.conditions or () if _is_target(one))
+    return next(told, ("", ""))
+
+
+def _is_target(condition: ApiCondition) -> bool:
+    return (condition.type, condition.status) == (DEACTIVATION_TARGET, "True")
 
 
 def clusters_named(

@@ -18,6 +18,7 @@ from events.multikueue import (
     MultiKueueSettings,
     RemoteCheckSettled,
     RemoteCondition,
+    RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -188,7 +189,11 @@ def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order
 @pytest.mark.parametrize(
     ("owner", "managed_by", "message"),
     [
-        ({"kind": "Pod", "api_version": "/v1"}, "", 'No multikueue adapter found for owner kind "/v1, Kind=Pod"'),
+        (
+            {"kind": "SparkApplication", "api_version": "sparkoperator.k8s.io/v1beta2"},
+            "",
+            'No multikueue adapter found for owner kind "sparkoperator.k8s.io/v1beta2, Kind=SparkApplication"',
+        ),
         (
             {},
             "somebody",
@@ -409,3 +414,97 @@ def rejected(said: list[AnyEvent]) -> str:
     settled = next(one.check for one in said if isinstance(one, RemoteCheckSettled))
     assert settled.state is CheckState.REJECTED
     return settled.message
+
+
+def orchestrated() -> Manager:
+    told = Manager()
+    told.told(replace(told.world.settings, gates={"MultiKueueOrchestratedPreemption": True}))
+    told.after(delegated())
+    return told
+
+
+def test_copies_get_a_gate_and_the_one_that_is_blocked_longest_preempts_first() -> None:
+    told = orchestrated()
+    assert told.plan.gated and told.plan.make == ("w1", "w2")
+    assert told.copy("w1", BlockedOnPreemptionGates=20) == [
+        RemoteGateOpened(workload=KEY, cluster="w1", copy="copy-w1")
+    ]
+    assert told.plan.open == ("w1",)
+    assert told.copy("w2", BlockedOnPreemptionGates=10) == [], "one cluster at a time"
+    told.after(replace(told.world.remotes[KEY]["w1"], version=50, opened=told.at))
+    assert told.plan.open == ()
+    assert told.later(ROUND - 1000) == []
+    assert told.later(1000) == [RemoteGateOpened(workload=KEY, cluster="w2", copy="copy-w2")]
+    assert told.plan.open == ("w2",)
+    assert told.later(ROUND) == [], "nobody else is blocked"
+
+
+def test_of_two_that_are_blocked_the_one_that_waits_longer_preempts_first() -> None:
+    told = orchestrated()
+    told.told(cluster("w1", active=False), cluster("w2", active=False))
+    told.copy("w1", BlockedOnPreemptionGates=20)
+    told.copy("w2", BlockedOnPreemptionGates=10)
+    said = told.after(cluster("w1"), cluster("w2"))
+    assert [one.cluster for one in said if isinstance(one, RemoteGateOpened)] == ["w2"]
+
+
+def test_a_gate_that_the_cluster_closes_is_opened_again_in_its_turn() -> None:
+    told = orchestrated()
+    told.copy("w1", BlockedOnPreemptionGates=20)
+    told.after(replace(told.world.remotes[KEY]["w1"], version=50, opened=told.at))
+    told.after(replace(told.world.remotes[KEY]["w1"], version=60, opened=0, conditions={}))
+    assert told.world.dispatches[KEY].opened == () and told.plan.open == ()
+    blocked = {"BlockedOnPreemptionGates": RemoteCondition(since=30)}
+    said = told.after(replace(told.world.remotes[KEY]["w1"], version=70, conditions=blocked))
+    assert said == [RemoteGateOpened(workload=KEY, cluster="w1", copy="copy-w1")]
+
+
+def test_a_copy_that_is_admitted_ends_the_turns() -> None:
+    told = orchestrated()
+    told.copy("w1", BlockedOnPreemptionGates=20)
+    told.copy("w2", BlockedOnPreemptionGates=10, Admitted=30)
+    assert told.world.dispatches[KEY].cluster == "w2"
+    assert told.later(ROUND) == []
+
+
+def test_without_the_feature_gate_copies_preempt_as_they_like() -> None:
+    told = Manager()
+    told.after(delegated())
+    assert not told.plan.gated
+    assert told.copy("w1", BlockedOnPreemptionGates=20) == []
+
+
+def test_the_workloads_of_one_object_go_where_the_first_of_them_goes() -> None:
+    def group(part: str) -> WorkloadSubmitted:
+        found = job(f"l-{part}")
+        owner = Owner(
+            kind="LeaderWorkerSet", name="l", uid="uid-l", api_version="leaderworkerset.x-k8s.io/v1", part=part
+        )
+        return replace(found, owner=owner)
+
+    told = Manager()
+    told.after(group("0"), group("1"))
+    first, second = "team/l-0", "team/l-1"
+    assert told.world.dispatches[first].clusters == ("w1", "w2")
+    assert second not in told.world.dispatches, "it waits for the first"
+    copy = RemoteWorkloadObserved(
+        cluster="w2",
+        workload=first,
+        uid="c",
+        queue="lq",
+        counts={"main": 1},
+        conditions={"Admitted": RemoteCondition(since=1)},
+    )
+    told.after(copy)
+    assert told.world.dispatches[second].clusters == ("w2",)
+    assert plan(told.world, second).make == ("w2",) and not plan(told.world, second).gated
+    told.after(WorkloadDeleted(workload=first))
+    assert told.world.dispatches[second].clusters == ("w1", "w2"), "now it is the first"
+
+
+def test_a_job_that_changes_its_size_does_not_run_elsewhere() -> None:
+    told = Manager()
+    found = delegated()
+    said = told.after(replace(found, spec=replace(found.spec, elastic=True)))
+    words = "Jobs that are elastic do not run on other clusters: leave out the annotation kueue.x-k8s.io/elastic-job"
+    assert rejected(said) == f'{words}, Previously: "Pending"'

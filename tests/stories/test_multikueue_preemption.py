@@ -1,0 +1,60 @@
+"""Preemption and jobs that run elsewhere: in which cluster they preempt, and how they stop there when they are preempted here.
+
+Rule: docs/rules/multikueue.md#preemption
+"""
+
+import asyncio
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from events.codec import decode_commit
+from events.json_path import look
+from events.workload import EvictionOrdered
+from ops.production.log.streams import PARTITION
+from tests.stage.kuelog_worker import KuelogWorker
+from tests.stage.stage import Stage, job
+from tests.stories.test_multikueue import SETTINGS, check_of, delegated, managing
+
+GATES = {"MultiKueueOrchestratedPreemption": True}
+
+
+def evicted(worker: KuelogWorker) -> bool:
+    """Whether the job that was there before has to make room."""
+    found = [one for one in worker.copies if "multikueue-origin" not in str(one["metadata"].get("labels"))]
+    return any(look(one, "status.conditions[Evicted].status") == "True" for one in found)
+
+
+async def test_a_job_that_has_to_preempt_everywhere_does_so_in_one_cluster_only(tmp_path: Path) -> None:
+    async with asyncio.timeout(150), Stage(tmp_path) as stage:
+        workers = [KuelogWorker(name, tmp_path, stage.clock, gates=GATES) for name in ("w1", "w2")]
+        async with managing(stage, workers, replace(SETTINGS, gates=GATES)):
+            for worker in workers:
+                await worker.stage.add(job("local", 5000))
+                await worker.stage.until(lambda: worker.stage.running("local"))
+            urgent = delegated("patient", 5000)
+            urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+            await stage.add(urgent)
+            await stage.until(lambda: check_of(stage)[0] == "Ready")
+            await stage.until(lambda: stage.running("patient"))
+            assert sorted(map(evicted, workers)) == [False, True]
+            (loser,) = [one for one in workers if not evicted(one)]
+            assert loser.stage.running("local"), "it was never preempted"
+
+
+async def test_a_job_that_is_preempted_here_stops_there_and_the_log_there_says_why(tmp_path: Path) -> None:
+    async with asyncio.timeout(150), Stage(tmp_path) as stage:
+        worker = KuelogWorker("w1", tmp_path, stage.clock)
+        async with managing(stage, [worker]):
+            await stage.add(delegated("patient", 5000))
+            await stage.until(lambda: stage.running("patient"))
+            urgent = delegated("urgent", 20)
+            urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+            await stage.add(urgent)
+            await stage.until(lambda: stage.complete("urgent"))
+            await stage.until(lambda: stage.running("patient"))
+            log = await worker.stage.bus.stream(PARTITION)
+            commits = [decode_commit(entry.data) async for batch in log.read(0) for entry in batch]
+            (order,) = [one for commit in commits for one in commit.events if isinstance(one, EvictionOrdered)]
+            assert (order.reason, order.cause) == ("Deactivated", "EvictedOnManagerCluster")
+            assert order.message.startswith("The workload is deactivated due to Evicted on manager: Preempted to")
