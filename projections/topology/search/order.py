@@ -74,7 +74,7 @@ def best_fit(level: LevelCounts, ordered: Sequence[int], need: int, shape: Searc
 
 def prioritized(level: LevelCounts, ordered: list[int], need: int, fit: Fit) -> list[int]:
     """The first domain in which a leader leaves room for all moves to the front; the list as it is if there is none."""
-    if not fit.leaders or len(ordered) <= 1:
+    if not fit.leaders:
         return ordered
     units, beside = (level.slices, level.slices_with_leader) if fit.slices else (level.pods, level.pods_with_leader)
     available = sum(units[one] for one in ordered)

@@ -1,10 +1,12 @@
 """The search for flavors against the definitions, and the straight way through it against the whole."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.admission import FlavorAttempt, Mode
 from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, FlavorSearch, Quota, ResourceGroup
+from events.topology import TopologyRequest
 from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular
 from projections.flavors.plan import HeldBefore, PodSetRequest, plan_of
@@ -106,6 +108,36 @@ def test_that_the_slice_before_runs_on_another_flavor_is_said_for_each_resource_
     other = "could not assign f1 flavor since the original workload is assigned: f0"
     assert found.reasons[1:] == [other, other, "flavor gone not found"]
     assert found.reasons[0].startswith("insufficient quota for cpu in flavor f0")
+
+
+@pytest.mark.parametrize(
+    ("topology", "group", "given"),
+    [("t", "g", "f0"), ("", "g", ""), ("t", "", "")],
+    ids=["", "no topology", "no group"],
+)
+def test_a_leader_that_asks_for_nothing_gets_the_flavor_of_its_workers_where_that_has_a_topology(
+    topology: str, group: str, given: str
+) -> None:
+    flavors = (FlavorQuotas(flavor="f0", quotas=(Quota(resource="cpu", nominal=2),)),)
+    queue = ClusterQueueObserved(name="a", groups=(ResourceGroup(resources=("cpu",), flavors=flavors),))
+    quota = QuotaTree(Trail())
+    quota.set_cluster_queue(queue)
+    asked = [
+        PodSetRequest(
+            pod_set=PodSet(name=name, count=1, topology=TopologyRequest(pod_set_group=group, unconstrained=True)),
+            count=1,
+            requests=requests,
+        )
+        for name, requests in (("leader", {}), ("workers", {"cpu": 1}))
+    ]
+    known = {"f0": FlavorObserved(name="f0", topology=topology)}
+    plan = plan_of(quota, queue, known, asked, PlanRules(topology=False))
+    space = FlavorSearchSpace(
+        plan=plan, node=quota.queues["a"], names=quota.columns.names, oracle=lambda *_: Granular(Mode.NO_CANDIDATES)
+    )
+    leader, workers = assign(space).pod_sets
+    assert {name: one.flavor for name, one in workers.flavors.items()} == {"cpu": "f0"}
+    assert {name: one.flavor for name, one in leader.flavors.items()} == ({"cpu": given} if given else {})
 
 
 def is_straight(at: Asking) -> bool:

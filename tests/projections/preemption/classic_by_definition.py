@@ -99,10 +99,11 @@ class ClassicByDefinition:
         return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
 
     def may_go(self, one: Holder, policy: PreemptionPolicy) -> bool:
-        """Whether the policy lets it be preempted (docs/rules/preemption.md#within-queue) and nothing protects it."""
+        """Whether the policy lets it be preempted (docs/rules/preemption.md#within-queue), nothing protects it, and it does not end anyhow."""
         uses = any(one.usage.get(item, 0) > 0 for item in self.needed)
         allowed = self.policy_lets(policy, self.asker.workload, one.workload)
-        return allowed and uses and not self.protected(one.workload, self.tree.queues[one.queue])
+        before = one.workload.key == self.asker.workload.spec.replaces
+        return allowed and uses and not before and not self.protected(one.workload, self.tree.queues[one.queue])
 
     def policy_lets(self, policy: PreemptionPolicy, mine: Workload, theirs: Workload) -> bool:
         return {

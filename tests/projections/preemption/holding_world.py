@@ -155,10 +155,16 @@ class Situation:
             priority=self.chance.randint(0, 3) + (adopted is None),
             pod_sets=(),
             never_preempt=not self.chance.randrange(8),
+            replaces=self._before(queue) if adopted is None else "",
         )
         created = self.chance.randint(1, 3)
         self._fold(WorkloadSubmitted(workload=f"team/{name}", uid=name, created_at=created, spec=spec, adopted=adopted))
         return self.world.workloads[f"team/{name}"]
+
+    def _before(self, queue: str) -> str:
+        """The slice of the same job that the one that asks is to replace; mostly none."""
+        own = [one.workload.key for one in self.holders if one.queue == queue]
+        return self.chance.choice(("", "", *own[:1]))
 
     def _asked(self) -> tuple[Asker, PreemptionContext]:
         queue = self.chance.choice(QUEUES)

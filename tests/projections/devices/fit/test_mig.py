@@ -62,6 +62,14 @@ def test_a_card_that_is_shared_in_another_way_is_not_cut_although_it_could_be() 
         assert fit.shares == ((CardShare(uuid="a", vendor="NVIDIA", memory=12000, cores=0),),)
 
 
+def test_a_card_that_holds_more_pieces_than_its_node_now_tells_slots_of_gives_none() -> None:
+    for slots, gives in ((1, False), (2, False), (3, True)):
+        pieces = tuple(MigInstance(profile="1g.10gb", start=start, size=1) for start in (0, 1))
+        cards = (replace(mig_card("a"), slots=slots),)
+        on = NodeCards(node="n", cards=cards, used={"a": CardUse(0, 19456, 30, instances=pieces)})
+        assert (fit_pod(on, [ask(1, memory=9000)], 0, {}).shares is not None) is gives
+
+
 def test_a_card_gives_no_more_pieces_than_it_has_slots() -> None:
     on = NodeCards(node="n", cards=(replace(mig_card("a"), slots=2),))
     assert fit_pod(on, [ask(2, memory=9000)], 0, {}).shares is not None

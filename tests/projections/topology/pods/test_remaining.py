@@ -26,7 +26,7 @@ class Shrunk:
         self.chance = random.Random(seed)
         self.given = {name: self._places() for name in POD_SETS}
         self.counts = {name: max(1, sum(self.given[name].values())) for name in POD_SETS}
-        self.pods = [self._pod(index) for index in range(self.chance.randint(0, 8))]
+        self.pods = [self._pod(index) for index in range(self.chance.randint(0, 12))]
         spec = replace(SPEC, pod_sets=tuple(PodSet(name=name, count=self.counts[name]) for name in POD_SETS))
         told = submitted(spec, reserved=True, admitted_at=MINUTE)
         assert told.adopted is not None
@@ -35,7 +35,7 @@ class Shrunk:
 
     def _places(self) -> Places:
         found = self.chance.sample(PLACES, self.chance.randint(0, 3))
-        return {place: self.chance.randint(1, 2) for place in found}
+        return {place: self.chance.randint(1, 4) for place in found}
 
     def _assignment(self, name: str) -> PodSetAssignment:
         """A pod set on these places, in any order; one without any is not placed by topology."""

@@ -2,9 +2,12 @@
 
 import random
 
+from msgspec.structs import replace
+
 from projections.topology.requests.level_parameters import SearchShape
 from projections.topology.search.counts import LevelCounts
 from projections.topology.search.level_search import FoundDomains, NoFit, search
+from projections.topology.search.order import Fit, best_fit
 from tests.projections.topology.makers import tree_with
 
 
@@ -75,3 +78,17 @@ def test_domains_that_are_taken_together_are_enough_and_none_is_one_too_many() -
         found_several += len(taken) > 1
         assert len(taken) == 1 or held(counts, taken[:-1]) < shape.slices, seed
     assert found_several > 100
+
+
+def test_of_domains_that_hold_what_is_needed_the_tightest_is_best_of_those_the_one_that_breaks_fewest_whole_cards() -> (
+    None
+):
+    for seed in range(500):
+        chance = random.Random(seed)
+        counts, shape = level(chance, leader=False), replace(shaped(chance, leader=False), by_affinity=False)
+        everyone, need = list(range(len(counts.slices))), chance.randint(1, 3)
+        counts.opened = [chance.randint(0, 2) for _ in everyone]
+        opened = counts.opened
+        wide = [one for one in everyone if counts.slices[one] >= need]
+        best = min(wide, key=lambda one: (counts.slices[one], opened[one]), default=0)
+        assert best_fit(counts, everyone, need, shape, Fit(slices=True)) == best, seed

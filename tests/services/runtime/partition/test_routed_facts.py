@@ -164,10 +164,9 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
                 subject=one.subject, data=one.data, message_id=one.message_id
             )
         )
-    inputs = [Noted(await bus.stream(DEVICES)), Noted(facts)]
     host = PartitionHost(
         own=await bus.stream("LOG_0"),
-        inputs=[cast(Any, one) for one in inputs],
+        inputs=[await bus.stream(DEVICES), facts],
         deciders=[QueueManager()],
         clock=ScaledClock(),
         tracer=NoTracer(),
@@ -179,7 +178,6 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
     await host.caught_up.wait()
     await host.quiet.wait()
     assert host.fold.position(FACTS) == END
-    assert [one.readers for one in inputs] == [[""], ["LOG_0"]], "of cards everything counts for everybody"
     last = decode_commit(bus.memory("LOG_0").entries[-1].data)
     assert {one.workload for one in last.events if hasattr(one, "workload")} == {"team/a", "team/b"}  # pyright: ignore[reportAttributeAccessIssue]
     # A commit of cards that rests on a fact for another partition alone, which this one never reads.
@@ -196,3 +194,25 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
     entries = {name: list(stream.entries) for name, stream in bus.streams.items()}
     entries.setdefault(CONTROL, [])
     assert fold_up("LOG_0", entries).world.workloads == host.fold.world.workloads
+
+
+@pytest.mark.parametrize(("own", "other"), [("LOG_0", DEVICES), (DEVICES, "LOG_0")])
+async def test_of_facts_alone_those_are_left_out_that_are_for_others(own: str, other: str) -> None:
+    bus = MemoryBus()
+    inputs = [Noted(await bus.stream(other)), Noted(await bus.stream(FACTS))]
+    host = PartitionHost(
+        own=await bus.stream(own),
+        inputs=[cast(Any, one) for one in inputs],
+        deciders=[],
+        clock=ScaledClock(),
+        tracer=NoTracer(),
+        rules="1",
+        replica="a",
+        routed=True,
+    )
+    task = asyncio.create_task(host.run())
+    await asyncio.wait_for(host.caught_up.wait(), 30)
+    await asyncio.wait_for(host.quiet.wait(), 30)
+    assert [one.readers for one in inputs] == [[""], [own]]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

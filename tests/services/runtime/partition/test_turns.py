@@ -29,7 +29,7 @@ from services.runtime.log_port import Entry, Stream
 from services.runtime.partition.admission_window import AdmissionWindow
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, MESSAGE, REGRESSED, STOPPED
-from services.runtime.partition.host import MOST_INPUTS, PACE, PartitionHost
+from services.runtime.partition.host import MOST_AHEAD, MOST_INPUTS, PACE, PartitionHost
 from services.runtime.tracing import NoTracer
 from tests.services.runtime.partition.test_host import stop, tell
 
@@ -119,6 +119,17 @@ async def no_differences(bus: MemoryBus, one: PartitionHost) -> None:
     fold.rewind()
     assert state_hash(fold.world) == state_hash(one.fold.world)
     assert (fold.base, fold.prev_hash, fold.settled) == (one.fold.base, one.fold.prev_hash, one.fold.settled)
+
+
+async def test_the_order_of_many_facts_is_fixed_when_all_were_asked_about_them_and_nobody_has_anything_to_say() -> None:
+    bus, idle = MemoryBus(), [Speaker(name, nothing) for name in ("admitter", "preemptor", "queue-manager")]
+    await tell(bus, nodes(MOST_AHEAD))
+    one = await host(bus, *idle)
+    async with serving(one):
+        await quiet(one)
+        assert authors(bus) == ["queue-manager"], "the last who was asked"
+        assert all((1, MOST_AHEAD) in each.asked for each in idle)
+        await no_differences(bus, one)
 
 
 async def test_deciders_take_turns_until_nobody_has_anything_to_say() -> None:
