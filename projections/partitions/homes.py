@@ -2,7 +2,7 @@
 
 A home follows from facts of the whole cluster alone, so every partition that folds them finds the same one.
 
-Rule: docs/decisions/0080-trees-are-placed-in-partitions.md
+Rule: docs/rules/log.md#placed
 """
 
 import hashlib

@@ -72,17 +72,24 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
     bus = ("--nats", stage.server.url)
     looked = await cli("log", "partition", "3", *bus, "--place", "queue/new=LOG_2", "--dry-run", "-o", "json")
     found = json.loads(looked.stdout)
-    assert (found["before"], found["partitions"], found["fresh"]) == (1, 3, True) and found["staying"], looked.output
+    assert (found["before"], found["partitions"], found["fresh"]) == (1, 3, True), looked.output
+    (asked,) = found["staying"]
+    assert found["staying"][asked] == ["LOG_0"], "the tree beside it was set up, and nobody has asked it"
     assert (await streams_on(stage.bus)).trees == ("LOG_0",), "nothing is changed by looking"
     done = await cli("log", "partition", "3", *bus, "--place", "queue/new=LOG_2")
     assert done.exit_code == 0 and "the log has 3 partitions of trees, and had 1" in done.stdout, done.output
+    assert (
+        f"{asked} stays in LOG_0" in done.stdout
+        and "queue/new is placed in LOG_2 when it is first asked" in done.stdout
+    )
     again = await cli("log", "partition", "3", *bus)
     assert again.exit_code == 0 and "already: nothing is changed" in again.stdout
+    assert f"{asked} stays in LOG_0" in again.stdout, "who asks for what there is sees which tree is where"
     for words, why in (
         (("2",), "their number only grows: write 3 or more"),
         (("5", "--place", "new=LOG_2"), "new=LOG_2 places no tree: write cohort/NAME=PARTITION"),
         (("5", "--place", "queue/new=LOG_5"), "with a partition from LOG_0 to LOG_4"),
-        (("5", "--place", f"{found['staying'][0]}=LOG_1"), "is decided in LOG_0 already, and trees can't be moved yet"),
+        (("5", "--place", f"{asked}=LOG_1"), "is decided in LOG_0 already, and trees can't be moved yet"),
         (("0",), "a log has 1 to"),
     ):
         refused = await cli("log", "partition", *words, *bus)

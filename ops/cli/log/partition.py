@@ -43,16 +43,19 @@ async def _divided(partitions: int, source: LogSource, places: list[str], *, dry
 
 
 def _told(found: Division, *, dry_run: bool) -> list[str]:
+    stays = [f"{tree} stays in {' and '.join(homes)}" for tree, homes in found.staying.items()]
     if not found.fresh:
-        return [f"the log has {_count(found.partitions)} already: nothing is changed"]
-    lines = [f"{'would have' if dry_run else 'the log has'} {_count(found.partitions)}, and had {_count(found.before)}"]
-    if found.staying:
-        lines.append(f"where they are: {', '.join(found.staying)}")
-    lines += [f"{one.tree} is placed in LOG_{one.partition} when it is first asked" for one in found.placements]
-    lines.append(
-        "other trees are placed by their name when they are first asked; services that run take the new partitions up by themselves"
-    )
-    return lines
+        return [f"the log has {_count(found.partitions)} already: nothing is changed", *stays]
+    return [
+        f"{'would have' if dry_run else 'the log has'} {_count(found.partitions)}, and had {_count(found.before)}",
+        *stays,
+        *(
+            f"{one.tree} is placed in LOG_{one.partition} when it is first asked"
+            for one in found.placements
+            if one.tree not in found.staying
+        ),
+        "other trees are placed by their name when they are first asked; services that run take the new partitions up by themselves",
+    ]
 
 
 def _count(partitions: int) -> str:

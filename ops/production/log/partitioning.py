@@ -30,8 +30,8 @@ class Division(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
     placements: tuple[TreePlacement, ...] = ()
     """All trees that are placed by name, those of an earlier map included."""
-    staying: tuple[str, ...] = ()
-    """Trees that may have been asked for something: each stays in the partition where it is."""
+    staying: dict[str, tuple[str, ...]] = {}
+    """Trees that may have been asked for something, with the partition where each is and stays: with several where it is split."""
     fresh: bool = True
     """Whether this changes anything."""
 
@@ -66,7 +66,7 @@ def division_of(world: World, before: int, partitions: int, places: Sequence[str
         before=before,
         partitions=partitions,
         placements=after.placements,
-        staying=tuple(sorted(homes)),
+        staying={tree: tuple(sorted(found)) for tree, found in sorted(homes.items())},
         fresh=not same and not (partitions == before == 1 and not after.placements),
     )
 

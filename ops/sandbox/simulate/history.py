@@ -11,6 +11,7 @@ import msgspec
 from events.event import Millis
 from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import ObjectChange
+from ops.sandbox.simulate.divided_midway import divide_midway
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
@@ -48,9 +49,18 @@ class HistoryOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def play(
-    seed: int, span: Millis, faults: Sequence[Fault], *, partitions: int = 1, replicas: int | None = None
+    seed: int,
+    span: Millis,
+    faults: Sequence[Fault],
+    *,
+    partitions: int = 1,
+    divided_after: Millis = 0,
+    replicas: int | None = None,
 ) -> HistoryOutcome:
-    """Play a history to its end, with its trees in so many partitions, and so many replicas where it is not the seed that says it."""
+    """Play a history to its end, with its trees in so many partitions, from the beginning or from so long after it.
+
+    There are so many replicas where it is not the seed that says it.
+    """
     loop = VirtualLoop(f"{seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     # A client's patience is drawn from the common source of chance: here that is the seed's as well.
@@ -58,7 +68,7 @@ def play(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return loop.run_until_complete(_played(loop, seed, span, faults, partitions, replicas))
+        return loop.run_until_complete(_played(loop, seed, span, faults, partitions, divided_after, replicas))
     except KeyboardInterrupt:
         _end_all(loop)
         raise
@@ -78,7 +88,13 @@ def _end_all(loop: VirtualLoop) -> None:
 
 
 async def _played(
-    loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault], partitions: int, replicas: int | None
+    loop: VirtualLoop,
+    seed: int,
+    span: Millis,
+    faults: Sequence[Fault],
+    partitions: int,
+    divided_after: Millis,
+    replicas: int | None,
 ) -> HistoryOutcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
     platform.partitions = partitions
@@ -90,7 +106,8 @@ async def _played(
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
         spread(platform, seed)
     simulation = Simulation(loop, platform, seed)
-    if platform.partitions > 1:
+    midway = asyncio.create_task(divide_midway(simulation, partitions, divided_after)) if divided_after else None
+    if platform.partitions > 1 and midway is None:
         await divide(simulation.bus, platform.partitions, simulation.clock.now())
     simulation.begin()
     for action in simulation.platform.actions:
@@ -100,6 +117,8 @@ async def _played(
     try:
         await asyncio.sleep(span / 1000)
         simulation.heal()
+        if midway is not None:
+            await midway
         waiting = await _rest(simulation)
         crashes = [f"{crash} ({times} times)" for crash, times in simulation.crashes.items()]
         broken = [*crashes, *waiting, *_judged(simulation), *await begun_otherwise(simulation.bus, simulation.shelf)]

@@ -90,10 +90,11 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken = [one for _, _, found in judged.values() for one in found]
     broken += broken_by_cards
     broken += _chain(entries)
-    broken += _runs_unadmitted(aftermath, {name: book for name, (_, book, _) in judged.items()})
+    books = {name: book for name, (_, book, _) in judged.items()}
+    broken += _runs_unadmitted(aftermath, books)
     broken += _held(folds, given)
     broken += _disagreements(aftermath, folds)
-    broken += _decided_twice(folds)
+    broken += _decided_twice(folds, books)
     broken += _routed(aftermath, folds)
     broken += [one for fold in folds for one in _outdated(aftermath, fold.world)]
     for world in (*(fold.world for fold in folds), given.world):
@@ -188,15 +189,18 @@ def _disagreements(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> It
             yield f"pod {namespace}/{name} still runs"
 
 
-def _decided_twice(decided: Sequence[PartitionFold]) -> Iterator[str]:
-    """What several partitions decide about."""
+def _decided_twice(decided: Sequence[PartitionFold], books: Mapping[str, PartitionLaws]) -> Iterator[str]:
+    """What several partitions decide about, each without the others."""
     places: dict[str, list[str]] = {}
     for fold in decided:
         for key in fold.world.workloads:
-            places.setdefault(key, []).append(fold.partition)
-    for key, partitions in sorted(places.items()):
+            places.setdefault(f"workload {key}", []).append(fold.partition)
+    for partition, book in books.items():
+        for name in book.queues:
+            places.setdefault(f"queue {name}", []).append(partition)
+    for what, partitions in sorted(places.items()):
         if len(partitions) > 1:
-            yield f"workload {key} is decided in {' and '.join(partitions)}"
+            yield f"{what} is decided in {' and '.join(partitions)}"
 
 
 def _routed(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[str]:

@@ -44,6 +44,8 @@ class PartitionLaws:
         """By workload, when it was admitted."""
         self.slices: dict[str, list[str]] = {}
         """By UID of an elastic job, its later slices."""
+        self.queues: dict[str, None] = {}
+        """The cluster queues whose quota was given out."""
         self._world = world
         self._reserved: dict[str, int] = {}
         self._open: dict[str, dict[str, int]] = {}
@@ -94,6 +96,7 @@ class PartitionLaws:
             self._epochs[event.service] = event.epoch
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
+        self.queues[event.cluster_queue] = None
         self._open.pop(event.workload, None)
         if event.workload in self._reserved and self._still_there(event.workload):
             first = self._reserved[event.workload]

@@ -1,13 +1,14 @@
 """What a division comes to: which trees stay, which are placed, and which can't be placed any more."""
 
 import pytest
+from msgspec.structs import replace
 
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.control import ObjectRemoved
 from events.object_version import ObjectVersion
 from events.partition_map import PartitionMapObserved, TreePlacement
-from events.quota import LocalQueueObserved
+from events.quota import FlavorObserved, LocalQueueObserved
 from ops.production.log.partitioning import PartitionsRefused, division_of
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
@@ -33,7 +34,7 @@ def test_a_tree_that_is_set_up_and_was_asked_for_nothing_can_be_placed_and_place
     world = whole(PLACED, *platform(), job("a"), *BESIDE)
     before = state_hash(world)
     found = division_of(world, 3, 3, ["queue/b=LOG_2"])
-    assert found.staying == ("queue/cq",) and found.fresh
+    assert found.staying == {"queue/cq": ("LOG_1",)} and found.fresh
     assert TreePlacement(tree="queue/b", partition=2) in found.placements
     again = whole(
         PLACED, *platform(), job("a"), PartitionMapObserved(partitions=3, placements=found.placements), *BESIDE
@@ -44,7 +45,7 @@ def test_a_tree_that_is_set_up_and_was_asked_for_nothing_can_be_placed_and_place
 
 def test_a_tree_to_which_a_namespace_with_workloads_leads_can_be_placed_where_it_is_and_nowhere_else() -> None:
     world = whole(PLACED, *platform(), job("a"), *BESIDE)
-    assert division_of(world, 3, 3, ["queue/cq=LOG_1"]).staying == ("queue/cq",)
+    assert division_of(world, 3, 3, ["queue/cq=LOG_1"]).staying == {"queue/cq": ("LOG_1",)}
     why = "queue/cq is decided in LOG_1 already, and trees can't be moved yet: name trees that no namespace with workloads leads to"
     with pytest.raises(PartitionsRefused, match=why):
         division_of(world, 3, 3, ["queue/cq=LOG_2"])
@@ -59,7 +60,7 @@ def test_a_tree_whose_quota_is_held_stays_though_nothing_leads_to_it_any_more() 
     story.told(closed)
     with pytest.raises(PartitionsRefused, match="queue/cq is decided in LOG_0 already"):
         division_of(world, 1, 3, ["queue/cq=LOG_2"])
-    assert division_of(world, 1, 3, []).staying == ("queue/cq",)
+    assert division_of(world, 1, 3, []).staying == {"queue/cq": ("LOG_0",)}
 
 
 def test_a_tree_whose_workloads_were_told_before_there_were_versions_stays() -> None:
@@ -69,3 +70,15 @@ def test_a_tree_whose_workloads_were_told_before_there_were_versions_stays() -> 
     evolve_sighting(world, told, LogPosition(partition="FACTS", sequence=9, at=5000))
     with pytest.raises(PartitionsRefused, match="queue/cq is decided in LOG_0 already"):
         division_of(world, 1, 3, ["queue/cq=LOG_2"])
+
+
+def test_of_a_tree_that_is_split_all_partitions_are_named_that_decide_about_its_queues() -> None:
+    asked = (*BESIDE, replace(job("j"), workload="other/j"))
+    joined = (queue("cq", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both"))
+    placed = PartitionMapObserved(
+        partitions=3, placements=(*PLACED.placements, TreePlacement(tree="queue/b", partition=2))
+    )
+    world = whole(placed, *platform(), FlavorObserved(name="v100"), job("a"), *asked, *joined)
+    assert division_of(world, 3, 3, []).staying == {"cohort/both": ("LOG_1", "LOG_2")}
+    with pytest.raises(PartitionsRefused, match="cohort/both is decided in LOG_1 and LOG_2 already"):
+        division_of(world, 3, 3, ["cohort/both=LOG_2"])

@@ -1,0 +1,36 @@
+"""An operator who divides the log of a history while it is in use, and places by name every tree that can still be placed."""
+
+import asyncio
+from contextlib import suppress
+
+from events.event import Millis
+from events.partition_map import TreePlacement
+from ops.production.archive.history import read_everything
+from ops.production.log.partitioning import PartitionsRefused, divide, division_of
+from ops.queries.explaining import world_at
+from ops.queries.point import point_at
+from ops.sandbox.simulate.simulation import Simulation
+from services.runtime.log_errors import LogMovedOn, LogUnavailable
+
+_AGAIN_S = 0.5
+
+
+async def divide_midway(simulation: Simulation, partitions: int, after: Millis) -> tuple[TreePlacement, ...]:
+    """Divide the log so long after it began, as soon as the bus is there; the trees that could be placed by name."""
+    await asyncio.sleep(after / 1000)
+    while True:
+        with suppress(LogUnavailable, LogMovedOn, PartitionsRefused):
+            placed = await _free_trees(simulation, partitions)
+            await divide(simulation.bus, partitions, simulation.clock.now(), placed)
+            return placed
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def _free_trees(simulation: Simulation, partitions: int) -> tuple[TreePlacement, ...]:
+    world = world_at(point_at(await read_everything(simulation.bus)))
+    found: tuple[TreePlacement, ...] = ()
+    for number, tree in enumerate(sorted(world.quota.trees())):
+        with suppress(PartitionsRefused):
+            place = f"{tree}=LOG_{1 + number % (partitions - 1)}"
+            found += division_of(world, 1, partitions, [place]).placements
+    return found
