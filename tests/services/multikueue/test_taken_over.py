@@ -94,7 +94,9 @@ def test_what_runs_elsewhere_and_is_new_to_the_log_runs_on_while_its_copy_is_loo
     assert chosen(told.world, told.world.workloads[KEY]) == (
         "cluster w2 is where it runs by its Workload, of a log that is not this one; its copy there is looked at"
     )
-    assert told.after(copy("w2", Admitted=5)) == [taken("w2")]
+    told.told(copy("w2", Admitted=5))
+    assert told.plan.idle, "it is not decided yet"
+    assert told.decided() == [taken("w2")]
     decision = told.world.dispatches[KEY].decision
     assert told.plan.run == RemoteJob(cluster="w2", decision=decision, make=False)
     assert told.after(RemoteJobSynced(workload=KEY, cluster="w2", decision=decision)) == []
