@@ -202,7 +202,7 @@ class AdoptedStatus(Value, frozen=True, kw_only=True):
     unhealthy_nodes: tuple[str, ...] = ()
     """Nodes of its topology assignment that had failed."""
     cluster: str = ""
-    """The other cluster in which it runs, where one was chosen."""
+    """The other cluster in which it runs, or may be running, as no other one is nominated."""
 
 
 class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted.v1"):

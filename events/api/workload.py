@@ -165,6 +165,7 @@ class ApiWorkloadStatus(ApiStruct, frozen=True, kw_only=True):
     scheduling_stats: ApiSchedulingStats | None = None
     preemption_gates: tuple[ApiGateState, ...] | None = None
     cluster_name: str | None = None
+    nominated_cluster_names: tuple[str, ...] | None = None
 
 
 class ApiWorkload(ApiStruct, frozen=True, kw_only=True):

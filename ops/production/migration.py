@@ -206,7 +206,7 @@ def _not_counted(found: FoundObjects, view: View) -> Iterator[MigrationDifferenc
                 object=name,
                 code="RunsElsewhere",
                 what="it runs on another cluster",
-                consequence="it goes on, and this is not looked after any more",
+                consequence="it goes on, and is looked after only where the configuration has multiKueue",
             )
 
 

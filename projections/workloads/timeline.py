@@ -216,5 +216,5 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
 
 
 def _where(status: AdoptedStatus) -> str:
-    """The other cluster in which a workload runs by what its object said; empty where it named none."""
-    return f", runs in cluster {status.cluster}" if status.cluster else ""
+    """The other cluster in which a workload is by what its object said; empty where it named none."""
+    return f", in cluster {status.cluster}" if status.cluster else ""

@@ -168,7 +168,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     ready = workload.checks[dispatch.check].state is CheckState.READY
     evicted = workload.condition(EVICTED) if workload.evicted else None
     run = None
-    if copy is not None and not others:
+    if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.
         stop = f"Evicted on manager: {evicted.message}" if evicted is not None else ""
         run = RemoteJob(

@@ -283,7 +283,7 @@ class RemoteClusters:
             where = f"{wanted.namespace}/{other['metadata']['name']}"
             await self._refused(wanted, f"remote object is not owned by MultiKueue: {wanted.kind.kind} {where}")
             return _LATER
-        if there and self._synced.get(wanted.workload) != run.decision:
+        if there and run.decision and self._synced.get(wanted.workload) != run.decision:
             synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
             await self.tell(wanted.workload, synced, run.decision, run.decision)
             self._synced[wanted.workload] = run.decision

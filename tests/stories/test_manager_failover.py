@@ -1,6 +1,7 @@
 """The manager fails over: it goes on with a log from an archive, or with none, and what runs in other clusters runs on."""
 
 import asyncio
+import base64
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -9,10 +10,12 @@ from msgspec.structs import replace
 
 from events.api.labels import MULTIKUEUE_ORIGIN
 from events.catalogue import Decision
-from events.codec import decode_commit
+from events.codec import decode_commit, decode_sighting
 from events.json_object import JsonObject
-from events.multikueue import ClusterChosen, ClustersNominated
-from events.workload import EvictionOrdered
+from events.multikueue import ClusterChosen, ClustersNominated, RemoteCheckSettled
+from events.settings import SettingsObserved
+from events.subjects import FACTS
+from events.workload import CheckState, EvictionOrdered, WorkloadOwned
 from ops.production.archive.backup import make_backup
 from ops.production.archive.history import read_everything
 from ops.production.archive.restore import restore_backup
@@ -22,6 +25,8 @@ from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
 from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
+from services.multikueue.connection import SECRETS
+from services.multikueue.reconcile import NO_LONGER_THERE
 from services.runtime.own_task import stopped
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import Stage, job
@@ -57,20 +62,24 @@ class Manager:
     async def move(self, backup: Path | None = None) -> None:
         """Go on at another bus, with the log of a backup or with none."""
         await self.die()
-        self._buses += 1
-        folder = self._folder / f"bus{self._buses}"
-        server = NatsServer(folder / "nats")
-        await server.start()
-        self._opened.push_async_callback(server.stop)
-        self.bus = await connect(server.url)
-        self._opened.push_async_callback(self.bus.close)
+        self.bus = await self.another_bus()
         if backup is not None:
+            folder = self._folder / "restored"
             await restore_backup(str(backup), self.bus, folder / "witness", str(folder / "archive"))
         self.serve()
 
+    async def another_bus(self) -> JetStreamBus:
+        """An empty one, as long as the story lasts."""
+        self._buses += 1
+        server = NatsServer(self._folder / f"bus{self._buses}")
+        await server.start()
+        self._opened.push_async_callback(server.stop)
+        bus = await connect(server.url)
+        self._opened.push_async_callback(bus.close)
+        return bus
+
     async def decided(self) -> list[Decision]:
-        entries = (await read_everything(self.bus)).get(PARTITION, [])
-        return [event for entry in entries for event in decode_commit(entry.data).events]
+        return await decided_on(self.bus)
 
     async def says(self, kind: type[Decision]) -> Decision:
         """Wait until a decision of a kind is on the log; the last one."""
@@ -104,6 +113,12 @@ async def managed(stage: Stage, folder: Path) -> AsyncGenerator[tuple[Manager, K
                 await stopped(task)
             for one in (w1, w2):
                 await one.stop()
+
+
+async def decided_on(bus: JetStreamBus) -> list[Decision]:
+    """All decisions about queues on a log."""
+    entries = (await read_everything(bus)).get(PARTITION, [])
+    return [event for entry in entries for event in decode_commit(entry.data).events]
 
 
 def pods(worker: KuelogWorker, name: str = "patient") -> set[str]:
@@ -188,3 +203,52 @@ async def test_what_runs_elsewhere_runs_on_when_the_log_is_lost(tmp_path: Path) 
         before = pods(w2)
         await manager.move()
         await runs_on(manager, w2, before)
+
+
+async def test_a_job_goes_on_in_a_worker_that_has_lost_its_log(tmp_path: Path) -> None:
+    async with asyncio.timeout(150), Stage(tmp_path) as stage, managed(stage, tmp_path) as (manager, w1, w2):
+        await busy(w1)
+        await stage.add(delegated("patient", 36000))
+        await stage.until(lambda: runs_in(stage, "w2"))
+        await w2.stage.until(lambda: bool(pods(w2)))
+        before = pods(w2)
+        bus = await manager.another_bus()
+        await stopped(w2.stage.tasks.pop())
+        w2.stage.ports = replace(w2.stage.ports, bus=bus)
+        w2.running = w2.stage.serve(settings=SettingsObserved(devices=False))
+        stream = await bus.stream(FACTS)
+        async for batch in stream.follow(0):
+            if any(isinstance(decode_sighting(one.data).fact, WorkloadOwned) for one in batch):
+                break
+        await w2.running.quiet()
+        assert pods(w2) == before
+        await w2.stage.end_pods("patient")
+        await stage.until(lambda: stage.complete("patient"))
+        await w2.stage.until(lambda: not sent(w2.copies) and not sent(w2.jobs))
+        for one in (manager.bus, bus):
+            assert not [event for event in await decided_on(one) if isinstance(event, EvictionOrdered)]
+
+
+async def test_a_job_begins_anew_when_its_worker_is_replaced_by_an_empty_one(tmp_path: Path) -> None:
+    async with asyncio.timeout(150), Stage(tmp_path) as stage, managed(stage, tmp_path) as (manager, w1, w2):
+        await busy(w1)
+        await stage.add(delegated("patient", 36000))
+        await stage.until(lambda: runs_in(stage, "w2"))
+        empty = KuelogWorker("empty", tmp_path, stage.clock)
+        await empty.start()
+        try:
+            text = base64.b64encode(empty.cluster.kubeconfig.read_bytes()).decode()
+            await stage.client.merge(SECRETS, "default", "w2", {"data": {"kubeconfig": text}})
+            await w2.stop()
+            await empty.stage.until(lambda: empty.stage.running("patient"))
+            await stage.until(lambda: runs_in(stage, "w2"))
+            said = await manager.decided()
+            (why,) = [
+                one.check.message
+                for one in said
+                if isinstance(one, RemoteCheckSettled) and one.check.state is CheckState.RETRY
+            ]
+            assert why == f'{NO_LONGER_THERE}, Previously: "Ready"', "and it is on record"
+            assert [one.cluster for one in said if isinstance(one, ClusterChosen)] == ["w2", "w2"]
+        finally:
+            await empty.stop()

@@ -252,7 +252,8 @@ class _Clusters:
             return
         for (namespace, key), workload in self._manager.of("workloads").items():
             ran = any(one.running.get(f"{namespace}/{key}") == cluster for one in self._restored)
-            if ran and owner_of(workload) == name and is_admitted(workload):
+            here = object_at(workload, "status").get("clusterName") == cluster
+            if ran and here and owner_of(workload) == name and is_admitted(workload):
                 at = self._manager.clock.now() - BEGINS
                 self._broken.append(
                     f"job {name} was removed from {cluster} at {at} ms while it runs there by its Workload"

@@ -227,8 +227,13 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
             GateState(name=one.name, open=one.position == "Open", since=_time(one.last_transition_time))
             for one in status.preemption_gates or ()
         ),
-        cluster=status.cluster_name or "",
+        cluster=status.cluster_name or _only(status.nominated_cluster_names or ()),
     )
+
+
+def _only(nominated: tuple[str, ...]) -> str:
+    """The only cluster that is nominated: it may be chosen already, and the job be there, before that is shown; empty where there are others."""
+    return nominated[0] if len(nominated) == 1 else ""
 
 
 def _time(text: str | None) -> int:

@@ -94,7 +94,9 @@ def test_what_runs_elsewhere_and_is_new_to_the_log_runs_on_while_its_copy_is_loo
     assert chosen(told.world, told.world.workloads[KEY]) == (
         "cluster w2 is where it runs by its Workload, of a log that is not this one; its copy there is looked at"
     )
-    assert told.after(copy("w2", Admitted=5)) == [taken("w2")]
+    told.told(copy("w2", Admitted=5))
+    assert told.plan.idle, "it is not decided yet"
+    assert told.decided() == [taken("w2")]
     decision = told.world.dispatches[KEY].decision
     assert told.plan.run == RemoteJob(cluster="w2", decision=decision, make=False)
     assert told.after(RemoteJobSynced(workload=KEY, cluster="w2", decision=decision)) == []
@@ -107,8 +109,8 @@ def test_what_runs_elsewhere_and_is_new_to_the_log_runs_on_while_its_copy_is_loo
 
 
 def test_what_was_taken_over_is_told_by_its_history() -> None:
-    assert describe(found("w2")) == ("submitted", "queue lq, priority 0, runs in cluster w2")
-    assert describe(elsewhere("w2")) == ("decided elsewhere", "cq, runs in cluster w2")
+    assert describe(found("w2")) == ("submitted", "queue lq, priority 0, in cluster w2")
+    assert describe(elsewhere("w2")) == ("decided elsewhere", "cq, in cluster w2")
     assert describe(taken("w2")) == ("cluster chosen", "w2: it ran there already, taken over, by LOG_0/9 of its log")
 
 
@@ -178,6 +180,25 @@ def test_where_its_object_names_none_the_copy_that_was_admitted_first_wins_and_s
     assert told.plan.idle, "whatever is admitted may be running"
     assert told.decided() == [taken("w2")]
     assert told.plan.remove == (("w1", "copy-w1"),)
+
+
+def test_the_only_cluster_that_is_nominated_may_have_the_job_already_and_is_waited_for_while_it_is_out_of_reach() -> (
+    None
+):
+    told = Manager()
+    told.told(cluster("w2", active=False, since=told.at))
+    told.after(found("w2", state=CheckState.PENDING))
+    assert told.copy("w1", Admitted=5) == [], "it must not run twice"
+    told.after(cluster("w2"))
+    assert told.plan.look == "w2"
+    assert told.after(copy("w2", Admitted=9)) == [taken("w2")]
+    assert told.plan.remove == (("w1", "copy-w1"),)
+
+
+def test_the_only_cluster_that_is_nominated_and_has_not_admitted_it_is_one_of_all() -> None:
+    told = Manager()
+    told.after(found("w2", state=CheckState.PENDING))
+    assert kinds(told.after(copy("w2", QuotaReserved=9))) == ["ClustersNominated"]
 
 
 def test_what_is_ready_and_stands_nowhere_comes_back() -> None:
