@@ -77,6 +77,13 @@ class QuotaCheckStrategy(StrEnum):
     IGNORE_UNDECLARED = "IgnoreUndeclared"
 
 
+class MissingQueuePolicy(StrEnum):
+    """What becomes of a new job that names a local queue that is not there."""
+
+    WAIT = "Wait"
+    REFUSE = "Refuse"
+
+
 class HamiSettings(Value, frozen=True, kw_only=True):
     """Where HAMi is installed, and the flags of its scheduler; the defaults are those of its chart."""
 
@@ -127,6 +134,8 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     """The namespaces whose jobs are managed; all of them when it is not set."""
     without_queue: bool = False
     """Whether jobs that name no queue are managed too: they wait until they name one."""
+    missing_queues: MissingQueuePolicy = MissingQueuePolicy.WAIT
+    """Whether the webhook takes jobs that name a local queue that is not there."""
     copied_labels: tuple[str, ...] = ()
     """Labels of a job that its Workload gets as well."""
     hami: HamiSettings = HamiSettings()

@@ -52,7 +52,7 @@ from projections.counters.course import (
 )
 from projections.counters.gate_removals import GateRemovals, let_through, waiting_members
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
-from projections.counters.tally import GATE_REMOVAL, Tally
+from projections.counters.series import GATE_REMOVAL, CountedSeries
 from projections.object_versions import ObjectVersions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
@@ -74,10 +74,10 @@ class QueueCounters:
 
     def __init__(self) -> None:
         self.trail = Trail()
-        tally = Tally(self.trail)
-        self.counts, self.times, self.latest = tally.counts, tally.times, tally.latest
-        self._count, self._took = tally.count, tally.took
-        self._count_both, self._took_both = tally.count_both, tally.took_both
+        counted = CountedSeries(self.trail)
+        self.counts, self.times, self.latest = counted.counts, counted.times, counted.latest
+        self._count, self._took = counted.count, counted.took
+        self._count_both, self._took_both = counted.count_both, counted.took_both
         self._courses: dict[str, Course] = {}
         self._slices = SliceChains(self.trail)
         self._variants = VariantFamilies(self.trail)

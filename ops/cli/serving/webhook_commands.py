@@ -16,7 +16,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
-from ops.production.webhook.default_local_queues import DefaultLocalQueues
+from ops.production.webhook.default_local_queues import DefaultLocalQueues, MissingQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.multikueue_queues import MultiKueueQueues
 from ops.production.webhook.server import served_webhooks, webhook_app
@@ -80,7 +80,8 @@ async def _serve(
             return listed and certificate.shown.is_set()
 
         elsewhere = remote.lead_elsewhere if remote is not None else nowhere
-        app = webhook_app(settings, local_queues, rooms, ready, elsewhere=elsewhere)
+        missing = MissingQueues(local_queues, client, settings.missing_queues)
+        app = webhook_app(settings, local_queues, rooms, ready, elsewhere=elsewhere, missing=missing)
         tasks = [
             asyncio.create_task(local_queues.run()),
             asyncio.create_task(rooms.run()),

@@ -22,6 +22,7 @@ from events.settings import (
     AdmissionFairSharing,
     DevicePolicy,
     FairStrategy,
+    MissingQueuePolicy,
     PodsReadyRule,
     QuotaCheckStrategy,
     RequeuingTimestamp,
@@ -164,6 +165,8 @@ class _Kuelog(_Part, frozen=True, kw_only=True):
     """Whether memory and cores of a card count against quota for each card of a container."""
     device_policies: dict[str, DevicePolicy] = {}
     """By flavor: what it means where its cards are fewer than its quota; Ignore where none is named, or Warn, Cap."""
+    missing_local_queues: MissingQueuePolicy = MissingQueuePolicy.WAIT
+    """What becomes of a new job that names a local queue that is not there: it waits until that is made (Wait), or the webhook refuses it (Refuse)."""
     hami: HamiPart = HamiPart()
     """Where HAMi's configuration is, and the options of its scheduler."""
 
@@ -300,6 +303,7 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
         job_kinds=job_kinds(file.kuelog.job_kinds),
         managed_namespaces=selector(file.managed_jobs_namespace_selector, "managedJobsNamespaceSelector"),
         without_queue=file.manage_jobs_without_queue_name,
+        missing_queues=file.kuelog.missing_local_queues,
         copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),
         hami=hami_settings(file.kuelog.hami),
         multikueue=multikueue_settings(file.multi_kueue),

@@ -118,7 +118,7 @@ def written(settings: SettingsObserved) -> list[Grant]:
 
 
 def asked(settings: SettingsObserved) -> list[Grant]:
-    """What the webhook needs on the whole cluster: default queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
+    """What the webhook needs on the whole cluster: local queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
     del settings
     queues = (LOCAL_QUEUES.plural, CLUSTER_QUEUES.plural, CHECKS.plural)
     configurations = [
@@ -128,6 +128,7 @@ def asked(settings: SettingsObserved) -> list[Grant]:
     definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
     return [
         Grant(group=LOCAL_QUEUES.group, resources=queues, verbs=SEEING),
+        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=("get",)),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
         *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),

@@ -15,7 +15,7 @@ from ops.production.listeners.listener_limits import ConnectionLimiter, Listener
 from ops.production.listeners.listening import listening
 from ops.production.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.production.webhook.conversion import answer_conversion
-from ops.production.webhook.default_local_queues import DefaultLocalQueues
+from ops.production.webhook.default_local_queues import DefaultLocalQueues, MissingQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.review import (
     ReviewBroken,
@@ -45,10 +45,11 @@ def webhook_app(
     ready: Callable[[], bool],
     limits: ListenerLimits | None = None,
     elsewhere: Callable[[str, str], bool] = nowhere,
+    missing: MissingQueues | None = None,
 ) -> web.Application:
     """The application: reviews are answered from what was sent, and from what is known of namespaces and queues.
 
-    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters.
+    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `missing` what is wrong with one that is not there.
     """
     crowd = ConnectionLimiter(limits or ListenerLimits())
 
@@ -64,7 +65,8 @@ def webhook_app(
 
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
-        return _reply(reviewed(asked, lambda: judged(asked, problems_of(asked, settings))))
+        absent = [] if missing is None else await missing.problems_of(asked)
+        return _reply(reviewed(asked, lambda: judged(asked, [*problems_of(asked, settings), *absent])))
 
     async def convert(request: web.Request) -> web.Response:
         return _reply(answer_conversion(await crowd.body(request, _MOST_CONVERTED)))

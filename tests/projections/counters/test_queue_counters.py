@@ -13,7 +13,7 @@ from events.workload import PodsReady, QuotaReleased, WorkloadFinished
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.histogram import HOURS, LONGER, SHORT, empty
 from projections.counters.queue_counters import QueueCounters
-from projections.counters.tally import BOUNDS
+from projections.counters.series import BOUNDS
 from services.runtime.log_port import Entry
 from tests.laws.many_hosts import PARTITION
 from tests.laws.random_life import Life

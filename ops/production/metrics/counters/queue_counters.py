@@ -12,7 +12,7 @@ from ops.production.metrics.names import ATTEMPTS, KUEUE, MetricKind
 from projections.counters.counted_so_far import Series
 from projections.counters.histogram import HOURS, Histogram, Observation
 from projections.counters.queue_counters import COMMITS, EVENTS, WASTED, QueueCounters
-from projections.counters.tally import BOUNDS
+from projections.counters.series import BOUNDS
 
 
 def _untraced(uid: str) -> str:

@@ -27,7 +27,7 @@ BOUNDS: dict[str, Bounds] = {
 """Of histograms whose buckets are others than `HOURS`."""
 
 
-class Tally:
+class CountedSeries:
     """What was counted and how long it took, by series."""
 
     def __init__(self, trail: Trail) -> None:
@@ -42,7 +42,7 @@ class Tally:
         self._trail.put(self.counts, series, self.counts.get(series, 0) + 1)
 
     def took(self, name: str, took: Millis, *labels: str) -> None:
-        """How long something took."""
+        """One more duration of something, by name and labels."""
         series, bounds = (name, *labels), BOUNDS.get(name, HOURS)
         before = self.times.get(series) or empty(bounds)
         self._trail.put(self.times, series, before.observed(bounds, took))
