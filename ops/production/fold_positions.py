@@ -11,6 +11,7 @@ from ops.production.wiring import Running
 from services.runtime.control_log import AHEAD
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
+from services.runtime.partition.host import PartitionHost
 
 _OF_CARDS = ("accountant",)
 _FOLD_NOTHING = ("watcher",)
@@ -80,11 +81,20 @@ async def _asked(running: Running, folded: tuple[FoldPosition, ...]) -> FoldPosi
     return FoldPositions(positions=tuple(positions), clock_skew=skew)
 
 
+async def folded_to(host: PartitionHost, stream: str) -> int:
+    """How far a stream is folded; facts that are for other partitions alone are nothing to wait for. Raises `LogUnavailable`."""
+    if stream == host.own.name:
+        return host.fold.base
+    if stream == FACTS and host.routed is not None:
+        return await host.routed.reached()
+    return host.fold.position(stream)
+
+
 async def _compared(running: Running, stream: Stream, position: FoldPosition, last: int, now: Millis) -> FoldPosition:
     """A position beside the end of its stream. Raises `LogUnavailable`."""
     folded = position.folded
     if folded < last and (host := running.hosts.get(position.partition)) is not None:
-        folded = await host.folded_to(position.stream)
+        folded = await folded_to(host, position.stream)
     if last <= folded:
         return msgspec.structs.replace(position, folded=folded, last=folded)
     try:

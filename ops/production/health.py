@@ -13,7 +13,7 @@ from aiohttp import web
 
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from ops.production.fold_positions import fold_positions
+from ops.production.fold_positions import fold_positions, folded_to
 from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
@@ -101,7 +101,7 @@ class Health:
                     continue
             try:
                 async with asyncio.timeout(_ANSWER_S):
-                    folded = await host.folded_to(stream.name)
+                    folded = await folded_to(host, stream.name)
             except (LogUnavailable, TimeoutError) as problem:
                 found.append(str(problem) or f"{stream.name} has not answered within {_ANSWER_S:.0f} s")
                 continue

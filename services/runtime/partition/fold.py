@@ -149,6 +149,11 @@ class PartitionFold:
                 return False
         return any(waiting and self._is_supported(waiting[0]) for waiting in self._waiting.values())
 
+    def oldest_waiting(self) -> Millis | None:
+        """When the oldest of the inputs that wait to be folded was stored; None where none waits that can be folded."""
+        heads = (waiting[0] for waiting in self._waiting.values() if waiting)
+        return min((one.stored for one in heads if self._is_supported(one)), default=None)
+
     def _fold_supported(self, stream: str, most: int | None) -> int:
         waiting, count = self._waiting[stream], 0
         while waiting and count != most and self._is_supported(waiting[0]):

@@ -10,10 +10,11 @@ log = structlog.get_logger()
 
 P = ParamSpec("P")
 
-KINDS = MESSAGE, BUS, CLOCK, STOPPED, REGRESSED, WITNESS = (
+KINDS = MESSAGE, BUS, CLOCK, BEHIND, STOPPED, REGRESSED, WITNESS = (
     "message",
     "bus",
     "clock",
+    "behind",
     "stopped",
     "regressed",
     "witness",

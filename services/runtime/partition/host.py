@@ -28,6 +28,7 @@ from services.runtime.partition.commit_making import commit_of
 from services.runtime.partition.errors import InputsWrong, MessageHalts
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
+from services.runtime.partition.late_view import LateView
 from services.runtime.partition.leased_work import LeasedWork
 from services.runtime.partition.roles import Decider, Keeper, Observer, Verifier
 from services.runtime.partition.routed_facts import MOST_UNFIXED, RoutedFacts
@@ -86,13 +87,14 @@ class PartitionHost:
         self._window = window
         self._behind = False
         """Whether more has arrived than is folded."""
-        self._routed = RoutedFacts(self.fold, next(one for one in inputs if one.name == FACTS)) if routed else None
+        self.routed = RoutedFacts(self.fold, next(one for one in inputs if one.name == FACTS)) if routed else None
         """Facts, where only those are read that are for this partition, because others have partitions of their own."""
         self._listed = listed
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
         self._leased = LeasedWork(self.fold.world, deciding, writing, changed=self.nudge)
+        self._view = LateView(own, clock, self.halts, self._leased.give_way)
 
     async def run(self) -> None:
         """Serve the partition until cancelled; what is wrong with the log halts it by name and does not end it."""
@@ -100,8 +102,8 @@ class PartitionHost:
             tasks.create_task(self._follow_own())
             for stream in self.inputs:
                 tasks.create_task(self._follow_input(stream))
-            if self._routed is not None:
-                tasks.create_task(self._routed.keep_up(self._clock, self._news.set))
+            if self.routed is not None:
+                tasks.create_task(self.routed.keep_up(self._clock, self._news.set))
             await self._catch_up()
             self.caught_up.set()
             await self._see_cluster()
@@ -120,14 +122,6 @@ class PartitionHost:
     def stuck(self) -> asyncio.Event:
         """Set while deciding stands still, for which `halted` gives the reason."""
         return self.halts.stuck
-
-    async def folded_to(self, stream: str) -> int:
-        """How far a stream is folded; facts that are for other partitions alone are nothing to wait for. Raises `LogUnavailable`."""
-        if stream == self.own.name:
-            return self.fold.base
-        if stream == FACTS and self._routed is not None:
-            return await self._routed.reached()
-        return self.fold.position(stream)
 
     def stop_deciding(self, why: str, kind: str = STOPPED) -> None:
         """Only follow from now on, and report why."""
@@ -159,7 +153,7 @@ class PartitionHost:
         try:
             after, reader = (
                 self.fold.position(stream.name),
-                self.own.name if self._routed is not None and stream.name == FACTS else "",
+                self.own.name if self.routed is not None and stream.name == FACTS else "",
             )
             async for batch in stream.follow(after, reader):
                 self.fold.offer(stream.name, batch)
@@ -182,7 +176,7 @@ class PartitionHost:
             behind = [name for name, last in ends.items() if self.fold.position(name) < last]
             if self.fold.base >= end and not behind:
                 return
-            if FACTS in behind and self._routed is not None and await self._routed.pass_over(ends[FACTS]):
+            if FACTS in behind and self.routed is not None and await self.routed.pass_over(ends[FACTS]):
                 continue
             await self._news.wait()
             self._news.clear()
@@ -211,7 +205,7 @@ class PartitionHost:
             try:
                 await self._fold_commits()
                 behind = self.fold.fold_inputs(most)
-                if self._routed is not None and await self._routed.pass_over(self.fold.awaited(FACTS)):
+                if self.routed is not None and await self.routed.pass_over(self.fold.awaited(FACTS)):
                     continue
             except MessageHalts as problem:
                 self.halts.halt(MESSAGE, str(problem))
@@ -231,7 +225,7 @@ class PartitionHost:
             if commit is None:
                 self.fold.skip(entry)
             elif (missing := self.fold.missing_for(commit)) is not None:
-                if missing.stream != FACTS or self._routed is None or not await self._routed.pass_over(missing.upto):
+                if missing.stream != FACTS or self.routed is None or not await self.routed.pass_over(missing.upto):
                     await self._await_input(entry, missing)
                 continue
             else:
@@ -269,6 +263,7 @@ class PartitionHost:
             await self._clock.sleep(_RETRY)
             return True
         self.halts.lift(CLOCK)
+        await self._view.look(self.fold.oldest_waiting() if self._behind else None)
         world.advance(at)
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
@@ -313,7 +308,7 @@ class PartitionHost:
         fold, name = self.fold, decider.name
         place = LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at)
         try:
-            events = [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
+            events = [] if self._view.late else [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
             commit = self._made(name, events, at) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)

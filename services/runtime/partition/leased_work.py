@@ -48,6 +48,11 @@ class LeasedWork:
             self._taken_up = lease.grants
             self._world.review_all()
 
+    def give_way(self) -> None:
+        """Let another replica decide if there is one that waits for it: it takes over once the lease has expired."""
+        if self._deciding is not None and self._deciding.held:
+            self._deciding.let_go()
+
     def begin(self, author: str, place: LogPosition) -> Sequence[EpochStarted]:
         """The event with which an author begins here, folded; none where its epoch is on the log or folded already."""
         lease = self._deciding

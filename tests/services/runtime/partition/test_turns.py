@@ -28,14 +28,16 @@ from services.runtime.log_errors import LogGap, LogRegressed, LogRolled
 from services.runtime.log_port import Entry, Stream
 from services.runtime.partition.admission_window import AdmissionWindow
 from services.runtime.partition.fold import PartitionFold
-from services.runtime.partition.halts import BUS, MESSAGE, REGRESSED, STOPPED
+from services.runtime.partition.halts import BEHIND, BUS, MESSAGE, REGRESSED, STOPPED
 from services.runtime.partition.host import MOST_AHEAD, MOST_INPUTS, PACE, PartitionHost
+from services.runtime.partition.late_view import TOO_OLD
 from services.runtime.tracing import NoTracer
 from tests.services.runtime.partition.test_host import stop, tell
 
 Say = Callable[[World, LogPosition], Sequence[str]]
 """What somebody sets aside at a place, by name."""
 SOON = 30
+NOON: Millis = 1_800_000_000_000
 CARD = Card(uuid="gpu-1", index=0, slots=10, memory=1000, cores=100, model="V100", vendor="NVIDIA")
 
 
@@ -257,6 +259,59 @@ async def test_an_admitter_that_is_behind_lets_nobody_in_until_it_has_folded_all
     between = {count for _, count in other.asked} - {0, 3 * MOST_INPUTS + 7}
     assert between, "the others look at what is folded so far"
     assert {count for _, count in admitter.asked} == {0, 3 * MOST_INPUTS + 7}
+
+
+def at_noon() -> ScaledClock:
+    return ScaledClock(start=NOON, ticks=lambda: 0.0)
+
+
+async def test_a_replica_that_is_far_behind_decides_nothing_says_so_and_goes_on_when_it_has_caught_up() -> None:
+    time = [NOON]
+    bus = MemoryBus(lambda: time[0])
+    speaker = Speaker("queue-manager", nothing)
+    seen: list[tuple[int, list[str]]] = []
+    one = await host(
+        bus, speaker, clock=at_noon(), observers=[lambda world, _: seen.append((len(world.nodes), one.halts.kinds))]
+    )
+    count = 3 * MOST_INPUTS + 7
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, nodes(count))
+        time[0] += TOO_OLD + 1
+        await asyncio.wait_for(_until(lambda: speaker.asked[-1][1] == count), SOON)
+        await quiet(one)
+    assert {known for _, known in speaker.asked} == {0, count}, "nobody is asked on an old view"
+    assert [kinds for known, kinds in seen if 0 < known < count] and all(
+        kinds == [BEHIND] for known, kinds in seen if 0 < known < count
+    )
+    assert one.halted == "", "it is told for as long as it holds"
+    assert authors(bus) == []
+
+
+async def test_a_backlog_that_is_not_old_keeps_nobody_from_deciding() -> None:
+    time = [NOON]
+    bus = MemoryBus(lambda: time[0])
+    one = await host(bus, speaker := Speaker("queue-manager", nothing), clock=at_noon())
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, nodes(3 * MOST_INPUTS))
+        time[0] += TOO_OLD
+        await asyncio.wait_for(_until(lambda: speaker.asked[-1][1] == 3 * MOST_INPUTS), SOON)
+    assert {known for _, known in speaker.asked} > {0, 3 * MOST_INPUTS}
+
+
+async def test_facts_that_a_replica_folds_while_it_is_behind_get_their_place_on_the_log_all_the_same() -> None:
+    time = [NOON]
+    bus = MemoryBus(lambda: time[0])
+    one = await host(bus, speaker := Speaker("queue-manager", nothing), clock=at_noon())
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, nodes(MOST_AHEAD + 2 * MOST_INPUTS))
+        time[0] += TOO_OLD + 1
+        await asyncio.wait_for(_until(lambda: speaker.asked[-1][1] == MOST_AHEAD + 2 * MOST_INPUTS), SOON)
+    [commit] = [decode_commit(entry.data) for entry in bus.memory(PARTITION).entries]
+    assert not commit.events and commit.inputs[0].upto == MOST_AHEAD
+    await no_differences(bus, one)
 
 
 async def test_a_decider_that_fails_leaves_nothing_behind_and_the_others_go_on() -> None:
