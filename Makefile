@@ -53,8 +53,8 @@ simulate: $(READY) ## play ten thousand histories with faults in virtual time, a
 months: $(READY) ## bill a thousand short months with wrong clocks and late facts, and hold every row against an auditor's own sums
 	@$(BIN)/python -m tests.laws.months
 
-chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws
-	@$(BIN)/python -m tests.chaos
+chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions)
+	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED))
 
 fuzz: $(READY) ## put 100,000 wild objects, facts and messages to all services (COUNT, SEED for others)
 	@$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)

@@ -1,9 +1,15 @@
-"""`make chaos`: the long runs, one after the other; what each came to, and 1 when a law was broken in any."""
+"""`make chaos`: the long runs, one after the other; what each came to, and 1 when a law was broken in any.
 
+`python -m tests.chaos --jobs 5000` plays so many jobs with two of every service over four partitions on three servers, while
+anything is killed every second.
+"""
+
+import argparse
 import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos.run import BUS, Plan, play
@@ -16,10 +22,25 @@ LONG = (
 )
 
 
-async def main() -> int:
+def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
+    """Two of every service over four partitions on three servers, of which one is killed every so often."""
+    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=60)
+
+
+def plans(words: Sequence[str]) -> Sequence[Plan]:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos")
+    parser.add_argument("--jobs", type=int, default=0, help="so many over four partitions, in place of the long runs")
+    parser.add_argument("--every", type=float, default=1.0, help="seconds between two kills of these")
+    parser.add_argument("--seed", type=int, default=1, help="of these")
+    asked = parser.parse_args(words)
+    return [divided(asked.jobs, asked.seed, asked.every)] if asked.jobs else LONG
+
+
+async def main(words: Sequence[str]) -> int:
     """Play all of them."""
     broken = 0
-    for plan in LONG:
+    for plan in plans(words):
         with tempfile.TemporaryDirectory() as folder:
             outcome = await play(plan, Path(folder))
         print(f"{outcome} (load {os.getloadavg()[0]:.1f})", flush=True)
@@ -28,4 +49,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(asyncio.run(main(sys.argv[1:])))

@@ -14,24 +14,35 @@ _CARD_MIB, _CARDS, _NODES = 32768, 4, 3
 _SHARE = _CARDS * _NODES // len(QUEUES)
 
 
-def objects() -> list[JsonObject]:
-    """What there is before the first job."""
+def objects(trees: int = 1) -> list[JsonObject]:
+    """What there is before the first job: of each tree its own flavor and hosts."""
+    classes = [_object("WorkloadPriorityClass", "low", value=0), _object("WorkloadPriorityClass", "urgent", value=100)]
+    return [*classes, *(one for tree in range(trees) for one in _tree(_mark(tree)))]
+
+
+def _mark(tree: int) -> str:
+    """What names of a tree end with; those of the first with nothing."""
+    return f"-{tree}" if tree else ""
+
+
+def _tree(mark: str) -> list[JsonObject]:
+    zone = f"a{mark}"
     nodes = [
-        gpu_node(f"n{number}", product="V100", zone="a", cards=_CARDS, memory_mib=_CARD_MIB, model="NVIDIA-V100")
+        gpu_node(f"n{number}{mark}", product="V100", zone=zone, cards=_CARDS, memory_mib=_CARD_MIB, model="NVIDIA-V100")
         for number in range(_NODES)
     ]
     flavor = _object(
         "ResourceFlavor",
-        "v100",
-        spec={"nodeLabels": {"zone": "a"}, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]},
+        f"v100{mark}",
+        spec={"nodeLabels": {"zone": zone}, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]},
     )
-    classes = [_object("WorkloadPriorityClass", "low", value=0), _object("WorkloadPriorityClass", "urgent", value=100)]
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    return [namespace, *nodes, *classes, flavor, *(one for name in QUEUES for one in _queue(name))]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{NAMESPACE}{mark}"}}
+    return [namespace, *nodes, flavor, *(one for name in QUEUES for one in _queue(name, mark))]
 
 
-def job(chance: random.Random, number: int) -> JsonObject:
-    """One job of a stream."""
+def job(chance: random.Random, number: int, trees: int = 1) -> JsonObject:
+    """One job of a stream, in one of the trees after the other."""
+    mark = _mark(number % trees)
     pods = chance.choice((1, 1, 1, 2, 3))
     limits = {
         "nvidia.com/gpu": 1,
@@ -39,13 +50,13 @@ def job(chance: random.Random, number: int) -> JsonObject:
         "nvidia.com/gpucores": chance.choice((25, 50, 100)),
     }
     labels = {
-        "kueue.x-k8s.io/queue-name": chance.choice(QUEUES),
+        "kueue.x-k8s.io/queue-name": f"{chance.choice(QUEUES)}{mark}",
         "kueue.x-k8s.io/priority-class": chance.choice(("low",) * 6 + ("urgent",)),
     }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": f"j{number}", "namespace": NAMESPACE, "labels": labels},
+        "metadata": {"name": f"j{number}", "namespace": f"{NAMESPACE}{mark}", "labels": labels},
         "spec": {
             "parallelism": pods,
             "completions": pods,
@@ -60,27 +71,27 @@ def job(chance: random.Random, number: int) -> JsonObject:
     }
 
 
-def _queue(name: str) -> list[JsonObject]:
+def _queue(name: str, mark: str) -> list[JsonObject]:
     quota = {"nvidia.com/gpu": 2 * _SHARE, "nvidia.com/gpumem": _SHARE * _CARD_MIB, "nvidia.com/gpucores": _SHARE * 100}
     spec = {
         "namespaceSelector": {},
-        "cohortName": "all",
+        "cohortName": f"all{mark}",
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"},
         "resourceGroups": [
             {
                 "coveredResources": list(quota),
                 "flavors": [
                     {
-                        "name": "v100",
+                        "name": f"v100{mark}",
                         "resources": [{"name": one, "nominalQuota": str(amount)} for one, amount in quota.items()],
                     }
                 ],
             }
         ],
     }
-    door = _object("LocalQueue", name, spec={"clusterQueue": name})
-    door["metadata"]["namespace"] = NAMESPACE
-    return [_object("ClusterQueue", name, spec=spec), door]
+    door = _object("LocalQueue", f"{name}{mark}", spec={"clusterQueue": f"{name}{mark}"})
+    door["metadata"]["namespace"] = f"{NAMESPACE}{mark}"
+    return [_object("ClusterQueue", f"{name}{mark}", spec=spec), door]
 
 
 def _object(kind: str, name: str, **content: Any) -> JsonObject:

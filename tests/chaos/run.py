@@ -1,7 +1,7 @@
 """One run: services as processes on a real bus, a stream of jobs, kills in the order of a seed, and the laws afterwards.
 
 A kill comes when the log has grown by as much as the seed says, so what is killed in the middle of which commit varies, and how
-fast the machine is decides nothing.
+fast the machine is decides nothing; or every so many seconds, whatever is under way.
 """
 
 import asyncio
@@ -20,10 +20,11 @@ from ops.production.archive.proof.evidence import load_evidence
 from ops.production.crds.definitions import manifests
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import asked
+from ops.production.log.partitioning import divide_at_start
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.server.cluster import NatsCluster
 from ops.production.log.server.server import NatsServer
-from ops.production.log.streams import PARTITION, SOLE
+from ops.production.log.streams import SOLE, streams_of
 from ops.production.process.clock import ScaledClock
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -37,8 +38,12 @@ from tests.chaos.storm import Storm
 from tests.stage.processes import Order, ServiceProcess
 
 SCALE = 20.0
-TWICE = ("queue-manager", "admitter", "preemptor", "accountant")
-SLOTS = (*(f"{service}-{twin}" for service in TWICE for twin in "ab"), "watcher-a", "applier-a")
+SLOTS = tuple(
+    f"{service}-{twin}"
+    for service in ("queue-manager", "admitter", "preemptor", "accountant", "watcher", "applier")
+    for twin in "ab"
+)
+_WITNESSES = ("watcher-a", "applier-a")
 BUS = "bus"
 _ROOM = 256 << 20
 _STILL_S = 90.0
@@ -64,6 +69,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every service and every server of the bus is upgraded once, in turn, before anybody is killed."""
     storm: bool = False
     """Whether API server and bus are reached through proxies that refuse, delay and cut."""
+    partitions: int = 1
+    """Into which the log is divided; as many trees share the jobs."""
+    every_s: float = 0.0
+    """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -102,7 +111,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
         try:
             if plan.rolling:
                 await run.upgrade_all()
-            await run.kill_all()
+            await (run.kill_on(feeding) if plan.every_s else run.kill_all())
             await feeding
             broken = await run.judged()
         except Standing as problem:
@@ -126,7 +135,7 @@ async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
     async with AsyncExitStack() as stack:
         clock = ScaledClock(SCALE)
         cluster = EmbeddedCluster(clock=clock, kubeconfig=folder / "kubeconfig", mutators=(suspend,), converter=convert)
-        for one in (*manifests(), *objects()):
+        for one in (*manifests(), *objects(plan.partitions)):
             cluster.add(one)
         await cluster.start()
         stack.push_async_callback(cluster.stop)
@@ -137,7 +146,7 @@ async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
         stack.push_async_callback(servers.stop)
         bus = await connect(servers.url, replicas=plan.servers, max_bytes=_ROOM)
         stack.push_async_callback(bus.close)
-        await _prepared(bus)
+        await _prepared(bus, plan.partitions)
         storm = None
         if plan.storm:
             storm = Storm(cluster.url, servers.url, folder, plan.seed)
@@ -151,12 +160,15 @@ async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
         yield run
 
 
-async def _prepared(bus: JetStreamBus) -> None:
+async def _prepared(bus: JetStreamBus, partitions: int) -> None:
     """The streams, held as often as there are servers: three that have just started take a moment to agree on a leader."""
     async with asyncio.timeout(_STILL_S):
         for name in SOLE.every:
             await RetryingBus(bus, ScaledClock()).stream(name)
         await bus.shelf.prepare()
+        await bus.leases.prepare()
+        if partitions > 1:
+            await divide_at_start(RetryingBus(bus, ScaledClock()), partitions, ScaledClock().now())
 
 
 class Run:
@@ -176,14 +188,15 @@ class Run:
         self.upgraded: list[str] = []
         self.fed = 0
         self.position = 0
-        """The last commit of the partition that was seen."""
+        """The commits of all partitions that were seen."""
         self._folder = folder
         self._grown = asyncio.Event()
         self._killed = asyncio.Event()
         self._processes: dict[str, ServiceProcess] = {}
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
-        self._following: asyncio.Task[None] | None = None
+        self._following: list[asyncio.Task[None]] = []
+        self._trees = streams_of(plan.partitions).trees
 
     def start(self, slot: str) -> None:
         """Start who serves in a slot."""
@@ -193,27 +206,27 @@ class Run:
             nats=self.storm.bus.url if self.storm else self.servers.url,
             kubeconfig=str(self.storm.api.kubeconfig if self.storm else self._folder / "kubeconfig"),
             scale=SCALE,
-            witness=str(self._folder / "witness") if service in ("watcher", "applier") else "",
+            witness=str(self._folder / "witness") if slot in _WITNESSES else "",
         )
         self._processes[slot] = ServiceProcess(order, self._folder / "told" / f"{slot}.log")
 
     def follow(self) -> None:
-        """Know from now on how far the partition has come."""
-        self._following = asyncio.create_task(self._follow())
+        """Know from now on how far the partitions have come."""
+        self._following = [asyncio.create_task(self._follow(name)) for name in self._trees]
 
     async def stop(self) -> None:
         """End all processes."""
-        if self._following is not None:
-            self._following.cancel()
+        for task in self._following:
+            task.cancel()
         for one in self._processes.values():
             await one.kill()
 
     async def feed(self) -> None:
         """Create jobs, never too many at a time, until there are enough and nobody is killed any more."""
         chance = random.Random(f"{self.plan.seed}/jobs")
-        while self.fed < self.plan.jobs or not self._killed.is_set():
+        while self.fed < self.plan.jobs or not (self.plan.every_s or self._killed.is_set()):
             await self._fewer_unfinished_than(self.plan.at_once)
-            self.cluster.add(job(chance, self.fed))
+            self.cluster.add(job(chance, self.fed, self.plan.partitions))
             self.fed += 1
 
     async def upgrade_all(self) -> None:
@@ -238,8 +251,24 @@ class Run:
         chance = random.Random(f"{self.plan.seed}/kills")
         for _ in range(self.plan.kills):
             await self._beyond(self.position + chance.randint(1, self.plan.commits))
-            await self._kill(chance.choice(self.plan.victims))
+            await self._kill(chance.choice(self.plan.victims), chance)
         self._killed.set()
+
+    async def kill_on(self, feeding: "asyncio.Task[None]") -> None:
+        """Kill somebody every so often, and start each again, until all jobs have come and ended."""
+        chance = random.Random(f"{self.plan.seed}/kills")
+        ended = asyncio.create_task(self._all_ended(feeding))
+        try:
+            while not ended.done():
+                await asyncio.sleep(self.plan.every_s)
+                await self._kill(chance.choice(self.plan.victims), chance)
+            await ended
+        finally:
+            ended.cancel()
+
+    async def _all_ended(self, feeding: "asyncio.Task[None]") -> None:
+        await feeding
+        await self._fewer_unfinished_than(1)
 
     async def judged(self) -> list[str]:
         """The laws that are broken when all has come to rest: they are asked again for as long as the log grows."""
@@ -289,10 +318,10 @@ class Run:
             except TimeoutError as problem:
                 raise Standing(f"no job has changed for {_STILL_S:.0f} s: {'; '.join(left[:5])}") from problem
 
-    async def _follow(self) -> None:
-        stream = await self.bus.stream(PARTITION)
+    async def _follow(self, partition: str) -> None:
+        stream = await self.bus.stream(partition)
         async for batch in stream.follow(0):
-            self.position = batch[-1].sequence
+            self.position += len(batch)
             self._grown.set()
 
     async def _beyond(self, position: int) -> None:
@@ -302,25 +331,25 @@ class Run:
                 async with asyncio.timeout(_STILL_S):
                     await self._grown.wait()
             except TimeoutError as problem:
-                raise Standing(f"nothing is decided behind {PARTITION}/{self.position}") from problem
+                raise Standing(f"nothing is decided behind {self.position} commits") from problem
 
-    async def _kill(self, victim: str) -> None:
+    async def _kill(self, victim: str, chance: random.Random) -> None:
         self.kills[victim] += 1
         if victim != BUS:
             await self._processes[victim].kill()
             self.start(victim)
             return
-        server = await self._leader()
+        server = await self._leader(chance.choice(self._trees))
         await server.kill()
         await server.start()
 
-    async def _leader(self) -> NatsServer:
-        """The server that leads the partition: whoever kills another one of three has killed nobody's leader."""
+    async def _leader(self, partition: str) -> NatsServer:
+        """The server that leads a partition: whoever kills another one of three has killed nobody's leader."""
         if isinstance(self.servers, NatsServer):
             return self.servers
         while True:
             with suppress(LogUnavailable):
-                found = await asked(self.bus.client, f"STREAM.INFO.{PARTITION}", {})
+                found = await asked(self.bus.client, f"STREAM.INFO.{partition}", {})
                 name = (found.get("cluster") or {}).get("leader", "")
                 for server in self.servers.servers:
                     if server.name == name:
