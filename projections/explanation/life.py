@@ -19,7 +19,7 @@ from events.provisioning import (
     ProvisioningRequestObserved,
 )
 from events.upkeep import CheckSettled
-from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued, PreemptionGateReported
+from events.workload import CheckReported, PodsReclaimed, PreemptionGateReported, WorkloadChanged, WorkloadRequeued
 from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
 from projections.explanation.elsewhere import about_clusters

@@ -33,7 +33,13 @@ from services.multikueue.objects import (
     status_patch,
 )
 from services.multikueue.plan import RemoteJob, RemotePlan, plan
-from services.multikueue.remote_workloads import WORKLOADS, remote_workload_fact, told_to_stop, with_open_gate, without_finalizer
+from services.multikueue.remote_workloads import (
+    WORKLOADS,
+    remote_workload_fact,
+    told_to_stop,
+    with_open_gate,
+    without_finalizer,
+)
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     AccessRefused,

@@ -45,6 +45,7 @@ from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
+    is_owned_by,
     out_of_sync,
     taken_up,
     with_prebuilt,
@@ -92,7 +93,7 @@ class View:
         self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
-        self._prebuilt = PrebuiltWorkloads()
+        self.prebuilt = PrebuiltWorkloads()
         self._orphans: dict[str, JsonObject] = {}
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
@@ -125,7 +126,7 @@ class View:
 
     def hangs_together(self, key: str) -> bool:
         """Whether what follows from a Workload object depends on other objects, too."""
-        return key in self._orphans or self._prebuilt.is_named(key)
+        return key in self._orphans or self.prebuilt.is_named(key)
 
     def look_at(self, kind: str, value: JsonObject) -> list[Fact]:
         """The same of an object that is read in full."""
@@ -141,7 +142,7 @@ class View:
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
         fresh += [*beside, *self.mended(place_in(kind, value), [*found, *beside])]
-        if any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh) and self._prebuilt.names(
+        if any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh) and self.prebuilt.names(
             place_in(kind, value)
         ):
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
@@ -152,7 +153,7 @@ class View:
 
     def _jobs_naming(self, workload: str) -> list[Fact]:
         """What follows for jobs that name this Workload and do not run in it."""
-        jobs = [one for place, one in self._prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
+        jobs = [one for place, one in self.prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
         return [fact for one in jobs for fact in self.see(one.kind, one.value)]
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
@@ -196,7 +197,7 @@ class View:
             self.slices.pop(f"{namespace}/{name}", None)
             fresh += self._jobs_naming(f"{namespace}/{name}")
         self._families.lose(place)
-        self._prebuilt.forget(place)
+        self.prebuilt.forget(place)
         left = self._orphans.pop(workload or "", None)
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
@@ -274,8 +275,7 @@ class View:
         if reported is not None:
             self.by_source.pop(reported.source, None)
             reported.source = place_of_owner(fact.workload, fact.owner, self.kinds)
-            if self.kinds.parent_of(fact.owner) is not None:
-                reported.parent, reported.part = fact.owner.kind, fact.owner.part
+            reported.parent = fact.owner.kind if self.kinds.parent_of(fact.owner) else ""
             reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
             self.by_source[reported.source] = fact.workload
 
@@ -306,7 +306,7 @@ class View:
                 state = job_state(found, self, self.kinds.by_place[kind])
                 if state is not None and state.prebuilt:
                     return self.facts_of_prebuilt(place, state, NamingJob(kind, value))
-                self._prebuilt.forget(place)
+                self.prebuilt.forget(place)
                 return self.workload_facts(place, state)
             case _:
                 return []
@@ -348,7 +348,7 @@ class View:
             self._orphans[key] = value
         elif reported is None:
             self._found[key] = self._counted(workload_state(value))
-        elif not beside_job and self._prebuilt.is_named(key):
+        elif not beside_job and self.prebuilt.is_named(key):
             return []  # The job that owns it says so.
         facts = self.workload_facts(place, None)
         if belongs_to_job(value):
@@ -364,25 +364,15 @@ class View:
         """A workload with what its pods claim counted."""
         return replace(state, spec=self.claims.counted(state.workload, state.spec))
 
-    def names_none(self, place: str) -> None:
-        """What is at a place names no Workload that was made before it."""
-        self._prebuilt.forget(place)
-
     def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
-        self._prebuilt.name(state.workload, place, job)
-        key, named = state.workload, self.by_source.get(place)
-        reported = self.workloads.get(key)
+        self.prebuilt.name(state.workload, place, job)
+        key, named, reported = state.workload, self.by_source.get(place), self.workloads.get(state.workload)
         if named is None:
             return taken_up(state, reported, self._found.get(key))
-        # The pods of a group own it together, whichever of them is the oldest now.
-        owner = state.owner.uid if state.owner is not None and state.owner.kind != "PodGroup" else ""
-        if named != key or reported is None or owner not in ("", reported.owner_uid):
+        if named != key or reported is None or not is_owned_by(reported, state):
             return [WorkloadDeleted(workload=named)]
-        facts = self.workload_facts(place, with_prebuilt(state, reported.spec))
-        # Pods say what they request in full, and templates of what serves may leave out what is implied.
-        as_templates = not place.startswith(("Pod/", "PodGroup/"))
-        return [*facts, *out_of_sync(state, reported.spec)] if as_templates and not reported.finished else facts
+        return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""

@@ -12,7 +12,7 @@ from services.watcher.jobs.jobs import JobState, Surroundings
 from services.watcher.pods.pod_group_owners import PodGroupOwners, key_of
 from services.watcher.pods.pod_groups import PodGroups, left_behind
 from services.watcher.pods.serving_state import serving_state
-from services.watcher.workloads.prebuilt_workloads import NamingJob
+from services.watcher.workloads.prebuilt_workloads import NamingJob, PrebuiltWorkloads
 from services.watcher.workloads.reported_state import ReportedState
 
 
@@ -22,6 +22,7 @@ class Reporting(Surroundings, Protocol):
     facts: dict[str, Fact]
     workloads: dict[str, ReportedState]
     by_source: dict[str, str]
+    prebuilt: PrebuiltWorkloads
 
     def manages(self, place: str) -> bool:
         """Whether kuelog manages the object at a place."""
@@ -41,10 +42,6 @@ class Reporting(Surroundings, Protocol):
 
     def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about pods, or what serves with them, that run in a Workload which was made before them."""
-        ...
-
-    def names_none(self, place: str) -> None:
-        """What is at a place names no Workload any more."""
         ...
 
 
@@ -157,7 +154,7 @@ class PodWatch:
         if state is not None and state.prebuilt:
             seen = NamingJob(kind, parent) if parent is not None else NamingJob("Pod", self._groups.pods(place)[0])
             return self._view.facts_of_prebuilt(place, state, seen)
-        self._view.names_none(place)
+        self._view.prebuilt.forget(place)
         return self._view.workload_facts(place, state)
 
     def _state(
