@@ -45,8 +45,8 @@ from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
+    is_owned_by,
     out_of_sync,
-    owned_by_another,
     taken_up,
     with_prebuilt,
 )
@@ -263,7 +263,7 @@ class View:
         injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
         reported = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
         if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
-            reported.parent, reported.part = fact.owner.kind, fact.owner.part
+            reported.parent = fact.owner.kind
             self.facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)
         self.workloads[fact.workload] = reported
         self._found.pop(fact.workload, None)
@@ -365,14 +365,12 @@ class View:
     def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
         self.prebuilt.name(state.workload, place, job)
-        key, named = state.workload, self.by_source.get(place)
-        reported = self.workloads.get(key)
+        key, named, reported = state.workload, self.by_source.get(place), self.workloads.get(state.workload)
         if named is None:
             return taken_up(state, reported, self._found.get(key))
-        if named != key or reported is None or owned_by_another(state, reported):
+        if named != key or reported is None or not is_owned_by(reported, state):
             return [WorkloadDeleted(workload=named)]
-        facts = self.workload_facts(place, with_prebuilt(state, reported.spec))
-        return facts if reported.finished else [*facts, *out_of_sync(place, state, reported.spec)]
+        return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""

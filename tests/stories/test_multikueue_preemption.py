@@ -4,6 +4,7 @@ Rule: docs/rules/multikueue.md#preemption
 """
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -29,9 +30,9 @@ async def test_a_job_that_has_to_preempt_everywhere_does_so_in_one_cluster_only(
     async with asyncio.timeout(150), Stage(tmp_path) as stage:
         workers = [KuelogWorker(name, tmp_path, stage.clock, gates=GATES) for name in ("w1", "w2")]
         async with managing(stage, workers, replace(SETTINGS, gates=GATES)):
-            for worker in workers:
-                await worker.stage.add(job("local", 5000))
-                await worker.stage.until(lambda: worker.stage.running("local"))
+            for stage_there in [one.stage for one in workers]:
+                await stage_there.add(job("local", 5000))
+                await stage_there.until(partial(stage_there.running, "local"))
             urgent = delegated("patient", 5000)
             urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
             await stage.add(urgent)

@@ -117,21 +117,19 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
     return msgspec.structs.replace(state, spec=spec)
 
 
-def owned_by_another(state: JobState, reported: ReportedState) -> bool:
-    """Whether a job that names a Workload is another one than that which owns it.
-
-    The pods of a group own it together, whichever of them is the oldest now.
-    """
-    owner = "" if state.owner is None or state.owner.kind == "PodGroup" else state.owner.uid
-    return owner not in ("", reported.owner_uid)
+def is_owned_by(reported: ReportedState, state: JobState) -> bool:
+    """Whether it is this job that owns the Workload; the pods of a group own it together, whichever of them is the oldest now."""
+    return state.owner is None or state.owner.kind == "PodGroup" or state.owner.uid == reported.owner_uid
 
 
-def out_of_sync(place: str, state: JobState, workload: WorkloadSpec) -> list[Fact]:
+def out_of_sync(place: str, state: JobState, reported: ReportedState) -> list[Fact]:
     """The fact that the pods of a job that was not started are not those of its Workload, which ends by it; nothing otherwise.
 
-    Pods say what they request in full, and templates of what serves may leave out what is implied: they are not compared.
+    Pods say what they request in full, and templates of what serves may leave out what is implied: these are not compared.
     """
-    if place.startswith(("Pod/", "PodGroup/")) or state.started or _same(state.spec.pod_sets, workload.pod_sets):
+    if reported.finished or place.startswith(("Pod/", "PodGroup/")):
+        return []
+    if state.started or _same(state.spec.pod_sets, reported.spec.pod_sets):
         return []
     return [WorkloadFinished(workload=state.workload, reason="OutOfSync", message=_OUT_OF_SYNC)]
 

@@ -66,8 +66,6 @@ class ReportedState(msgspec.Struct):
     active: bool = True
     parent: str = ""
     """The kind of what serves with its pods, where that says how many there are to be."""
-    part: str = ""
-    """Which of its groups it is."""
     owner_uid: str = ""
     """The UID of the job that owns it, where its object was made before the job."""
     unsuspended: int = 0
@@ -88,7 +86,7 @@ def own(reported: ReportedState, fact: WorkloadOwned, kinds: Kinds) -> None:
     """From now on a workload is read from the job that owns it."""
     reported.source = place_of_owner(fact.workload, fact.owner, kinds)
     if kinds.parent_of(fact.owner) is not None:
-        reported.parent, reported.part = fact.owner.kind, fact.owner.part
+        reported.parent = fact.owner.kind
     reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
 
 
