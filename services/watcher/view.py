@@ -22,6 +22,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from projections.claims.counted import counts_claims
 from projections.devices.card_config import CardConfig
 from projections.nodes.affinity import selects
 from services.jobs.kinds.managed_kinds import kinds_of
@@ -236,6 +237,9 @@ class View:
                     note(reported, fact)
                 if isinstance(fact, CheckReported | WorkloadSwitched):
                     self.facts.pop(f"Workload/{fact.workload}#refused", None)
+            case SettingsObserved() if not counts_claims(fact):
+                for place in [one for one in self.facts if self.claims.holds(one.partition("/")[0])]:
+                    del self.facts[place]  # Nobody looks at them, so they are told anew when somebody does again.
             case DecisionApplied():
                 reported = self.workloads.get(fact.workload)
                 if reported is not None:
@@ -292,7 +296,7 @@ class View:
             case "Node":
                 return node_facts(value, self.cards)
             case "Pod":
-                return [] if (pod := pod_fact(value, self.cards)) is None else [pod]
+                return [] if (pod := pod_fact(value, self.cards, claims=self.claims.counts)) is None else [pod]
             case "ConfigMap":
                 return hami_config(value)
             case "Workload":
