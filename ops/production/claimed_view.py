@@ -14,6 +14,7 @@ class ShownHolder(msgspec.Struct, frozen=True, kw_only=True):
     """The job of a workload as `namespace/name`; `pod:namespace/name` of a pod that no queue manages, or the claim where none is known."""
     workload: str
     pods: tuple[str, ...]
+    """`namespace/name`, so that who may not read them is not told (`Redaction`)."""
     claim: str
     device_class: str
     resource: str
@@ -52,11 +53,12 @@ def device_rows(world: World, *, node: str = "") -> list[DeviceRow]:
 def _shown(world: World, one: DeviceHolder) -> ShownHolder:
     workload = one.workloads[0] if one.workloads else ""
     space = one.claim.partition("/")[0]
-    pod = f"pod:{space}/{one.pods[0]}" if one.pods else f"claim:{one.claim}"
+    pods = tuple(f"{space}/{name}" for name in one.pods)
+    pod = f"pod:{pods[0]}" if pods else f"claim:{one.claim}"
     return ShownHolder(
         holder=job_of(world, workload) if workload else pod,
         workload=workload,
-        pods=one.pods,
+        pods=pods,
         claim=one.claim,
         device_class=one.device_class,
         resource=one.resource,

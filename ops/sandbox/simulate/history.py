@@ -11,6 +11,7 @@ import msgspec
 from events.event import Millis
 from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import ObjectChange
+from ops.sandbox.simulate.claimed_devices import has_claims, with_claims
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_racks
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
@@ -80,6 +81,8 @@ async def _played(
         # A job that is waiting can't change to a queue of another partition yet.
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
         spread(platform, seed)
+    if has_claims(seed) and not has_racks(seed):
+        with_claims(platform, seed, span)
     simulation = Simulation(loop, platform, seed)
     if platform.partitions > 1:
         await divide(simulation.bus, platform.partitions, simulation.clock.now())
