@@ -6,7 +6,6 @@ from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitte
 from events.application import DecisionApplied
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, LineKind, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
-from events.claims import ResourceClaimObserved
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
 from events.device_config import DeviceConfigObserved
@@ -39,7 +38,6 @@ from events.workload import (
 from projections.billing.cards.card_side import CardSide, OpenSlice
 from projections.billing.cards.strays import Strays
 from projections.billing.cards.unused_time import UnusedTime
-from projections.billing.claims.claim_time import ClaimTime
 from projections.billing.entries import attempts
 from projections.billing.entries.attempts import About, Attempt, SliceKey
 from projections.billing.entries.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
@@ -68,8 +66,6 @@ class Ledger:
         self.unused = UnusedTime(scope.window, scope.cuts) if scope.cuts is not None else None
         self.cards = CardSide(scope, self.unused)
         self.holds = QuotaSide(scope)
-        self.claimed = ClaimTime(scope.window)
-        """How long claims held devices."""
         self.prices = PriceBook()
         self.strays = Strays(self.cards)
         self.wastes: list[Waste] = []
@@ -125,6 +121,7 @@ class Ledger:
         """Enter what an event means for time and money; most events mean nothing for it."""
         if not isinstance(event, _ENTERED):
             self.at = max(self.at, position.at)
+        self.holds.claimed.fold(event, position.at)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
         for told in self._variants.told(event):
@@ -186,7 +183,6 @@ class Ledger:
         end = self.at if at is None else min(at, self.at)
         self.cards.finish(end)
         self.holds.finish(end)
-        self.claimed.finish(end)
 
     def _see(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
         match event:
@@ -198,8 +194,6 @@ class Ledger:
                 owner = self._owners.last(event.workload) if event.elastic else event.workload
                 seen = event if owner == event.workload else msgspec.structs.replace(event, workload=owner)
                 self.strays.see_pod(seen, caused("pod seen", position))
-                last = self._slices.last(event.workload) if event.elastic else event.workload
-                self.claimed.see_pod(msgspec.structs.replace(event, workload=last), position.at)
                 self.tenants.add(event.namespace)
             case FlavorObserved():
                 self.cards.see_flavor(event, caused("flavor changed", position))
@@ -211,11 +205,8 @@ class Ledger:
                 self.quota.set_cohort(event, position.at)
             case NamespaceObserved():
                 self.tenants.add(event.name)
-            case ResourceClaimObserved():
-                self.claimed.see_claim(event, position.at)
             case SettingsObserved():
                 self._settings = event
-                self.claimed.use(event, position.at)
             case DeviceConfigObserved():
                 self._config = self.holds.config = card_config(event)
             case PriceListSet() | ExchangeRateSet() | AccountsSet() | CorrectionEntered():
@@ -231,9 +222,6 @@ class Ledger:
                 self.cards.remove_node(event.name, caused("node gone", position))
             case "Pod":
                 self.strays.remove_pod(f"{event.namespace}/{event.name}", caused("pod gone", position))
-                self.claimed.remove_pod(f"{event.namespace}/{event.name}")
-            case "ResourceClaim":
-                self.claimed.remove_claim(f"{event.namespace}/{event.name}", position.at)
             case "ResourceFlavor":
                 self.cards.remove_flavor(event.name, caused("flavor changed", position))
             case "ClusterQueue" | "Cohort":
@@ -286,7 +274,6 @@ class Ledger:
         holder = attempt.holder
         self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
         self.holds.hold(attempt, assignments, caused("quota reserved", position))
-        self.claimed.hold(holder, position.at)
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
@@ -298,8 +285,7 @@ class Ledger:
         self.holds.rename(workload, caused("admitted", position))
 
     def _stop(self, workload: str, reason: str, preemptor: str = "") -> None:
-        attempt = self._current.get(workload)
-        if attempt is not None and not attempt.stopped:
+        if (attempt := self._current.get(workload)) is not None and not attempt.stopped:
             attempt.stopped, attempt.preemptor = reason, preemptor
 
     def _let_quota_go(self, workload: str, position: LogPosition) -> None:
@@ -324,7 +310,6 @@ class Ledger:
                     current.finished = True
                 self._let_quota_go(event.workload, position)
                 self._slices.replace(event.workload, event.by)
-                self.claimed.hand_over(event.workload, event.by, position.at)
                 if held:
                     self._handed[event.by] = event.workload
 
@@ -401,7 +386,6 @@ class Ledger:
         for known in (self._about, self._attempts, self._current, self._asking, self._decided):
             known.pop(workload, None)
         self.strays.forget(workload)
-        self.claimed.forget(workload)
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):

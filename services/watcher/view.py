@@ -22,7 +22,6 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
-from projections.claims.counted import counts_claims
 from projections.devices.card_config import CardConfig
 from projections.nodes.affinity import selects
 from services.jobs.kinds.managed_kinds import kinds_of
@@ -205,8 +204,7 @@ class View:
         """The places of all objects of a kind about which anything was reported."""
         prefix = f"{kind}/"
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
-        found |= {place for place in self.by_source if place.startswith(prefix)}
-        found |= set(self.claims.places(kind))
+        found |= {*(place for place in self.by_source if place.startswith(prefix)), *self.claims.places(kind)}
         if kind == "Workload":
             found |= {workload_place(key) for key, one in self.workloads.items() if one.owner_uid}
         return sorted(found)
@@ -215,6 +213,7 @@ class View:
         """Fold a fact, reported by this watcher or another."""
         self.node_usage.note(fact)
         self._looks.heed(fact)
+        self.claims.heed(fact, self.facts)
         match fact:
             case WorkloadSubmitted() if fact.workload in self.workloads:
                 pass  # Reported twice, by two replicas.
@@ -237,9 +236,6 @@ class View:
                     note(reported, fact)
                 if isinstance(fact, CheckReported | WorkloadSwitched):
                     self.facts.pop(f"Workload/{fact.workload}#refused", None)
-            case SettingsObserved() if not counts_claims(fact):
-                for place in [one for one in self.facts if self.claims.holds(one.partition("/")[0])]:
-                    del self.facts[place]  # Nobody looks at them, so they are told anew when somebody does again.
             case DecisionApplied():
                 reported = self.workloads.get(fact.workload)
                 if reported is not None:

@@ -90,7 +90,10 @@ def plain_unused(ledger: Ledger) -> list[dict[str, object]]:
 
 def plain_claimed(ledger: Ledger) -> list[dict[str, object]]:
     """How long claims held devices, in device·ms, by workload, class and what that counts as."""
-    return [{**msgspec.structs.asdict(key), "device_ms": length} for key, length in sorted(ledger.claimed.sums.items())]
+    return [
+        {**msgspec.structs.asdict(key), "device_ms": length}
+        for key, length in sorted(ledger.holds.claimed.sums.items())
+    ]
 
 
 def plain_waste(ledger: Ledger) -> list[dict[str, object]]:

@@ -98,7 +98,7 @@ def show_borrowed(ledger: Ledger, console: Console) -> None:
 def show_claimed(ledger: Ledger, console: Console) -> None:
     """How many device-hours claims held, by namespace, queue, class and what that counts as."""
     sums: dict[tuple[str, str, str, str], int] = {}
-    for key, length in ledger.claimed.sums.items():
+    for key, length in ledger.holds.claimed.sums.items():
         of = (key.tenant, key.cluster_queue, key.device_class, key.resource)
         sums[of] = sums.get(of, 0) + length
     if not sums:

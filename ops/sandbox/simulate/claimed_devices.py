@@ -44,7 +44,7 @@ def with_claims(platform: SeedPlatform, seed: int, span: Millis) -> None:
     actions += [_act(late, PUBLISH, _template("late", space)) for space in spaces]
     if chance.random() < 0.5:  # noqa: PLR2004
         changed = chance.randrange(span)
-        actions += [_act(changed, PUBLISH, _template("one", space, count=2)) for space in spaces]
+        actions += [_act(changed, PUBLISH, _template("grows", space, count=_MOST)) for space in spaces]
     for value in slices.values():
         actions += _comings_and_goings(value, chance, span)
     platform.actions = sorted(actions, key=lambda one: one.at)
@@ -54,11 +54,12 @@ _TEMPLATES: dict[str, JsonObject] = {
     "one": {},
     "two": {"count": 2},
     "late": {},
+    "grows": {},
     "picky": {"count": 2, "cel": f"device.attributes['{DRIVER}'].size >= 1"},
 }
 """By name, what pods claim by them."""
-_ASKED = (("one",), ("two",), ("late",), ("picky",), ("one", "late"))
-"""By which templates a pod claims; what it asks for by the name of an extended resource has none."""
+_ASKED = (("one",), ("two",), ("late",), ("grows",), ("picky",), ("one", "late"))
+"""By which templates a pod claims, two devices at most by all of them together; what it asks for by the name of an extended resource has none."""
 
 
 def _claiming(actions: list[UserAction], chance: random.Random) -> list[UserAction]:

@@ -10,13 +10,18 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from events.catalogue import AnyEvent
 from events.claims import ResourceClaimObserved
+from events.control import ObjectRemoved
 from events.device import PodObserved
 from events.event import Millis
 from events.settings import SettingsObserved
+from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced
+from events.workload import WorkloadDeleted
 from projections.billing.entries.entry import Holder, Window
 from projections.claims.counted import counts_claims, resource_of_class
 from projections.claims.held_devices import users_of
+from projections.workloads.slice_chains import SliceChains
 
 
 class DeviceHours(msgspec.Struct, frozen=True, order=True):
@@ -52,22 +57,62 @@ class ClaimTime:
         """Of pods, by `namespace/name`, until they are gone and what they used is free."""
         self._gone: dict[str, None] = {}
         """Pods that are gone, while a claim of theirs is still there."""
+        self._pods: dict[str, dict[str, None]] = {}
+        """The same by workload."""
         self._holders: dict[str, Holder] = {}
-        """Of workloads that hold quota, or have held some lately."""
+        """Of workloads that hold quota or have held some, until they are deleted and their pods are gone."""
+        self._deleted: dict[str, None] = {}
+        """Workloads that are deleted, while some of their pods are there."""
+        self._slices = SliceChains()
         self._open: dict[str, _Open] = {}
         """By claim."""
 
-    def use(self, settings: SettingsObserved, at: Millis) -> None:
-        """Another configuration is in force: classes may count as something else, or claims as nothing at all."""
+    def fold(self, event: AnyEvent, at: Millis) -> None:
+        """Count what an event means for devices that claims hold; most events mean nothing for it."""
+        match event:
+            case ResourceClaimObserved():
+                self._see_claim(event, at)
+            case PodObserved():
+                self._see_pod(event, at)
+            case ObjectRemoved(kind="ResourceClaim"):
+                self._remove_claim(f"{event.namespace}/{event.name}", at)
+            case ObjectRemoved(kind="Pod"):
+                self._remove_pod(f"{event.namespace}/{event.name}")
+            case WorkloadSliceReplaced() | WorkloadSliceDropped():
+                self._slices.replace(event.workload, event.by)
+                for key in tuple(self._pods.get(event.workload, ())):
+                    self._belong(key, event.by, at)
+            case WorkloadDeleted():
+                last = self._slices.last(event.workload)
+                self._slices.forget(event.workload)
+                self._deleted[last] = None
+                self._forget(last)
+            case SettingsObserved():
+                self._use(event, at)
+            case _:
+                pass
+
+    def hold(self, holder: Holder, at: Millis) -> None:
+        """A workload holds quota from now on: what its pods have is on the account of its queue."""
+        self._holders[holder.workload] = holder
+        self._deleted.pop(holder.workload, None)
+        for key in self._pods.get(holder.workload, ()):
+            self._review(key, at)
+
+    def finish(self, at: Millis) -> None:
+        """Count what goes on, as far as the log reaches; nothing may be folded after that."""
+        for key in sorted(self._open):
+            self._close(key, at)
+
+    def _use(self, settings: SettingsObserved, at: Millis) -> None:
         self._settings = settings
         for key in sorted(self._claims):
             if counts_claims(settings):
                 self._reckon(key, at)
             else:
-                self.remove_claim(key, at)
+                self._remove_claim(key, at)
 
-    def see_claim(self, claim: ResourceClaimObserved, at: Millis) -> None:
-        """A claim as it is from now on."""
+    def _see_claim(self, claim: ResourceClaimObserved, at: Millis) -> None:
         key = f"{claim.namespace}/{claim.name}"
         before = self._claims.get(key)
         self._claims[key] = claim
@@ -77,50 +122,43 @@ class ClaimTime:
         self._leave(key, [one for one in _pods_of(before) if one not in pods])
         self._reckon(key, at)
 
-    def remove_claim(self, key: str, at: Millis) -> None:
-        """A claim is gone."""
+    def _remove_claim(self, key: str, at: Millis) -> None:
         claim = self._claims.pop(key, None)
         if claim is not None:
             self._close(key, at)
             self._leave(key, _pods_of(claim))
 
-    def see_pod(self, pod: PodObserved, at: Millis) -> None:
-        """A pod, with the workload that it belongs to by now."""
+    def _see_pod(self, pod: PodObserved, at: Millis) -> None:
         key = f"{pod.namespace}/{pod.name}"
         self._gone.pop(key, None)
-        self._belong(key, pod.workload, at)
+        self._belong(key, self._slices.last(pod.workload) if pod.elastic else pod.workload, at)
 
-    def remove_pod(self, key: str) -> None:
-        """A pod is gone; what its claims hold for a moment longer is on the same account."""
+    def _remove_pod(self, key: str) -> None:
         if key in self._users:
-            self._gone[key] = None
+            self._gone[key] = None  # What its claims hold for a moment longer is on the same account.
         else:
-            self._workloads.pop(key, None)
-
-    def hold(self, holder: Holder, at: Millis) -> None:
-        """A workload holds quota from now on: what its pods have is on the account of its queue."""
-        self._holders[holder.workload] = holder
-        for key in [pod for pod, owner in self._workloads.items() if owner == holder.workload]:
-            self._review(key, at)
-
-    def hand_over(self, old: str, by: str, at: Millis) -> None:
-        """The pods of a slice of an elastic job belong to the one that has replaced it."""
-        for key in [pod for pod, owner in self._workloads.items() if owner == old]:
-            self._belong(key, by, at)
-
-    def forget(self, workload: str) -> None:
-        """A workload is long gone."""
-        self._holders.pop(workload, None)
-
-    def finish(self, at: Millis) -> None:
-        """Count what goes on, as far as the log reaches; nothing may be folded after that."""
-        for key in sorted(self._open):
-            self._close(key, at)
+            self._leave_workload(key)
 
     def _belong(self, pod: str, workload: str, at: Millis) -> None:
         if self._workloads.get(pod) != workload:
+            self._leave_workload(pod)
             self._workloads[pod] = workload
+            self._pods.setdefault(workload, {})[pod] = None
             self._review(pod, at)
+
+    def _leave_workload(self, pod: str) -> None:
+        workload = self._workloads.pop(pod, None)
+        if workload is not None:
+            del self._pods[workload][pod]
+            self._forget(workload)
+
+    def _forget(self, workload: str) -> None:
+        """Of a workload that is deleted nothing is needed any more when its last pod is gone."""
+        if not self._pods.get(workload):
+            self._pods.pop(workload, None)
+            if workload in self._deleted:
+                del self._deleted[workload]
+                self._holders.pop(workload, None)
 
     def _review(self, pod: str, at: Millis) -> None:
         for key in self._users.get(pod, ()):
@@ -135,7 +173,7 @@ class ClaimTime:
                 del self._users[pod]
                 if pod in self._gone:
                     del self._gone[pod]
-                    self._workloads.pop(pod, None)
+                    self._leave_workload(pod)
 
     def _reckon(self, key: str, at: Millis) -> None:
         claim, open_ = self._claims[key], self._open.get(key)

@@ -23,16 +23,26 @@ from services.watcher.claims.devices import Published
 from services.watcher.claims.extended_resources import extended_requests
 from services.watcher.claims.field_errors import CannotCount
 from services.watcher.claims.held_devices import claim_fact, slice_fact
+from services.watcher.claims.older_versions import as_v1
 from services.watcher.claims.selectors import NoSelectors, Selectors
 from services.watcher.fields.object_reading import read
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _GROUP = "resource.k8s.io"
+_OLDER = ("v1beta2", "v1beta1")
+"""What Kubernetes 1.33 and 1.32 serve, where it is enabled."""
+
+
+def _kind(kind: str, *, namespaced: bool) -> Resource:
+    plural = f"{kind.lower()}es" if kind.endswith("ss") else f"{kind.lower()}s"
+    return Resource(group=_GROUP, plural=plural, kind=kind, namespaced=namespaced, older=_OLDER)
+
+
 CLAIM_KINDS = (
-    Resource(group=_GROUP, plural="deviceclasses", kind="DeviceClass", namespaced=False),
-    Resource(group=_GROUP, plural="resourceclaimtemplates", kind="ResourceClaimTemplate"),
-    Resource(group=_GROUP, plural="resourceslices", kind="ResourceSlice", namespaced=False),
-    Resource(group=_GROUP, plural="resourceclaims", kind="ResourceClaim"),
+    _kind("DeviceClass", namespaced=False),
+    _kind("ResourceClaimTemplate", namespaced=True),
+    _kind("ResourceSlice", namespaced=False),
+    _kind("ResourceClaim", namespaced=True),
 )
 """The kinds that claims are counted by, and the claims themselves, where device classes are mapped."""
 _KINDS = frozenset(one.kind for one in CLAIM_KINDS)
@@ -63,6 +73,7 @@ class ClaimBook:
     def see(self, kind: str, value: JsonMapping) -> list[Fact]:
         """Note an object; the facts about who publishes and who holds which devices. Raises `Refused`; then what was seen of it before counts."""
         facts: list[Fact] = []
+        value = as_v1(kind, value)
         match kind:
             case "ResourceClaim":
                 return [claim_fact(read(value, ApiResourceClaim))]
@@ -83,6 +94,12 @@ class ClaimBook:
         if before is None or before.spec != found.spec:
             self._note_change()
         return facts
+
+    def heed(self, fact: Fact, facts: dict[str, Fact]) -> None:
+        """Take out of these facts what nobody looks at under other settings: it is told anew when somebody does again."""
+        if isinstance(fact, SettingsObserved) and not counts_claims(fact):
+            for place in [one for one in facts if self.holds(one.partition("/")[0])]:
+                del facts[place]
 
     def lose(self, kind: str, namespace: str, name: str) -> None:
         """Forget an object that is gone."""
