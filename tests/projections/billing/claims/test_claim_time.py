@@ -41,7 +41,9 @@ def hours(*events: AnyEvent | None, window: Window | None = None) -> dict[tuple[
         if event is not None:
             ledger.fold(event, LogPosition(partition="FACTS", sequence=number, at=number * 1000))
     ledger.finish(len(events) * 1000)
-    return {(one.cluster_queue, one.workload, one.resource): length for one, length in ledger.holds.claimed.sums.items()}
+    return {
+        (one.cluster_queue, one.workload, one.resource): length for one, length in ledger.holds.claimed.sums.items()
+    }
 
 
 def test_devices_are_held_from_when_the_claim_has_them_until_it_is_gone() -> None:
