@@ -14,6 +14,7 @@ from events.admission import (
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
 from events.budget import BudgetRenewed, BudgetThresholdReached
+from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.control import (
     ClockScaled,
     EpochStarted,
@@ -128,6 +129,8 @@ Fact: TypeAlias = (
     | NodeLockObserved
     | PodObserved
     | CardQuotaObserved
+    | ResourceSliceObserved
+    | ResourceClaimObserved
     | DeviceConfigObserved
     | NodeConfigsObserved
     | WorkloadSubmitted

@@ -56,7 +56,7 @@ class NodeLockObserved(Event, frozen=True, kw_only=True, tag="NodeLockObserved.v
 
 
 class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
-    """A pod that holds cards, or may come to, or that is placed by topology: where it is and what is written on it."""
+    """A pod that holds cards, or may come to, that claims devices or is placed by topology: where it is and what is written on it."""
 
     namespace: str
     name: str
@@ -87,7 +87,7 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     topology: PodTopology | None = None
     """Where its workload's pods are placed by topology."""
     cardless: bool = False
-    """It neither holds cards nor asks for any: it is told for its place in a topology, or among its slice's pods, alone."""
+    """It neither holds cards nor asks for any: it is told for what it claims, its place in a topology, or among its slice's pods, alone."""
     elastic: bool = False
     """Its job is elastic: it belongs to the slice that holds the quota by now, whichever its annotation names."""
     waits_for_slice: bool = False

@@ -15,6 +15,7 @@ from events.application import DecisionApplied, DecisionRejected
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
 from events.budget import BudgetRenewed, BudgetThresholdReached
 from events.catalogue import AnyEvent
+from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.commit import Sighting
 from events.configuration import ConfigurationObserved
 from events.control import (
@@ -121,6 +122,7 @@ from events.workload_object import WorkloadTerminating
 from projections.budgets.counting import keep_budgets, tell_renewal, tell_threshold
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.folds.admission import evolve_admission
+from projections.folds.claims import evolve_claims
 from projections.folds.devices import evolve_devices
 from projections.folds.dispatch import evolve_dispatch, miss_dispatch
 from projections.folds.lines import evolve_lines
@@ -261,6 +263,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | CapacityCovered()
         ):
             evolve_devices(world, event, position)
+        case ResourceSliceObserved() | ResourceClaimObserved():
+            evolve_claims(world, event)
         case EpochStarted():
             world.trail.put(world.epochs, event.service, event.epoch)
         case SetAside():

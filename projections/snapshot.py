@@ -8,6 +8,7 @@ import msgspec
 
 from events.admission import PreemptionRequested
 from events.amount import Requests
+from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.control import ObjectRefused
 from events.device import (
     CardQuotaObserved,
@@ -99,6 +100,8 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     node_usage: dict[str, Requests] = {}
     registered: dict[str, DevicesRegistered]
     node_locks: dict[str, NodeLockObserved] = {}
+    resource_slices: dict[str, ResourceSliceObserved] = {}
+    resource_claims: dict[str, ResourceClaimObserved] = {}
     pods: dict[str, PodObserved]
     pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
     refused: dict[str, ObjectRefused]
@@ -150,6 +153,8 @@ _PLAIN = (
     "node_usage",
     "registered",
     "node_locks",
+    "resource_slices",
+    "resource_claims",
     "pods",
     "pod_cards",
     "refused",

@@ -105,6 +105,14 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         )
         if table
     ]
+    claimed = [
+        (name, dict(table))
+        for name, table in (
+            ("resource_slices", world.resource_slices),
+            ("resource_claims", world.resource_claims),
+        )
+        if table
+    ]
     locks = [("node_locks", dict(world.node_locks))] if world.node_locks else []
     unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
     let_go = [
@@ -137,6 +145,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *assigned,
         *quotas,
         *locks,
+        *claimed,
         *configs,
         *unusual,
         *versions,

@@ -22,6 +22,7 @@ from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, changes_after
 from projections.budgets.scopes import whole_of
 from projections.budgets.state import BudgetState
+from projections.claims.state import ClaimState
 from projections.configuration import ConfigurationObjects
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.feature_gates import enabled
@@ -41,7 +42,7 @@ from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.variants import BETWEEN_GATES, gate_opened_at
 
 
-class World(ConfigurationObjects, PreemptionState, BudgetState):
+class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
     """State folded from the log, and the indexes that keep its questions cheap.
 
     What a table holds is said where its room declares it: `state.py` of each room.
@@ -56,6 +57,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState):
         super().__init__()
         self.local_queues_of, self.refused = {}, {}
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
+        self.resource_slices, self.resource_claims = {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
         self.dispatches, self.remotes = {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}

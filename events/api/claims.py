@@ -150,6 +150,7 @@ class SliceSpec(ApiStruct, frozen=True, kw_only=True):
 
     driver: str
     pool: ResourcePool
+    node_name: str = ""
     devices: tuple[ApiDevice, ...] | None = None
 
 
@@ -158,3 +159,52 @@ class ApiResourceSlice(ApiStruct, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: SliceSpec
+
+
+class AllocatedDevice(ApiStruct, frozen=True, kw_only=True):
+    """A device that a request of a claim was given, or a share of one."""
+
+    request: str = ""
+    """The request, with its alternative behind a slash where it is a list of these."""
+    driver: str
+    pool: str
+    device: str
+    admin_access: bool | None = None
+    consumed_capacity: dict[str, Quantity] | None = None
+    share_id: str = msgspec.field(name="shareID", default="")
+
+
+class AllocatedDevices(ApiStruct, frozen=True, kw_only=True):
+    """All devices that a claim was given."""
+
+    results: tuple[AllocatedDevice, ...] | None = None
+
+
+class ClaimAllocation(ApiStruct, frozen=True, kw_only=True):
+    """What a claim was given."""
+
+    devices: AllocatedDevices = AllocatedDevices()
+
+
+class ClaimConsumer(ApiStruct, frozen=True, kw_only=True):
+    """For whom a claim is reserved; pods have no group."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ClaimStatus(ApiStruct, frozen=True, kw_only=True):
+    """How a claim stands."""
+
+    allocation: ClaimAllocation | None = None
+    reserved_for: tuple[ClaimConsumer, ...] | None = None
+
+
+class ApiResourceClaim(ApiStruct, frozen=True, kw_only=True):
+    """A ResourceClaim."""
+
+    metadata: ObjectMeta
+    spec: ClaimSpec = ClaimSpec()
+    status: ClaimStatus = ClaimStatus()

@@ -117,11 +117,18 @@ class PodTemplate(ApiStruct, frozen=True, kw_only=True):
     spec: PodSpec = PodSpec()
 
 
+class ExtendedResourceClaimStatus(ApiStruct, frozen=True, kw_only=True):
+    """The claim that was made for what a pod asks for by names of extended resources."""
+
+    resource_claim_name: str = ""
+
+
 class PodStatus(ApiStruct, frozen=True, kw_only=True):
     """How a pod stands."""
 
     phase: str = "Pending"
     conditions: tuple[ApiCondition, ...] | None = None
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
 
 class ApiPod(ApiStruct, frozen=True, kw_only=True):

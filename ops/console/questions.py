@@ -171,6 +171,7 @@ def _own_bill(answer: JsonObject, rights: Rights) -> JsonObject:
     return {
         **answer,
         "quota": quota,
+        "claimed": [one for one in answer["claimed"] if rights.reads(one["tenant"])],
         "cut_short": [one for one in answer["cut_short"] if rights.reads(one["workload"])],
         "price_lists": [{**one, "author": "", "reason": ""} for one in lists],
     }

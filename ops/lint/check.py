@@ -10,6 +10,7 @@ from events.device_config import DeviceConfigObserved
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
+from ops.lint.claims import ClaimLint
 from ops.lint.configuration import configuration_problems
 from ops.lint.finding import LintFinding, broken_file, finding
 from ops.lint.hosting import hosting_problems
@@ -75,8 +76,9 @@ def lint(files: Sequence[Path], *, loose: bool = False) -> list[LintFinding]:
             one.value = meant.value
             one.problems = [*meant.problems, *(found for found in one.problems if found.code != "OldVersion")]
     objects = Objects([one.value for one in sound], _card_config(sound))
+    claims = ClaimLint([one.value for one in sound])
     for one in sound:
-        one.problems.extend(_rules(one.value, objects))
+        one.problems.extend([*_rules(one.value, objects), *claims.problems(one.value)])
     for one in checked:
         findings.extend(
             finding(one.document, problem, Severity.WARNING if loose and problem.code in EXCUSED else problem.severity)

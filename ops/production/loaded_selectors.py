@@ -1,7 +1,7 @@
 """Whether the CEL library is needed: it is loaded only where device classes are mapped, because it is large."""
 
 from events.settings import SettingsObserved
-from services.watcher.claims.claim_book import counts_claims
+from projections.claims.counted import counts_claims
 from services.watcher.claims.selectors import Selectors
 
 

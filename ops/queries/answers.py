@@ -8,6 +8,7 @@ import msgspec
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
+from ops.production.claimed_view import device_rows
 from ops.queries.clusters_view import worker_clusters
 from ops.queries.explaining import explain, find_workload, stops
 from ops.queries.patience import Patience
@@ -113,6 +114,7 @@ def cards_answer(moment: WorldAt, *, node: str = "", model: str = "") -> JsonObj
         "unwanted": unwanted(world),
         "flavors": [{**msgspec.structs.asdict(one), "offered": one.offered} for one in flavor_offers(world)],
         "domains": domain_capacities(world),
+        "claimable": [] if model else device_rows(world, node=node),
         "models": [
             {**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in model_capacities(world)
         ],

@@ -121,6 +121,7 @@ class Ledger:
         """Enter what an event means for time and money; most events mean nothing for it."""
         if not isinstance(event, _ENTERED):
             self.at = max(self.at, position.at)
+        self.holds.claimed.fold(event, position.at)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
         for told in self._variants.told(event):
@@ -284,8 +285,7 @@ class Ledger:
         self.holds.rename(workload, caused("admitted", position))
 
     def _stop(self, workload: str, reason: str, preemptor: str = "") -> None:
-        attempt = self._current.get(workload)
-        if attempt is not None and not attempt.stopped:
+        if (attempt := self._current.get(workload)) is not None and not attempt.stopped:
             attempt.stopped, attempt.preemptor = reason, preemptor
 
     def _let_quota_go(self, workload: str, position: LogPosition) -> None:

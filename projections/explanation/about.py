@@ -12,6 +12,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.catalogue import AnyEvent
+from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.configuration import ConfigurationObserved
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import (
@@ -94,7 +95,7 @@ def _as_shown(place: str) -> str:
     return "/".join(part for part in (kind.lower(), namespace, name) if part)
 
 
-def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one case per kind of event
+def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0915 - one case per kind of event
     """The objects that an event names, the one that it is about first."""
     match event:
         case WorkloadSubmitted():
@@ -154,6 +155,11 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", request)
         case CardQuotaObserved():
             return (f"resourcequota/{event.namespace}/{event.name}",)
+        case ResourceSliceObserved():
+            return (f"resourceslice/{event.name}", *((f"node/{event.node}",) if event.node else ()))
+        case ResourceClaimObserved():
+            pods = (f"pod/{event.namespace}/{one.name}" for one in event.pods)
+            return (f"resourceclaim/{event.namespace}/{event.name}", *pods)
         case DeviceConfigObserved() | NodeConfigsObserved():
             return (f"configmap/{event.namespace}/{event.name}",)
         case SettingsObserved():

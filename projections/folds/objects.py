@@ -27,6 +27,7 @@ from events.quota import (
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
+from projections.claims.counted import counts_claims
 from projections.configuration import accept, table_of
 from projections.folds.changed_configuration import (
     flavor_changed,
@@ -129,6 +130,10 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case SettingsObserved():
             put(world.sole, "settings", event)
             world.use(event)
+            if not counts_claims(event):
+                # Nobody looks at them any more.
+                world.trail.clear(world.resource_slices)
+                world.trail.clear(world.resource_claims)
             _changed(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
@@ -271,6 +276,10 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             _drop_card_quota(world, event)
         case "ConfigMap":
             _drop_configs(world, spaced)
+        case "ResourceSlice":
+            drop(world.resource_slices, event.name)
+        case "ResourceClaim":
+            drop(world.resource_claims, spaced)
         case "Node":
             _remove_node(world, event.name)
         case "Pod":

@@ -24,6 +24,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """Where only the one of this name is meant."""
     labels: str = ""
     """Where only those that a selector of labels picks are meant."""
+    older: tuple[str, ...] = ()
+    """Versions in which they may be watched as well where `version` is not served, the best first."""
 
 
 class Listed(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from events.catalogue import Fact
+from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.configuration import ConfigurationObserved
 from events.control import ObjectRefused
 from events.device import (
@@ -47,6 +48,10 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"ProvisioningRequest/{fact.namespace}/{fact.name}"
         case CardQuotaObserved():
             return f"ResourceQuota/{fact.namespace}/{fact.name}"
+        case ResourceSliceObserved():
+            return f"ResourceSlice//{fact.name}"
+        case ResourceClaimObserved():
+            return f"ResourceClaim/{fact.namespace}/{fact.name}"
         case DeviceConfigObserved() | NodeConfigsObserved():
             return f"ConfigMap/{fact.namespace}/{fact.name}"
         case NodeObserved():
@@ -78,6 +83,8 @@ def known(facts: Mapping[str, Fact], fact: Fact) -> bool:
         fact = replace(fact, consumed=before.consumed, consumed_at=before.consumed_at)
     if isinstance(fact, PodObserved) and place not in facts:
         return not fact.node and not fact.workload and not fact.assigned
+    if isinstance(fact, ResourceClaimObserved) and before is None:
+        return not fact.devices
     if isinstance(fact, NodeLockObserved) and before is None:
         return not fact.since
     if isinstance(fact, NodeUsageObserved) and before is None:

@@ -12,6 +12,7 @@ from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
 from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
+from projections.claims.counted import counts_claims
 from projections.object_versions import NODE_USAGE, KnownVersion
 from services.jobs.kinds.pods import is_managed, labels_of
 from services.runtime.clock_port import Clock
@@ -26,7 +27,6 @@ from services.runtime.partition.errors import MessageHalts
 from services.runtime.partition.halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
 from services.runtime.tracing import NoTracer, Tracer
-from services.watcher.claims.claim_book import counts_claims
 from services.watcher.claims.selectors import Selectors
 from services.watcher.fact_messages import FactWriter, object_trigger, sight_trigger
 from services.watcher.fields.problems import is_named
@@ -329,6 +329,8 @@ class Watcher:
 
     async def _see_dependents(self, kind: str, version: str) -> None:
         """Look again at all jobs, whose meaning depends on what has changed."""
+        if self.view.claims.holds(kind):
+            return  # Who claims devices is looked at by itself (`_count_claims`).
         if kind in DEPENDED_ON and (kind != "Namespace" or self.view.chooses):
             await self._look_again(sorted(self._jobs.items()), version)
 

@@ -206,8 +206,7 @@ class View:
         """The places of all objects of a kind about which anything was reported."""
         prefix = f"{kind}/"
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
-        found |= {place for place in self.by_source if place.startswith(prefix)}
-        found |= set(self.claims.places(kind))
+        found |= {*(place for place in self.by_source if place.startswith(prefix)), *self.claims.places(kind)}
         if kind == "Workload":
             found |= {workload_place(key) for key, one in self.workloads.items() if one.owner_uid}
         return sorted(found)
@@ -216,6 +215,7 @@ class View:
         """Fold a fact, reported by this watcher or another."""
         self.node_usage.note(fact)
         self._looks.heed(fact)
+        self.claims.heed(fact, self.facts)
         match fact:
             case WorkloadSubmitted() if fact.workload in self.workloads:
                 pass  # Reported twice, by two replicas.
@@ -293,7 +293,7 @@ class View:
             case "Node":
                 return node_facts(value, self.cards)
             case "Pod":
-                return [] if (pod := pod_fact(value, self.cards)) is None else [pod]
+                return [] if (pod := pod_fact(value, self.cards, claims=self.claims.counts)) is None else [pod]
             case "ConfigMap":
                 return hami_config(value)
             case "Workload":

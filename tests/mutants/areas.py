@@ -114,6 +114,22 @@ AREAS = {
             "tests/services/runtime/partition/test_bad_messages.py",
         ),
     ),
+    "claims": Area(
+        (
+            "services/watcher/claims/capacity.py",
+            "services/watcher/claims/counting.py",
+            "services/watcher/claims/extended_resources.py",
+            "services/watcher/claims/held_devices.py",
+            "services/watcher/claims/older_versions.py",
+            "projections/claims/held_devices.py",
+            "projections/billing/claims/claim_time.py",
+        ),
+        (
+            "tests/services/watcher/claims",
+            "tests/projections/claims",
+            "tests/projections/billing/claims",
+        ),
+    ),
     "hash chain": Area(
         ("ops/queries/audit/chain.py", "ops/queries/audit/verify.py"),
         (

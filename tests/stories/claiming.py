@@ -1,5 +1,9 @@
 """A cluster whose nodes have devices of a driver, and jobs that claim them."""
 
+import asyncio
+import json
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from events.json_object import JsonObject
@@ -118,3 +122,24 @@ def usage_of(stage: Stage, job: str) -> dict[str, str]:
     """What a job's Workload shows as charged to its first pod set."""
     admission = (workload_of(stage, job).get("status") or {}).get("admission") or {}
     return (admission.get("podSetAssignments") or [{}])[0].get("resourceUsage", {})
+
+
+async def asked(stage: Stage, *words: str) -> Any:
+    """What a command answers about the log of a stage."""
+    line = (sys.executable, "-m", "ops.cli.main", *words, "-o", "json", "--nats", stage.server.url)
+    process = await asyncio.create_subprocess_exec(*line, stdout=asyncio.subprocess.PIPE)
+    told, _ = await process.communicate()
+    return json.loads(told)
+
+
+async def until_shown(stage: Stage, holds: Callable[[list[JsonObject]], bool]) -> list[JsonObject]:
+    """The devices that pods claim, once they are as they should be: each message of the log is a time to ask again."""
+    facts = await stage.bus.stream("FACTS")
+    while True:
+        last = (await facts.last()).sequence
+        found = (await asked(stage, "devices"))["claimable"]
+        if holds(found):
+            return found
+        async for batch in facts.follow(last):
+            if batch:
+                break

@@ -4,7 +4,7 @@ import pytest
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from tests.services.watcher.claims.claim_objects import resource_slice
+from tests.services.watcher.claims.claim_objects import resource_slice, settings
 from tests.stage.cluster import Cluster
 from tests.stage.stage import Stage, job
 from tests.stories.claiming import (
@@ -13,6 +13,7 @@ from tests.stories.claiming import (
     PARTITIONS,
     SHARES,
     WORKLOADS,
+    asked,
     claiming,
     devices,
     node,
@@ -21,6 +22,7 @@ from tests.stories.claiming import (
     queue_manifests,
     set_up,
     told_of,
+    until_shown,
     usage_of,
     workload_of,
 )
@@ -73,6 +75,36 @@ async def test_each_pod_gets_devices_of_its_own(stage: Stage) -> None:
     await stage.until(lambda: stage.get("jobs.batch", "default", "both").get("status", {}).get("ready", 0) == 2)
     given = [one["status"]["allocation"]["devices"]["results"] for one in stage.of(CLAIMS)]
     assert sorted(result["device"] for each in given for result in each) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
+
+
+async def test_who_holds_which_device_is_shown_as_of_any_time_and_counted_for_the_bill(stage: Stage) -> None:
+    ext = one_class("ext", extended="example.com/gpu")
+    told = settings({"gpus": ["gpu", "ext"]})
+    queues = queue_manifests("gpus", nominal=8)
+    await set_up(stage, node(), devices(4), one_class(), ext, one_template("two", count=2), *queues, told=told)
+    await stage.add(claiming("first", templates=("two",)))
+    await stage.add(claiming("other", templates=(), limits={"example.com/gpu": 1}))
+    running = lambda: stage.running("first") and stage.running("other")  # noqa: E731
+    await stage.until(running)
+    shown = await until_shown(stage, lambda found: sum(bool(one["holders"]) for one in found) == 3)
+    held = sorted((one["holders"][0]["holder"], one["holders"][0]["device_class"]) for one in shown if one["holders"])
+    assert held == [("default/first", "gpu"), ("default/first", "gpu"), ("default/other", "ext")]
+    assert all(one["node"] == "plain" and one["state"] == "ok" for one in shown)
+    (then,) = {one["holders"][0]["resource"] for one in shown if one["holders"]}
+    assert then == "gpus"
+    held_at = (await asked(stage, "devices"))["at"]
+    await stage.end_pods("first")
+    await stage.end_pods("other")
+    await stage.until(lambda: stage.complete("first", "other") and not stage.of(CLAIMS))
+    await until_shown(stage, lambda found: not any(one["holders"] for one in found))
+    past = await asked(stage, "devices", "--at", held_at)
+    assert past["claimable"] == shown
+    billed = (await asked(stage, "bill"))["claimed"]
+    assert [(one["job"], one["cluster_queue"], one["resource"]) for one in billed] == [
+        ("default/first", "claims", "gpus"),
+        ("default/other", "claims", "gpus"),
+    ]
+    assert all(one["device_ms"] > 0 for one in billed)
 
 
 async def test_a_class_that_is_not_mapped_is_refused_and_a_template_that_comes_later_lets_the_job_in(

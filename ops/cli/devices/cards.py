@@ -10,6 +10,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.production.cards_view import CardView, card_views, domain_capacities, flavor_offers, model_capacities, unwanted
+from ops.production.claimed_view import DeviceRow, device_rows
 from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
 from ops.queries.point import is_sequence, point_at
@@ -28,19 +29,22 @@ _FREE, _OUT = ".", "x"
 
 
 def run_devices(source: LogSource, *, at: str, node: str, model: str, output: AnswerForm, console: Console) -> int:
-    """Print all of it; 0 when there are cards, 1 when there are none."""
+    """Print all of it; 0 when there are cards or devices, 1 when there are none."""
     with known_failures() as outcome:
         moment = read_moment(source, at)
         cards = card_views(moment.world, node=node, model=model)
+        claimable = [] if model else device_rows(moment.world, node=node)
         locks = [waited_for(moment.world, name, moment.at) for name in sorted(moment.world.node_locks)]
         offers, models = flavor_offers(moment.world), model_capacities(moment.world)
         if output is not AnswerForm.TEXT:
             print_answer(cards_answer(moment, node=node, model=model), output)
-        elif not cards:
+        elif not cards and not claimable:
             console.print(f"no cards{_where(node, model)} as of {as_of(moment.at, moment.upto)}")
         else:
+            show_devices(claimable, console)
             show_cards(cards, console)
-            show_models(models, console)
+            if cards:
+                show_models(models, console)
             show_domains(domain_capacities(moment.world), console)
             room = unwanted(moment.world)
             if room.cards:
@@ -49,7 +53,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: An
             for lock in locks:
                 console.print(lock, style="yellow", markup=False, highlight=False, soft_wrap=True)
             console.print(f"as of {as_of(moment.at, moment.upto)}", style="dim")
-        outcome.code = 0 if cards else 1
+        outcome.code = 0 if cards or claimable else 1
     return outcome.code
 
 
@@ -116,6 +120,22 @@ def picture(card: CardView, signs: dict[str, str], width: int = _WIDTH) -> Text:
     return drawn.append((_FREE if card.state == "ok" else _OUT) * (width - at), style="dim")
 
 
+def show_devices(found: Sequence[DeviceRow], console: Console) -> None:
+    """A line per device of a ResourceSlice and holder."""
+    if not found:
+        return
+    table = FittingTable(_DEVICE_COLUMNS, "Devices that pods claim")
+    for one in found:
+        place = (one.node or "several", one.driver, one.pool, one.device)
+        state = Text(one.state, style="" if one.state == "ok" else "red")
+        for holder in one.holders:
+            words = (holder.resource or holder.device_class, holder.holder, ", ".join(holder.pods), holder.claim)
+            table.add(*place, state, *words)
+        if not one.holders:
+            table.add(*place, state, "", "", "", "")
+    console.print(table)
+
+
 def show_models(models: Sequence[ModelCapacity], console: Console) -> None:
     """Free in sum beside the largest piece, by model; `together` are idle cards on one node, `cores` the most of one card."""
     table = FittingTable(_MODEL_COLUMNS, "Free MiB, and the largest request that still fits")
@@ -175,6 +195,17 @@ _MODEL_COLUMNS = (
     number("largest"),
     number("cores", 2),
     number("stranded", 5),
+)
+_DEVICE_COLUMNS = (
+    TableColumn("node"),
+    TableColumn("driver", 3),
+    TableColumn("pool", 5),
+    TableColumn("device"),
+    TableColumn("state", 1),
+    TableColumn("counted as", 2),
+    TableColumn("held by"),
+    TableColumn("pods", 4),
+    TableColumn("claim", 6),
 )
 _DOMAIN_COLUMNS = (
     TableColumn("flavor"),

@@ -2,7 +2,7 @@
 // Cards as a map: each a bar of its memory with a slice for each holder, by node.
 
 import { ask, asOf } from "./answers.js";
-import { h, s } from "./dom.js";
+import { h, s, table } from "./dom.js";
 import { address, moved } from "./place.js";
 
 export const title = "Cards";
@@ -24,6 +24,7 @@ export async function show(main, at, signal) {
 
 /** @param {any} data */
 function parts(data) {
+  if (!data.cards.length && data.claimable.length) return claimed(data.claimable);
   if (!data.cards.length) return [h("p", { class: "empty" }, "No card is known here. Cards appear when the plugin of their vendor registers them on a node. "), h("a", { href: moved({ node: "", model: "" }) }, "All cards")];
   /** @type {Map<string, any[]>} */
   const nodes = new Map();
@@ -33,7 +34,19 @@ function parts(data) {
     h("p", {}, `${data.cards.length} card(s) on ${nodes.size} node(s); ${tones.size} holder(s). A slice is a part of the memory; its holder is named beside it.`),
     ...data.locks.map((/** @type {string} */ lock) => h("p", { class: "problem" }, lock)),
     ...[...nodes].map(([node, cards]) => h("section", { class: "node" }, h("h2", {}, h("a", { href: moved({ node }) }, node)), cards.map((card) => drawn(card, tones)))),
+    ...claimed(data.claimable),
   ];
+}
+
+/** The devices of ResourceSlices, and who has them by which claim. @param {any[]} devices */
+function claimed(devices) {
+  if (!devices.length) return [];
+  const heads = ["node", "driver", "pool", "device", "state", "held by", "claim"];
+  const rows = devices.map((one) => [one.node || "several", one.driver, one.pool, one.device, one.state,
+    one.holders.map((/** @type {any} */ holder) => holder.workload
+      ? h("a", { href: address("workloads", holder.workload.split("/")), "data-row": true }, `${holder.holder} `) : `${holder.holder} `),
+    one.holders.map((/** @type {any} */ holder) => holder.claim).join(", ")]);
+  return [table("Devices that pods claim, and who holds them", heads, rows, "")];
 }
 
 /** @param {any} card @param {Map<string, number>} tones */

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from events.json_object import JsonObject, object_at
 from ops.production.kubernetes.client import LONGEST_S, ApiRequests, failure_of, path_of
@@ -59,13 +60,16 @@ class Reflector:
         self.watches = Watches()
         """How all of them go on."""
 
-    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:  # noqa: C901 - one way to fail after the other
         """All objects, then each change, for ever; after a gap everything is listed anew."""
         why, failures = START, 0
         """In a row, without a change seen in between."""
+        versions = _Versions(resource)
         while True:
             try:
+                resource = versions.tried
                 objects, version = await self._list(resource)
+                versions.found()
                 self.watches.lists[resource.kind, why] += 1
                 self._hear(resource)
                 yield Listed(objects, version)
@@ -74,8 +78,11 @@ class Reflector:
                         failures = 0
                         yield sight
             except ObjectMissing:
+                if versions.next():
+                    continue
                 if not self._patient:
                     raise
+                versions.complain()
                 await _rest(_ABSENT_S)  # The kind is not installed; it may be some day.
             except ListExpired:
                 why = EXPIRED
@@ -129,6 +136,41 @@ class Reflector:
                 continue
             await _rest(_pause(short))
             short += 1
+
+
+class _Versions:
+    """In which version a kind is asked for next, while the API server serves none that was asked for."""
+
+    def __init__(self, resource: Resource) -> None:
+        self._all = [resource, *(replace(resource, version=one) for one in resource.older)]
+        self._at, self._complained = 0, False
+
+    @property
+    def tried(self) -> Resource:
+        return self._all[self._at]
+
+    def found(self) -> None:
+        """It is served in that version."""
+        if self._at:
+            log.info("seen in an older version", kind=self.tried.kind, version=self.tried.version)
+        self._complained = False
+
+    def next(self) -> bool:
+        """Go on to the next older version; without one begin at the newest again, and say false."""
+        self._at = (self._at + 1) % len(self._all)
+        return self._at > 0
+
+    def complain(self) -> None:
+        """Say once that no version is served, of a kind that is expected to be in one of several."""
+        if len(self._all) > 1 and not self._complained:
+            self._complained = True
+            first = self._all[0]
+            log.warning(
+                "not served by the API server in any version that can be read: upgrade it, or enable one of them",
+                kind=first.kind,
+                group=first.group,
+                versions=", ".join(one.version for one in self._all),
+            )
 
 
 def fields_of(resource: Resource) -> str:

@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from events.event import Millis
 from ops.queries.billing import flat
-from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_unused, plain_waste
+from ops.queries.billing.card_sums import (
+    money,
+    plain_cards,
+    plain_claimed,
+    plain_prices,
+    plain_quota,
+    plain_unused,
+    plain_waste,
+)
 from ops.queries.billing.closed_months import month_ledger
 from ops.queries.billing.period import period
 from ops.queries.billing.problems import BillRefused, NothingToBill
@@ -75,6 +83,7 @@ def bill_answer(ledger: Ledger, found: Bill, read: LogRead) -> dict[str, object]
         "cards": plain_cards(ledger),
         "unused": plain_unused(ledger),
         "quota": plain_quota(ledger),
+        "claimed": plain_claimed(ledger),
         "cut_short": plain_waste(ledger),
         "price_lists": plain_prices(ledger),
     }

@@ -88,6 +88,14 @@ def plain_unused(ledger: Ledger) -> list[dict[str, object]]:
     ]
 
 
+def plain_claimed(ledger: Ledger) -> list[dict[str, object]]:
+    """How long claims held devices, in device·ms, by workload, class and what that counts as."""
+    return [
+        {**msgspec.structs.asdict(key), "device_ms": length}
+        for key, length in sorted(ledger.holds.claimed.sums.items())
+    ]
+
+
 def plain_waste(ledger: Ledger) -> list[dict[str, object]]:
     """Attempts that were cut short: the evicted workload, its preemptor, and what it had held, in card·ms and MiB·ms."""
     return [

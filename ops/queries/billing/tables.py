@@ -44,6 +44,7 @@ def show_besides(ledger: Ledger, console: Console) -> None:
     show_cards(ledger, console)
     show_unused(ledger, console)
     show_borrowed(ledger, console)
+    show_claimed(ledger, console)
     show_waste(ledger, console)
 
 
@@ -91,6 +92,21 @@ def show_borrowed(ledger: Ledger, console: Console) -> None:
         time = f"{_hours(amount, unit.size)} {_SHORT[unit.name]}"
         values = (_shown(costs[key]) if key in costs else "no price",) if costs else ()
         table.add(key.borrower, lender, key.flavor, key.resource, time, *values)
+    console.print(table)
+
+
+def show_claimed(ledger: Ledger, console: Console) -> None:
+    """How many device-hours claims held, by namespace, queue, class and what that counts as."""
+    sums: dict[tuple[str, str, str, str], int] = {}
+    for key, length in ledger.holds.claimed.sums.items():
+        of = (key.tenant, key.cluster_queue, key.device_class, key.resource)
+        sums[of] = sums.get(of, 0) + length
+    if not sums:
+        return
+    table = _table("Devices that claims held", ("tenant", "queue", "device class", "counted as"), ("device-h",))
+    for (tenant, queue, device_class, resource), length in sorted(sums.items()):
+        words = (queue or "none", device_class or "?", resource or "nothing")
+        table.add(tenant, *words, _hours(length))
     console.print(table)
 
 

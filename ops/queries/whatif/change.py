@@ -14,6 +14,7 @@ from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from ops.files.manifests import Document, read_manifests
 from ops.files.reading import Unreadable, yaml_of
+from ops.production.loaded_selectors import selectors_for
 from ops.queries.settings_change import BadChange, changed_settings
 from ops.queries.whatif.course import Happening
 from ops.queries.whatif.hardware import Hardware
@@ -37,6 +38,7 @@ _OBJECTS = {
     "job": "Job",
     "workload": "Workload",
 }
+_OF_CLUSTER = ("DeviceClass", "ResourceSlice")
 _SETTABLE = ("clusterqueue", "cohort", "localqueue", "resourceflavor", "topology")
 
 
@@ -189,25 +191,53 @@ class ForkChanges:
 
 
 def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
-    """The jobs of these files as they would be seen now. Raises `ManifestBroken`."""
-    found: list[Fact] = []
-    view = View()
+    """The jobs of these files as they would be seen now, counted by what devices are claimed by beside them. Raises `ManifestBroken`."""
+    counted = SettingsObserved(
+        device_class_mappings=world.settings.device_class_mappings, gates=dict(world.settings.gates)
+    )
+    view = View(settings=counted, selectors=selectors_for(counted))
     for fact in (*world.priority_classes.values(), *world.local_queues.values()):
         view.fold(fact)
-    for number, document in enumerate(read_manifests(files)):
-        meta = dict(document.value.get("metadata") or {})
-        meta.setdefault("namespace", "default")
-        meta.setdefault("name", f"{meta.get('generateName', 'job-')}{number}")
-        meta.setdefault("uid", f"whatif-{number}")
-        facts = view.see(document.value["kind"], {**document.value, "metadata": meta})
-        for one in facts:
-            if isinstance(one, ObjectRefused):
-                raise document.broken("; ".join(f"{each.field}: {each.message}" for each in one.problems))
-        submitted = [replace(one, created_at=at) for one in facts if isinstance(one, WorkloadSubmitted)]
-        if not submitted:
-            raise document.broken("it is no job that a queue manages: give it the label kueue.x-k8s.io/queue-name")
-        found.extend(submitted)
+    documents = [(one, _in_namespace(one, number)) for number, one in enumerate(read_manifests(files))]
+    beside = [one for one in documents if view.claims.holds(one[1]["kind"])]
+    for document, value in beside:
+        _check_read(document, view.see(value["kind"], value))
+    found: list[Fact] = []
+    for document, value in documents:
+        if not view.claims.holds(value["kind"]):
+            found.extend(replace(one, created_at=at) for one in _submitted(document, view.see(value["kind"], value)))
     return found
+
+
+def _in_namespace(document: Document, number: int) -> JsonObject:
+    """An object with all that the API server would give it."""
+    meta = dict(document.value.get("metadata") or {})
+    if document.value["kind"] not in _OF_CLUSTER:
+        meta.setdefault("namespace", "default")
+    meta.setdefault("name", f"{meta.get('generateName', 'job-')}{number}")
+    meta.setdefault("uid", f"whatif-{number}")
+    return {**document.value, "metadata": meta}
+
+
+def _submitted(document: Document, facts: Sequence[Fact]) -> list[WorkloadSubmitted]:
+    """The workloads of a job. Raises `ManifestBroken`."""
+    _check_read(document, facts)
+    found = [one for one in facts if isinstance(one, WorkloadSubmitted)]
+    if not found:
+        raise document.broken("it is no job that a queue manages: give it the label kueue.x-k8s.io/queue-name")
+    for one in found:
+        if one.spec.claims_refused:
+            raise document.broken(
+                f"what its pods claim can't be counted: {one.spec.claims_refused}. The log has no classes, templates and "
+                "slices: give those that it needs with -f as well"
+            )
+    return found
+
+
+def _check_read(document: Document, facts: Sequence[Fact]) -> None:
+    for one in facts:
+        if isinstance(one, ObjectRefused):
+            raise document.broken("; ".join(f"{each.field}: {each.message}" for each in one.problems))
 
 
 def _fact_of(document: Document) -> Fact:

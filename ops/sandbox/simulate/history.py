@@ -11,6 +11,7 @@ import msgspec
 from events.event import Millis
 from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import ObjectChange
+from ops.sandbox.simulate.claimed_devices import has_claims, with_claims
 from ops.sandbox.simulate.divided_midway import divide_midway
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
@@ -105,6 +106,8 @@ async def _played(
         # A job that is waiting can't change to a queue of another partition yet.
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
         spread(platform, seed)
+    if has_claims(seed) and not has_racks(seed):
+        with_claims(platform, seed, span)
     simulation = Simulation(loop, platform, seed)
     midway = asyncio.create_task(divide_midway(simulation, partitions, divided_after)) if divided_after else None
     if platform.partitions > 1 and midway is None:

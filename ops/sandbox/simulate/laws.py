@@ -18,6 +18,7 @@ from ops.queries.audit.verify import Auditor
 from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import ObjectChange, Store
+from ops.sandbox.simulate.claim_laws import devices_held_twice, left_of_claims
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from projections.amiss import AUTHOR, TIME
 from projections.state_hash import tables
@@ -96,6 +97,9 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken += _disagreements(aftermath, folds)
     broken += _decided_twice(folds, books)
     broken += _routed(aftermath, folds)
+    broken += devices_held_twice(entries.get(FACTS, ()))
+    for fold in (*folds, given):
+        broken += left_of_claims(fold.world, aftermath.store)
     broken += [one for fold in folds for one in _outdated(aftermath, fold.world)]
     for world in (*(fold.world for fold in folds), given.world):
         broken += _amiss(aftermath, world)

@@ -27,7 +27,9 @@ def spread(platform: SeedPlatform, seed: int) -> None:
 
 def namespaces_of(actions: Sequence[UserAction]) -> dict[str, str]:
     """By job the namespace in which its users create it."""
-    return {one.job: one.object["metadata"]["namespace"] for one in actions if one.object}
+    return {
+        one.job: one.object["metadata"]["namespace"] for one in actions if "namespace" in one.object.get("metadata", {})
+    }
 
 
 def _in_its(action: UserAction, spaces: dict[str, str]) -> UserAction:

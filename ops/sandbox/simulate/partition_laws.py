@@ -16,6 +16,7 @@ from events.preemption import PreemptionOrdered, PreemptionRefused
 from events.slices import WorkloadSliceSubmitted
 from events.workload import EvictionOrdered, Owner, QuotaReleased
 from ops.queries.replay import fold_partition
+from ops.sandbox.simulate.claim_laws import ClaimCharges
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.devices.card_use import IDLE, CardUse
 from projections.devices.holdings.card_holdings import TERMINAL
@@ -230,14 +231,16 @@ def hold_partition(
     book = PartitionLaws(start.world)
     card_book = CardLaws(start.world)
     places = PlaceLaws(start.world)
+    charges = ClaimCharges(start.world)
     own = card_book.hear if cards else book.hear
 
     def hear(event: AnyEvent, position: LogPosition) -> None:
         own(event, position)
         places.hear(event, position)
+        charges.hear(event, position)
 
     fold, replayed = fold_partition(partition, entries, verify=True, start=start, listener=hear)
-    broken = [*book.broken, *card_book.broken, *places.broken]
+    broken = [*book.broken, *card_book.broken, *places.broken, *charges.broken]
     broken += [
         f"{partition}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences
     ]

@@ -246,6 +246,11 @@ class Simulation:
                     self.remove("jobs", {"metadata": {"name": action.job, "namespace": self._namespace(action)}})
                 case "scale":
                     self._scale(action)
+                case "publish":
+                    self.remove(plural_of(action.object), action.object)
+                    self.create(plural_of(action.object), action.object)
+                case "withdraw":
+                    self.remove(plural_of(action.object), action.object)
                 case _:
                     self._relabel(action)
         except ApiFailure:
@@ -340,6 +345,11 @@ class Simulation:
             for one in self.cluster.resources.kinds()
             if one.plural == plural and one.version == (one.storage or one.version)
         )
+
+
+def plural_of(value: JsonObject) -> str:
+    """The name of the collection of an object of resource.k8s.io that users make."""
+    return f"{value['kind'].lower()}s"
 
 
 @functools.cache

@@ -19,7 +19,7 @@ JobMaker = Callable[[str, str, int, tuple[str, ...]], JsonObject]
 
 
 class UserAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user does at a time: create or delete a job, or change its queue, its priority or its size."""
+    """What a user does at a time: create or delete a job, change its queue, its priority or its size; publish or withdraw an object."""
 
     at: Millis
     verb: str

@@ -12,6 +12,7 @@ import msgspec
 from events.billing import LineKind
 from events.event import Millis
 from events.workload import PodSetAssignment
+from projections.billing.claims.claim_time import ClaimTime
 from projections.billing.entries.attempts import Attempt, wasted
 from projections.billing.entries.entry import Cause, Holder, QuotaEntry, Waste, caused
 from projections.billing.entries.ledger_scope import LedgerScope
@@ -39,6 +40,8 @@ class QuotaSide:
     def __init__(self, scope: LedgerScope) -> None:
         self.window, self.wanted = scope.window, scope.wanted
         self.book = QuotaBook(scope.window, scope.cuts)
+        self.claimed = ClaimTime(scope.window)
+        """How long claims held the devices that some of it is for."""
         self.config = HAMI
         """Which resources count cards."""
         self.entries: list[QuotaEntry] = []
@@ -60,6 +63,7 @@ class QuotaSide:
         amounts = charged_amounts(assignments)
         self._assignments[workload] = (queue, assignments)
         self.book.hold(workload, queue, amounts, cause.at)
+        self.claimed.hold(attempt.holder, cause.at)
         if not self._priced:
             return
         before = self._open.get(workload)
@@ -126,6 +130,7 @@ class QuotaSide:
     def finish(self, at: Millis) -> None:
         """Enter what goes on, as far as the log reaches; nothing may be folded after that."""
         self.book.settle(at)
+        self.claimed.finish(at)
         for workload, open_ in sorted(self._open.items()):
             self._close(workload, open_, None, at)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from events.claims import DeviceSource
 from events.settings import SettingsObserved
+from projections.claims.counted import resource_of_class
 from projections.feature_gates import enabled
 
 EXTENDED = "KueueDRAIntegrationExtendedResource"
@@ -27,13 +28,13 @@ class ClassMappings:
     """The mappings of the configuration, as far as their gates are on."""
 
     def __init__(self, settings: SettingsObserved) -> None:
-        self._mappings = settings.device_class_mappings
+        self._settings, self._mappings = settings, settings.device_class_mappings
         self.extended = enabled(settings, EXTENDED)
         self._partitionable, self._consumable = enabled(settings, PARTITIONABLE), enabled(settings, CONSUMABLE)
 
     def resource(self, device_class: str) -> str:
         """The resource of the first mapping that names a class; empty where none does."""
-        return next((one.resource for one in self._mappings if device_class in one.classes), "")
+        return resource_of_class(self._settings, device_class)
 
     def counters(self, device_class: str) -> list[CountedSource]:
         """The counters that are counted of devices of a class, each as the resource of its own mapping."""

@@ -72,8 +72,11 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
     return facts
 
 
-def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
-    """A Pod that holds cards or asks for some, is placed by topology, is of an elastic job or may be ended by force; None for any other."""
+def pod_fact(value: JsonMapping, config: CardConfig = HAMI, *, claims: bool = False) -> Fact | None:
+    """A Pod that holds cards or asks for some, is placed by topology, is of an elastic job or may be ended by force; None for any other.
+
+    With `claims`, also one that claims devices.
+    """
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
@@ -85,7 +88,8 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI) -> Fact | None:
     topology = pod_topology(found)
     elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
     forcible = meta.deletion_timestamp is not None and annotations.get(FORCIBLE) == "true"
-    if cardless and topology is None and not elastic and not forcible:
+    claiming = claims and bool(found.spec.resource_claims or found.status.extended_resource_claim_status)
+    if cardless and topology is None and not elastic and not forcible and not claiming:
         return None
     workload = annotations.get(WORKLOAD_SLICE_NAME) or annotations.get(WORKLOAD, "")
     bound = bool(found.spec.node_name)

@@ -1,11 +1,12 @@
 """Which kinds of object are watched, and the order of their first lists."""
 
 from events.settings import SettingsObserved
+from projections.claims.counted import counts_claims
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.table import STATEFUL_SET
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
-from services.watcher.claims.claim_book import CLAIM_KINDS, counts_claims
+from services.watcher.claims.claim_book import CLAIM_KINDS
 from services.watcher.settings.cluster_objects import OBSERVED
 from services.watcher.settings.installed_kinds import DEFINITIONS
 

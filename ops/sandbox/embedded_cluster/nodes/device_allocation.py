@@ -87,17 +87,27 @@ class DeviceAllocation:
             found.extended.extend(results)
         return found
 
-    def give(self, pod: Object, allocation: Allocation) -> None:
-        """Write into the claims what they get, and that the pod holds them."""
+    def give(self, pod: Object, allocation: Allocation) -> Object:
+        """Write into the claims what they get, and that the pod holds them; the pod, with the claim made for its extended resources."""
         meta = pod["metadata"]
         reserved = {"resource": "pods", "name": meta["name"], "uid": meta["uid"]}
         if allocation.extended:
             kind = self._resources.kind("resource.k8s.io", "v1", "resourceclaims")
             owner = {"ownerReferences": [owner_reference({"apiVersion": "v1", "kind": "Pod", **pod})]}
             marked = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}
-            value = {"metadata": {"generateName": f"{meta['name']}-extended-resources-", **owner, **marked}, "spec": {}}
+            requests = [
+                {"name": one, "exactly": {"deviceClassName": self.extended(one)}}
+                for one in dict.fromkeys(result["request"] for result in allocation.extended)
+            ]
+            spec = {"devices": {"requests": requests}}
+            value = {
+                "metadata": {"generateName": f"{meta['name']}-extended-resources-", **owner, **marked},
+                "spec": spec,
+            }
             made = self._resources.create(kind, meta["namespace"], value)
             name = (meta["namespace"], made["metadata"]["name"])
+            named = {"extendedResourceClaimStatus": {"resourceClaimName": name[1]}}
+            pod = {**pod, "status": {**(pod.get("status") or {}), **named}}
             allocation.results[name] = allocation.extended
             allocation.shared.append(name)
         for name in allocation.shared:
@@ -111,6 +121,7 @@ class DeviceAllocation:
                 }
             status["reservedFor"] = [*(status.get("reservedFor") or ()), reserved]
             self._store.put(CLAIMS, name, {**claim, "status": status})
+        return pod
 
     def _of_claim(self, room: "_Room", requests: Any) -> list[Object] | str:
         results: list[Object] = []

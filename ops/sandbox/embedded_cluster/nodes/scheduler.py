@@ -95,7 +95,7 @@ class Scheduler(Controller):
             return False
         node_name = chosen["metadata"]["name"]
         if node_name in allocations:
-            self._devices.give(pod, allocations[node_name])
+            pod = self._devices.give(pod, allocations[node_name])
         self._bind(name, pod, node_name, annotations)
         return True
 

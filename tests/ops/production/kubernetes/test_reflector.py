@@ -2,16 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from msgspec.structs import replace
+from structlog import DropEvent
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import connect, path_of
 from ops.production.kubernetes.reflector import Reflector
-from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
+from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Resource, Sight, Vanished
 from tests.ops.production.kubernetes.recording import Recording, recording
 from tests.stage.api_server import STRANGER
 from tests.stage.cluster import Cluster
@@ -187,3 +191,41 @@ def rights() -> list[JsonObject]:
         {"apiVersion": f"{api}/v1", "kind": "ClusterRole", "metadata": meta, "rules": [rule]},
         {"apiVersion": f"{api}/v1", "kind": "ClusterRoleBinding", "metadata": meta, **bound},
     ]
+
+
+FLAVORS = Resource(
+    group="kueue.x-k8s.io", version="v9", plural="resourceflavors", kind="ResourceFlavor", namespaced=False
+)
+
+
+async def first_of(reflector: Reflector, resource: Resource) -> Sight:
+    async with aclosing(reflector.watch(resource)) as sights, asyncio.timeout(60):
+        return await anext(sights)
+
+
+async def test_a_kind_is_seen_in_the_best_version_that_is_served(cluster: Cluster, client: Recording) -> None:
+    flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}}
+    await cluster.add(flavor)
+    found = await first_of(Reflector(client), replace(FLAVORS, older=("v8", "v1beta2", "v1beta1")))
+    assert isinstance(found, Listed) and [one["metadata"]["name"] for one in found.objects] == ["f"]
+    asked = [path.split("/")[3] for _, path, _ in client.answers if "resourceflavors" in path]
+    assert asked[:3] == ["v9", "v8", "v1beta2"] and "v1beta1" not in asked
+
+
+async def test_a_kind_that_is_served_in_no_version_is_named_with_those_that_can_be_read(client: Recording) -> None:
+    unserved, told = replace(FLAVORS, older=("v8",)), asyncio.Queue[EventDict]()
+
+    def hear(_logger: object, _method: str, line: EventDict) -> EventDict:
+        told.put_nowait(line)
+        raise DropEvent
+
+    with capture_logs(processors=[hear]):
+        task = asyncio.create_task(first_of(Reflector(client), unserved))
+        async with asyncio.timeout(60):
+            said = await told.get()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert "in any version that can be read" in said["event"]
+    assert (said["kind"], said["group"], said["versions"]) == ("ResourceFlavor", "kueue.x-k8s.io", "v9, v8")
+    with pytest.raises(ObjectMissing):
+        await first_of(Reflector(client, patient=False), unserved)

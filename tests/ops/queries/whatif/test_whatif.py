@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from events.claims import DeviceClassMapping
 from events.control import ObjectRemoved
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, LocalQueueObserved
+from events.settings import SettingsObserved
 from events.topology import TopologyObserved
+from events.workload import WorkloadSubmitted
 from ops.files.manifests import ManifestBroken
 from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import ChangedField, ForkChanges, submissions
@@ -215,6 +218,28 @@ def test_a_job_without_a_queue_is_a_mistake(tmp_path: Path) -> None:
     fork = Fork(entries, "", ForkChanges())
     with pytest.raises(ManifestBroken, match="no job that a queue manages"):
         submissions([file], fork.world, 0)
+
+
+CLAIMED = """
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: two, namespace: day}
+spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, count: 2}}]}}}
+"""
+
+
+def test_a_job_that_claims_devices_is_counted_by_the_templates_beside_it(tmp_path: Path) -> None:
+    world, file = World(), tmp_path / "job.yaml"
+    claims = "      resourceClaims: [{name: g, resourceClaimTemplateName: two}]\n      containers:"
+    file.write_text(JOB.replace("      containers:", claims) + CLAIMED)
+    world.use(SettingsObserved(device_class_mappings=(DeviceClassMapping(resource="gpus", classes=("gpu",)),)))
+    (job,) = submissions([file], world, 0)
+    assert isinstance(job, WorkloadSubmitted)
+    assert [one.claims and one.claims.charged for one in job.spec.pod_sets] == [{"gpus": 2}]
+    file.write_text(file.read_text().replace(CLAIMED, ""))
+    with pytest.raises(ManifestBroken, match="failed to get claim spec for ResourceClaimTemplate two.*with -f as well"):
+        submissions([file], world, 0)
 
 
 def test_percentiles_are_values_that_were_seen() -> None:

@@ -85,6 +85,28 @@ def resource_slice(
     return {"apiVersion": GROUP, "kind": "ResourceSlice", "metadata": meta, "spec": spec}
 
 
+def claim(name: str, *given: str, **says: Any) -> JsonObject:
+    """A ResourceClaim of one request `r` for class `a` that was given devices, each as `driver/pool/device`.
+
+    `pods` for which it is reserved, `owner` the pod that it was made for, `each` said of all devices, `request` in place of the one.
+    """
+    results = [
+        dict(zip(("request", "driver", "pool", "device"), ("r", *one.split("/")), strict=True), **says.get("each", {}))
+        for one in given
+    ]
+    reserved = [{"resource": "pods", "name": one, "uid": f"u-{one}"} for one in says.get("pods", ())]
+    meta: JsonObject = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    if "owner" in says:
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": says["owner"], "uid": "u", "controller": True}
+        meta["ownerReferences"] = [owner]
+    status: JsonObject = {"reservedFor": reserved}
+    if given:
+        status["allocation"] = {"devices": {"results": results}}
+    request = says.get("request", {"name": "r", "exactly": {"deviceClassName": "a"}})
+    spec = {"devices": {"requests": [request]}}
+    return {"apiVersion": GROUP, "kind": "ResourceClaim", "metadata": meta, "spec": spec, "status": status}
+
+
 def pod_spec(says: JsonObject) -> JsonObject:
     """The specification of a pod: `templates` and `claims` by name, `init` and `containers` with what each asks for."""
     claims = [{"name": f"t{i}", "resourceClaimTemplateName": one} for i, one in enumerate(says.get("templates", ()))]

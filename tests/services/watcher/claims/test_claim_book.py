@@ -93,7 +93,7 @@ def test_who_asks_for_an_extended_resource_is_concerned_when_a_class_for_it_come
 
 def test_classes_templates_and_slices_are_watched_only_where_classes_are_mapped_and_the_gate_is_on() -> None:
     more = {one.kind for one in seen_first(MAPPED)} - {one.kind for one in seen_first(SettingsObserved())}
-    assert more == {"DeviceClass", "ResourceClaimTemplate", "ResourceSlice"}
+    assert more == {"DeviceClass", "ResourceClaimTemplate", "ResourceSlice", "ResourceClaim"}
     assert not more & {one.kind for one in seen_first(settings({"gpus": ["a"]}, {"KueueDRAIntegration": False}))}
     assert not more & {one.kind for one in CLUSTER_KINDS}
 

@@ -1,0 +1,1 @@
+"""How long claims held devices, and on whose account"""

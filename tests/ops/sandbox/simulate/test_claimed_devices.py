@@ -1,0 +1,52 @@
+"""Histories in which pods claim devices: they do, and what would be wrong about it breaks a law."""
+
+import pytest
+from msgspec.structs import replace
+
+from events.amount import Requests
+from events.api.claims import ApiResourceClaim
+from events.claims import ResourceClaimObserved
+from ops.sandbox.simulate.claimed_devices import RESOURCE, has_claims
+from ops.sandbox.simulate.fault_plan import has_racks
+from ops.sandbox.simulate.history import play
+from ops.sandbox.simulate.platform import platform_of
+from projections.quota import effective_requests
+from services.watcher.claims import claim_book, held_devices
+
+SPAN = 40_000
+SEEDS = [seed for seed in range(1, 60) if has_claims(seed) and not has_racks(seed)]
+SEED = SEEDS[0]
+
+
+def test_claims_come_with_cards_and_without() -> None:
+    assert {bool(platform_of(seed, SPAN).cards) for seed in SEEDS} == {True, False}
+
+
+def test_a_history_with_claims_has_nothing_wrong() -> None:
+    assert play(SEED, SPAN, []).broken == ()
+
+
+def test_a_device_that_is_not_told_to_be_free_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = held_devices.claim_fact
+
+    def for_ever(found: ApiResourceClaim) -> ResourceClaimObserved:
+        # As if all claims were one and the same device.
+        fact = told(found)
+        return replace(fact, devices=tuple(replace(one, pool="p", device="d") for one in fact.devices[:1]))
+
+    monkeypatch.setattr(claim_book, "claim_fact", for_ever)
+    assert any("is held by two claims" in one for one in play(SEED, SPAN, []).broken)
+
+
+def test_a_slice_that_is_not_told_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = held_devices.slice_fact
+    monkeypatch.setattr(claim_book, "slice_fact", lambda found: replace(told(found), devices=()))
+    assert any(one.startswith("slices publish") for one in play(SEED, SPAN, []).broken)
+
+
+def test_who_is_charged_less_than_its_pods_claim_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_pod(requests: Requests, count: int) -> Requests:
+        return {name: amount if name == RESOURCE else amount * count for name, amount in requests.items()}
+
+    monkeypatch.setattr(effective_requests, "scale_requests", one_pod)
+    assert any("and its pods claim" in one for seed in SEEDS[:4] for one in play(seed, SPAN, []).broken)
