@@ -21,6 +21,7 @@ from ops.console.gate import AskersAccess, GateAnswer, Now, QuestionGate
 from ops.console.guard import Guard, check_address
 from ops.console.kept_answers import AnswersByPlace
 from ops.console.live import Live
+from ops.console.log_lag import LogLag
 from ops.console.questions import OF_A_WORLD, OF_THE_LOG, Question
 from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
@@ -63,8 +64,10 @@ class ConsoleApp:
         recordings: Recordings,
         changes: LogChanges,
         whatifs: WhatIfs,
+        lag: LogLag,
         access: AskersAccess | None = None,
     ) -> None:
+        self._lag = lag
         self._live, self._recordings, self._changes = live, recordings, changes
         self._now = AnswersByPlace(_NOW_BYTES)
         self._gate = QuestionGate(live, access)
@@ -210,9 +213,8 @@ class ConsoleApp:
     def _answer_now(self, data: JsonObject | msgspec.Raw, at: Millis, positions: Positions) -> GateAnswer:
         as_of = views.as_of(at, dict(positions), live=True)
         halted = self._live.halted
-        return GateAnswer(
-            value={"data": data, "as_of": {**as_of, "halted": halted}}, headers={"Cache-Control": _NOT_KEPT}
-        )
+        told = {**as_of, "halted": halted, "behind": msgspec.to_builtins(self._lag.behind)}
+        return GateAnswer(value={"data": data, "as_of": told}, headers={"Cache-Control": _NOT_KEPT})
 
     async def _streamed(self, request: web.Request, rights: Now) -> web.StreamResponse:
         self._live.world()
@@ -252,12 +254,12 @@ async def console_served(
     door.check()
     running = follower(bus, scale)
     live, recordings = Live(running), Recordings(bus, archive)
-    changes = LogChanges(running, live.positions)
-    following = [asyncio.create_task(running.run()), asyncio.create_task(changes.run())]
+    changes, lag = LogChanges(running, live.positions), LogLag(running)
+    following = [asyncio.create_task(one.run()) for one in (running, changes, lag)]
     crowd = door.access.crowd if door.access is not None else None
     whatifs = WhatIfs(bus.address if isinstance(bus, JetStreamBus) else "", archive)
     try:
-        app = ConsoleApp(live, recordings, changes, whatifs, door.access).app()
+        app = ConsoleApp(live, recordings, changes, whatifs, lag, door.access).app()
         serving = listening(app, door.port, what="the console", host=door.address, tls=door.tls, grace_s=1, crowd=crowd)
         async with serving as found:
             yield Served(port=found, following=following[0])

@@ -13,7 +13,7 @@ from events.api.labels import DECISION
 from events.multikueue import MultiKueueSettings
 from events.settings import SettingsObserved
 from ops.production.archive.history import read_everything
-from ops.production.deploy.chart import CHOICES
+from ops.production.deploy.chart import CHOICES, NAMESPACE
 from ops.production.health import Health
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.remote import KubeConnector
@@ -80,15 +80,21 @@ async def clusters(
         yield workers
 
 
+def home_of(stage: Stage) -> str:
+    """The namespace of the Secrets for worker clusters."""
+    return NAMESPACE if stage.cluster.real else "default"
+
+
 async def set_up(stage: Stage, workers: Sequence[Worker | KuelogWorker]) -> None:
     """Start the workers, and lead the queue to them."""
+    home = home_of(stage)
     for one in workers:
         await one.start()
         text = one.cluster.kubeconfig.read_bytes()
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": one.name, "namespace": "default"},
+            "metadata": {"name": one.name, "namespace": home},
         }
         await stage.add({**secret, "data": {"kubeconfig": base64.b64encode(text).decode()}})
         meta, source = {"name": one.name}, {"kubeConfig": {"location": one.name, "locationType": "Secret"}}
@@ -112,7 +118,7 @@ async def managing(
         here = await recording(str(await stage.cluster.kubeconfig_of(MULTIKUEUE)), MULTIKUEUE)
         opened.push_async_callback(here.close)
         stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=settings)
-        apart = replace(stage.ports, reader=AbsentCluster(), writer=here, connector=KubeConnector("default"))
+        apart = replace(stage.ports, reader=AbsentCluster(), writer=here, connector=KubeConnector(home_of(stage)))
         running = Running(apart, (MULTIKUEUE,), replica="apart")
         stage.tasks.append(asyncio.create_task(running.run()))
         await stage.until(lambda: all(active(stage, one.name)[:2] == ("True", "Active") for one in workers))

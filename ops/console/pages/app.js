@@ -24,7 +24,7 @@ import * as workload from "./workload.js";
 import * as workloads from "./workloads.js";
 
 /** @typedef {{title: string, show: (main: HTMLElement, at: import("./place.js").Place, signal: AbortSignal) => Promise<Shown>}} Page */
-/** @typedef {{as_of: {at: number, sequences: Record<string, number>, live: boolean, halted?: string}, again?: () => Promise<Shown>, concerns?: (objects: Set<string>) => boolean}} Shown */
+/** @typedef {{as_of: {at: number, sequences: Record<string, number>, live: boolean, halted?: string, behind?: {messages: number, seconds: number} | null}, again?: () => Promise<Shown>, concerns?: (objects: Set<string>) => boolean}} Shown */
 
 /** @type {Record<string, Page>} */
 const PAGES = { overview, queues, workloads, cards, topology, clusters, gantt, preemptions, bills, whatif, log };
@@ -32,6 +32,8 @@ const OF_CLUSTER = ["queues", "cards", "topology", "clusters", "whatif", "log"];
 const AT_MOST_MS = 250;
 const RESTS = 3;
 const MEASURED_MS = 10000;
+/** Less is what every log is behind for a moment. */
+const LATE_S = 5;
 const main = element("main");
 const asOfLine = element("as-of");
 let current = new AbortController();
@@ -102,12 +104,13 @@ function wayOut() {
 
 function showAsOf() {
   if (!shown) return;
-  const { at, sequences, live, halted } = shown.as_of;
+  const { at, sequences, live, halted, behind } = shown.as_of;
   const where = Object.entries(sequences).map(([name, last]) => `${name} ${last}`).join(", ");
-  asOfLine.className = halted ? "halted" : live ? (paused ? "past" : "") : "past";
+  const late = behind && behind.seconds >= LATE_S ? `Behind the log: ${behind.messages} messages are not folded, the oldest stored ${behind.seconds} s ago. ` : "";
+  asOfLine.className = halted || late ? "halted" : live ? (paused ? "past" : "") : "past";
   const word = halted ? `Nothing more is folded: ${halted}. ` : live ? (paused ? "Paused. " : "") : "The past. ";
   showTime(at, live);
-  asOfLine.textContent = `${word}As of ${moment(at)}, ${where}`;
+  asOfLine.textContent = `${word}${late}As of ${moment(at)}, ${where}`;
 }
 
 function offline() {
@@ -177,7 +180,8 @@ function begin() {
     heard: (fine) => { if (!fine) offline(); else if (asOfLine.className === "halted") refresh(); },
   });
   const measured = () => measure().catch(() => undefined).then(showAsOf);
-  window.setInterval(() => { if (!paused) void measured(); }, MEASURED_MS);
+  // A fold that stands still or is behind tells of nothing that happens: it is asked all the same.
+  window.setInterval(() => { if (!paused) { void measured(); refresh(); } }, MEASURED_MS);
   void measured();
   void show();
 }

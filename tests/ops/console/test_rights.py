@@ -13,6 +13,7 @@ import pytest
 from ops.console.changes import LogChanges
 from ops.console.gate import AskersAccess
 from ops.console.live import Live
+from ops.console.log_lag import LogLag
 from ops.console.recorded import Recordings
 from ops.console.server import ConsoleApp
 from ops.console.whatif import WhatIfs
@@ -110,7 +111,9 @@ def routes() -> set[str]:
     """The addresses of a console that asks for rights."""
     nothing: Any = None
     access = AskersAccess(identity=nothing, reviews=nothing, crowd=nothing)
-    app = ConsoleApp(Live(nothing), Recordings(nothing), LogChanges(nothing, dict), WhatIfs(""), access).app()
+    app = ConsoleApp(
+        Live(nothing), Recordings(nothing), LogChanges(nothing, dict), WhatIfs(""), LogLag(nothing), access
+    ).app()
     return {route.resource.canonical for route in app.router.routes() if route.resource is not None}
 
 

@@ -27,6 +27,7 @@ from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE, streams_of
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
+from services.runtime.lease_port import Replica
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
@@ -170,6 +171,24 @@ async def let_through(url: str, subjects: Sequence[str]) -> set[str]:
 async def port(tmp_path: Path) -> AsyncIterator[int]:
     async with bus(tmp_path) as found:
         yield found
+
+
+async def test_who_does_a_piece_of_work_takes_its_lease_and_whoever_reads_the_log_sees_who_has_it(port: int) -> None:
+    setup, own, reader = [await connect(address(port, one)) for one in ("streams", "admitter", "reader")]
+    try:
+        await setup.leases.prepare()
+        lease, other = f"{PARTITION}.admitter", f"{PARTITION}.applier"
+        assert await own.leases.take(lease, "pod")
+        await own.leases.announce(Replica(name="pod", wants=(lease,), holds=(lease,)))
+        with pytest.raises(NotAllowed):
+            await own.leases.take(other, "pod")
+        assert await reader.leases.holders() == {lease: "pod"}
+        assert [one.name for one in await reader.leases.replicas()] == ["pod"]
+        with pytest.raises(NotAllowed):
+            await reader.leases.announce(Replica(name="reader"))
+    finally:
+        for one in (setup, own, reader):
+            await one.close()
 
 
 async def test_each_decider_appends_to_its_own_partition_and_reads_every_stream(port: int) -> None:
