@@ -60,10 +60,13 @@ def play(seed: int, inputs: Sequence[Input]) -> Course:
     try:
         return loop.run_until_complete(_played(Scene(seed, MemoryBus(clock.now), clock), seed, inputs))
     finally:
-        _end(loop)
-        loop.close()
-        if collecting:
-            gc.enable()
+        try:
+            _end(loop)
+        finally:
+            # Whoever watches over the time may end this as well.
+            loop.close()
+            if collecting:
+                gc.enable()
 
 
 def _end(loop: VirtualLoop) -> None:

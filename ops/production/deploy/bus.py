@@ -17,7 +17,7 @@ from ops.production.log.jetstream.leases import EVERY_REPLICA, lease_subject
 from ops.production.log.jetstream.leases import STREAM as LEASES
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
-from ops.production.log.streams import PARTITION, SOLE, LogStreams
+from ops.production.log.streams import SOLE, LogStreams
 from ops.production.served import MULTIKUEUE
 
 ACCOUNT = "KUELOG"
@@ -134,9 +134,9 @@ def users_of(streams: LogStreams) -> tuple[User, ...]:
         # What stands in other clusters is told by who decides about them, on a log that is whole.
         User(
             name=MULTIKUEUE,
-            publishes=(commit_subject(PARTITION, MULTIKUEUE), *_facts_of("remote-clusters", CLUSTER)),
-            saves=(PARTITION,),
-            takes=_leases(MULTIKUEUE, "remote-clusters", of=(PARTITION,)),
+            publishes=(commit_subject(SOLE.sole, MULTIKUEUE), *_facts_of("remote-clusters", CLUSTER)),
+            saves=(SOLE.sole,),
+            takes=_leases(MULTIKUEUE, "remote-clusters", of=(SOLE.sole,)),
         ),
         User(name="visibility"),
         User(name="verifier"),

@@ -17,7 +17,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.settings import SettingsObserved
 from events.timestamp import parse_timestamp
-from ops.production.log.streams import PARTITION, SOLE
+from ops.production.log.streams import SOLE
 from ops.production.wiring import SERVICES
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.cluster_objects import WORKERS, manager_objects, sent_or_own_job, worker_objects
@@ -200,7 +200,7 @@ class _Clusters:
             running = running_elsewhere(self.sites, MANAGER)
             self.sites[fault.cluster].restore(fault.lasts, fault.back)
             bus = self._manager.bus
-            self._restored.append(RestoredLog(fault.cluster, bus, len(bus.memory(PARTITION).entries), running))
+            self._restored.append(RestoredLog(fault.cluster, bus, len(bus.memory(SOLE.sole).entries), running))
             return
         line = self.lines[fault.cluster]
         line.cut()

@@ -13,7 +13,7 @@ from events.multikueue import RemoteCheckSettled, RemoteWorkloadObserved
 from events.subjects import FACTS
 from events.workload import CheckState
 from ops.production.log.memory import MemoryBus
-from ops.production.log.streams import PARTITION
+from ops.production.log.streams import SOLE
 from ops.sandbox.simulate.site import Site
 
 
@@ -29,7 +29,7 @@ class RestoredLog(msgspec.Struct, frozen=True):
 
     def broken(self) -> Iterator[str]:
         """Those that were evicted for no other reason than that a log was restored."""
-        entries = self.manager.memory(PARTITION).entries[self.begins :]
+        entries = self.manager.memory(SOLE.sole).entries[self.begins :]
         settled = [
             event
             for entry in entries

@@ -53,8 +53,8 @@ def test_devices_are_held_from_when_the_claim_has_them_until_it_is_gone() -> Non
 
 def test_claims_of_one_workload_add_up() -> None:
     second = replace(claim("g1"), name="e")
-    found = hours(MAPPED, SUBMITTED, RESERVED, POD, claim("g0"), second, CLAIM_GONE, OTHER, OTHER)
-    assert found == {("cq", KEY, "gpus"): 2000 + 4000}
+    found = hours(MAPPED, SUBMITTED, RESERVED, POD, claim("g0"), second, CLAIM_GONE, OTHER, POD)
+    assert found == {("cq", KEY, "gpus"): 2000 + 3000}
 
 
 def test_what_is_still_held_counts_as_far_as_the_log_reaches_and_only_within_the_window() -> None:
