@@ -15,6 +15,7 @@ from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.events.workload_events import created, finished, started, stopped, updated, workload_events
 from services.applier.known_jobs import KnownJobs, SeenJobs
+from services.applier.later_decisions import is_overtaken
 from services.applier.manifests import finalizers_left
 from services.applier.patches import (
     JobWrite,
@@ -92,6 +93,8 @@ class ApplicationWriter:
         ours = application.of.owner is not None and not application.of.prebuilt
         fresh = ours and application.fresh and self._known.of(application.workload) is None
         made = await self._create(application) if fresh else None
+        if fresh and made is None and not application.sequence:
+            return ()  # Whoever has made it may know more, and nothing is decided here that it has to show.
         try:
             await self._cite(application)
             found = await self._show(application, made)
@@ -140,7 +143,7 @@ class ApplicationWriter:
                 found = await self._apply(application, part)
         if found is None and (application.group or application.of.prebuilt or self._ranked_otherwise(application)):
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
-            self._known.note(application.workload, found)
+            self._known.note_rank(application.workload, found)
         return found
 
     def _ranked_otherwise(self, application: Application) -> bool:
@@ -268,7 +271,10 @@ class ApplicationWriter:
         return job
 
     async def _create(self, application: Application) -> JsonObject | None:
-        """The object as it was made; None when it is there already."""
+        """The object as it was made; None when it is there already.
+
+        Raises `ObjectConflict` where whoever made it may show a decision that was not read here yet.
+        """
         parent = await self._parent_of(application)
         value = workload_object(application.of, await self._described(application), parent)
         try:
@@ -276,6 +282,8 @@ class ApplicationWriter:
             self._known.note(application.workload, made)
             self._notices.record_all(created(application.of, self._notices.now))
         except ObjectConflict:
+            if self._decisions is not None and await is_overtaken(application, self._decisions):
+                raise
             log.debug("there already", workload=application.workload)
             return None
         return made

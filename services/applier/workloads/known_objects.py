@@ -33,17 +33,28 @@ class KnownObjects:
     def note(self, workload: str, found: JsonObject) -> KnownObject:
         """Keep version and status of an object that the API has answered with; the oldest is forgotten when there are too many."""
         self._known.pop(workload, None)
-        spec = object_at(found, "spec")
         known = KnownObject(
-            version=found["metadata"]["resourceVersion"],
-            shows=print_of(found.get("status") or {}),
-            ranked=(spec.get("priority", 0), object_at(spec, "priorityClassRef").get("name", "")),
+            version=found["metadata"]["resourceVersion"], shows=print_of(found.get("status") or {}), ranked=_rank(found)
         )
         self._known[workload] = known
         if len(self._known) > _MOST:
             del self._known[next(iter(self._known))]
         return known
 
+    def note_rank(self, workload: str, found: JsonObject) -> None:
+        """Keep the priority of an object that was only read.
+
+        Its version stays that of our last write: what others have decided since then is not to be overwritten unseen.
+        """
+        known = self._known.get(workload)
+        if known is not None:
+            self._known[workload] = msgspec.structs.replace(known, ranked=_rank(found))
+
     def forget(self, workload: str) -> None:
         """Drop an object that is gone, or of which nothing more is written."""
         self._known.pop(workload, None)
+
+
+def _rank(found: JsonObject) -> tuple[int, str]:
+    spec = object_at(found, "spec")
+    return spec.get("priority", 0), object_at(spec, "priorityClassRef").get("name", "")
