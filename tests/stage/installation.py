@@ -25,6 +25,8 @@ from tests.stage.ports import reserved_port
 
 SPACES = ("default", "team")
 """The namespaces that tests may use."""
+WORKERS = ("w1", "w2")
+"""The Secrets with the kubeconfigs of worker clusters."""
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 DEFINED = Resource(
     group="apiextensions.k8s.io", plural="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
@@ -79,7 +81,8 @@ class Installation:
             return
         for space in (*SPACES, NAMESPACE):
             await put_there(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
-        parts = manifests({**CHOICES, "multiKueue": {**CHOICES["multiKueue"], "enabled": True}})
+        others = {**CHOICES["multiKueue"], "enabled": True, "secrets": list(WORKERS)}
+        parts = manifests({**CHOICES, "multiKueue": others})
         accounts = [one for part in parts.values() for one in part if one["kind"] == "ServiceAccount"]
         for value in (*self._defined, *accounts, *parts["access"], *rights_of(parts["multikueue"])):
             await put_there(client, value)

@@ -28,6 +28,7 @@ READ = (
             "resourceflavors",
             "topologies",
             "admissionchecks",
+            "multikueueclusters",
             "workloads",
         )
     ),

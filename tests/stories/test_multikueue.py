@@ -13,7 +13,7 @@ from events.api.labels import DECISION
 from events.multikueue import MultiKueueSettings
 from events.settings import SettingsObserved
 from ops.production.archive.history import read_everything
-from ops.production.deploy.chart import CHOICES
+from ops.production.deploy.chart import CHOICES, NAMESPACE
 from ops.production.health import Health
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.remote import KubeConnector
@@ -86,6 +86,7 @@ async def managing(
 ) -> AsyncGenerator[None]:
     """A manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     opened = AsyncExitStack()
+    home = NAMESPACE if stage.cluster.real else "default"
     try:
         for one in workers:
             await one.start()
@@ -93,7 +94,7 @@ async def managing(
             secret = {
                 "apiVersion": "v1",
                 "kind": "Secret",
-                "metadata": {"name": one.name, "namespace": "default"},
+                "metadata": {"name": one.name, "namespace": home},
             }
             await stage.add({**secret, "data": {"kubeconfig": base64.b64encode(text).decode()}})
             meta, source = {"name": one.name}, {"kubeConfig": {"location": one.name, "locationType": "Secret"}}
@@ -107,7 +108,7 @@ async def managing(
         here = await recording(str(await stage.cluster.kubeconfig_of(MULTIKUEUE)), MULTIKUEUE)
         opened.push_async_callback(here.close)
         stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=settings)
-        apart = replace(stage.ports, reader=AbsentCluster(), writer=here, connector=KubeConnector("default"))
+        apart = replace(stage.ports, reader=AbsentCluster(), writer=here, connector=KubeConnector(home))
         running = Running(apart, (MULTIKUEUE,), replica="apart")
         stage.tasks.append(asyncio.create_task(running.run()))
         await stage.until(lambda: all(active(stage, one.name)[:2] == ("True", "Active") for one in workers))
