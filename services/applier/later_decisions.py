@@ -8,11 +8,14 @@ from services.applier.plan import Application
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Stream
 
+MOST = 2000
+"""So many of the last commits are looked through."""
+
 
 async def is_overtaken(application: Application, decisions: Stream) -> bool:
     """Whether a later commit says something of the workload. Raises `LogUnavailable`."""
     last = await decisions.last()
-    for sequence in range(application.sequence + 1, last.sequence + 1):
+    for sequence in range(max(application.sequence, last.sequence - MOST) + 1, last.sequence + 1):
         try:
             entry = await decisions.get(sequence)
         except LogGap:

@@ -178,6 +178,8 @@ class ApplicationWriter:
                 if known.shows == print_of(part.status):
                     return found
                 if before is None or before.shows != known.shows:
+                    if before is not None and await self._is_overtaken(application):
+                        self._known.restore(application.workload, before)
                     raise
                 continue
             behind = left_behind(part.status, found.get("status") or {}, others_nominate=application.others_nominate)
@@ -282,11 +284,15 @@ class ApplicationWriter:
             self._known.note(application.workload, made)
             self._notices.record_all(created(application.of, self._notices.now))
         except ObjectConflict:
-            if self._decisions is not None and await is_overtaken(application, self._decisions):
+            if application.sequence and await self._is_overtaken(application):
                 raise
             log.debug("there already", workload=application.workload)
             return None
         return made
+
+    async def _is_overtaken(self, application: Application) -> bool:
+        """Whether what is there may show a later decision than this, which is to be read first."""
+        return self._decisions is not None and await is_overtaken(application, self._decisions)
 
     async def _parent_of(self, application: Application) -> Owner | None:
         """The Workload object that a variant belongs to. Raises `ObjectMissing` where that is gone."""

@@ -41,6 +41,10 @@ class KnownObjects:
             del self._known[next(iter(self._known))]
         return known
 
+    def restore(self, workload: str, known: KnownObject) -> None:
+        """Go by an earlier answer again, so that what others have written since then is not written over."""
+        self._known[workload] = known
+
     def note_rank(self, workload: str, found: JsonObject) -> None:
         """Keep the priority of an object that was only read.
 
