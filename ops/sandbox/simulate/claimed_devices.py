@@ -29,10 +29,9 @@ def with_claims(platform: SeedPlatform, seed: int, span: Millis) -> None:
     chance = random.Random(f"{seed}/claimed devices")  # noqa: S311 - a world, not a secret
     spaces = sorted({NAMESPACE, *platform.namespaces.values()})
     mapping = DeviceClassMapping(resource=RESOURCE, classes=("gpu", "ext"))
-    # Cards are reserved on nodes whatever claimed devices these have: pods that need both wait for one another's devices
-    # to be free there, and must not be stopped for that time and again (docs/claims.md#not-done).
-    ready = None if platform.cards else platform.settings.pods_ready
-    platform.settings = replace(platform.settings, device_class_mappings=(mapping,), pods_ready=ready)
+    # There is quota for more devices than nodes have together, and cards are reserved wherever devices are: pods wait for
+    # one another's devices, and must not be stopped for that time and again (docs/claims.md#not-done).
+    platform.settings = replace(platform.settings, device_class_mappings=(mapping,), pods_ready=None)
     slices = {node: _slice(node, chance.choice((2, 3, 4))) for node in platform.nodes}
     platform.objects = [
         *(_with_quota(one, chance) for one in platform.objects),
