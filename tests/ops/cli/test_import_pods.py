@@ -14,7 +14,6 @@ from ops.cli.import_pods import imported
 from ops.cli.main import app
 from ops.production.pod_import import ImportTargets, MappingRule, planned
 from ops.production.process.clock import ScaledClock
-from services.applier.writing import WORKLOADS
 from tests.ops.cli.test_adopt import left, until
 from tests.ops.production.deploy.small_cluster import platform
 from tests.stage.cluster import Cluster
@@ -145,9 +144,7 @@ async def test_they_run_on_count_and_make_the_next_one_wait_whether_services_run
             ended = {"metadata": {"annotations": {"kuelog.io/run-seconds": "0"}}}
             await found.client.merge(PODS, "team", "first", ended)
             await cluster.until(lambda: phase("third") == "Running")
-            name = workload("first")["metadata"]["name"]
-            over = await found.client.get(WORKLOADS, "team", name)
-            assert told_of(over, "Finished") == "True"
+            await until(lambda: told_of(workload("first"), "Finished") == "True")
 
 
 def told_of(value: JsonObject, kind: str) -> str:
