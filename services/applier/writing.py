@@ -93,11 +93,11 @@ class ApplicationWriter:
         ours = application.of.owner is not None and not application.of.prebuilt
         fresh = ours and application.fresh and self._known.of(application.workload) is None
         made = await self._create(application) if fresh else None
-        if fresh and made is None and not application.sequence:
-            return ()  # Whoever has made it may know more, and nothing is decided here that it has to show.
+        # Whoever has made it may know more, where nothing is decided here that it has to show.
+        others = fresh and made is None and not application.sequence
         try:
             await self._cite(application)
-            found = await self._show(application, made)
+            found = await self._show(application, made, others=others)
         except ObjectMissing:
             self._known.forget(application.workload)
             if not ours or application.aside:
@@ -127,16 +127,18 @@ class ApplicationWriter:
         if (patch := await citation_patch(found, application, self._decisions)) is not None:
             await self._merge(application, patch)
 
-    async def _show(self, application: Application, made: JsonObject | None) -> JsonObject | None:
+    async def _show(
+        self, application: Application, made: JsonObject | None, *, others: bool = False
+    ) -> JsonObject | None:
         """Each part of the status that may have changed; the object as it is then, if it was answered.
 
-        An object that was made just now shows what nobody has considered yet.
+        An object that was made just now shows what nobody has considered yet. With `others` what is decided is left as it is.
         """
         status = application.status
         if made is not None and print_of(decided_part(status).status) == print_of({}):
             found = made
         else:
-            found = None if application.nothing_decided else await self._show_decided(application, status)
+            found = None if application.nothing_decided or others else await self._show_decided(application, status)
         pods = application.shows_pods_ready
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
