@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from io import StringIO
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from rich.console import Console
 
 from ops.cli.log.care import run_leases
-from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.leases import BusLeases
 from ops.production.log.server.server import NatsServer
 from ops.production.own_leases import OwnLeases
@@ -25,22 +24,6 @@ NAMES = (
     *(f"LOG_{n}.{who}" for n in range(2) for who in ("admitter", "applier")),
     "watcher",
 )
-
-
-@pytest_asyncio.fixture
-async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
-    found = NatsServer(tmp_path)
-    await found.start()
-    yield found
-    await found.stop()
-
-
-@pytest_asyncio.fixture
-async def bus(server: NatsServer) -> AsyncIterator[JetStreamBus]:
-    found = await connect(server.url)
-    await found.leases.prepare()
-    yield found
-    await found.close()
 
 
 class Platform:

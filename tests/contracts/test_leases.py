@@ -3,34 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.leases import BusLeases
-from ops.production.log.server.server import NatsServer
 from services.runtime.lease import Lease
 from services.runtime.log_errors import LogUnavailable
 
 SOON = 30
-
-
-@pytest_asyncio.fixture
-async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
-    found = NatsServer(tmp_path)
-    await found.start()
-    yield found
-    await found.stop()
-
-
-@pytest_asyncio.fixture
-async def bus(server: NatsServer) -> AsyncIterator[JetStreamBus]:
-    found = await connect(server.url)
-    await found.leases.prepare()
-    yield found
-    await found.close()
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ python -m tests.peers.measured_manager OUT COMMAND KUBECONFIG
 
 import asyncio
 import json
-import re
 import signal
 import sys
 import time
@@ -13,6 +12,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import psutil
+from prometheus_client.parser import text_string_to_metric_families
 
 from ops.production.kubernetes.client import connect
 from ops.production.kubernetes.reflector import Reflector
@@ -20,8 +20,7 @@ from ops.sandbox.bench.cluster_objects import WORKLOADS
 from services.runtime.cluster_port import Listed
 
 EVERY_S = 0.5
-REQUESTS = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")
-LABEL = re.compile(r'(\w+)="([^"]*)"')
+REQUESTS = "apiserver_request_total"
 GROUPS = ("kueue.x-k8s.io", "events.k8s.io", "batch", "")
 RUNNER = "runner"
 
@@ -69,18 +68,18 @@ async def conditions(kubeconfig: str) -> Counter[str]:
 
 
 async def requests(kubeconfig: str) -> dict[str, int]:
-    """By what they ask for, such as "PATCH workloads/status", how many requests the API server has answered, those of the runner too."""
+    """By what they ask for, such as "PATCH workloads/status 200", how many requests the API server has answered, those of the runner too."""
     client = await connect(kubeconfig)
     found: Counter[str] = Counter()
     try:
-        async for line in client.lines("/metrics"):
-            if told := REQUESTS.match(line.decode()):
-                said = dict(LABEL.findall(told[1]))
-                if said["group"] in GROUPS:
-                    of = said["resource"] + ("/" + said["subresource"] if said["subresource"] else "")
-                    found[f"{said['verb']} {of} {said['code']}"] += int(float(told[2]))
+        answer = await client.answer_to("GET", "/metrics", await client.headers(), None)
     finally:
         await client.close()
+    samples = (one for family in text_string_to_metric_families(answer.body.decode()) for one in family.samples)
+    for name, said, value, *_ in samples:
+        if name == REQUESTS and said["group"] in GROUPS:
+            of = said["resource"] + ("/" + said["subresource"] if said["subresource"] else "")
+            found[f"{said['verb']} {of} {said['code']}"] += int(value)
     return dict(found.most_common())
 
 

@@ -148,6 +148,14 @@ async def frees(worker: KuelogWorker) -> None:
     await worker.stage.end_pods("local")
 
 
+async def sent_to(worker: KuelogWorker, stage: Stage) -> set[str]:
+    """A job that comes to a cluster and runs there, by the UIDs of its pods."""
+    await stage.add(delegated("patient", 36000))
+    await stage.until(lambda: runs_in(stage, worker.name))
+    await worker.stage.until(lambda: bool(pods(worker)))
+    return pods(worker)
+
+
 async def runs_on(manager: Manager, worker: KuelogWorker, before: set[str]) -> None:
     """It was taken over by a decision, was never evicted, has the pods that it had, and ends as if nothing had been."""
     stage = manager.stage
@@ -167,10 +175,7 @@ async def test_what_runs_elsewhere_runs_on_when_the_log_is_of_before_it_was_sent
     async with asyncio.timeout(150), Stage(tmp_path) as stage, managed(stage, tmp_path) as (manager, w1, w2):
         await busy(w1)
         backup = await manager.archive("before")
-        await stage.add(delegated("patient", 36000))
-        await stage.until(lambda: runs_in(stage, "w2"))
-        await w2.stage.until(lambda: bool(pods(w2)))
-        before = pods(w2)
+        before = await sent_to(w2, stage)
         await manager.move(backup)
         await runs_on(manager, w2, before)
 
@@ -197,10 +202,7 @@ async def test_what_runs_elsewhere_runs_on_when_the_log_is_of_before_it_was_admi
 async def test_what_runs_elsewhere_runs_on_when_the_log_is_lost(tmp_path: Path) -> None:
     async with asyncio.timeout(150), Stage(tmp_path) as stage, managed(stage, tmp_path) as (manager, w1, w2):
         await busy(w1)
-        await stage.add(delegated("patient", 36000))
-        await stage.until(lambda: runs_in(stage, "w2"))
-        await w2.stage.until(lambda: bool(pods(w2)))
-        before = pods(w2)
+        before = await sent_to(w2, stage)
         await manager.move()
         await runs_on(manager, w2, before)
 
@@ -208,10 +210,7 @@ async def test_what_runs_elsewhere_runs_on_when_the_log_is_lost(tmp_path: Path) 
 async def test_a_job_goes_on_in_a_worker_that_has_lost_its_log(tmp_path: Path) -> None:
     async with asyncio.timeout(150), Stage(tmp_path) as stage, managed(stage, tmp_path) as (manager, w1, w2):
         await busy(w1)
-        await stage.add(delegated("patient", 36000))
-        await stage.until(lambda: runs_in(stage, "w2"))
-        await w2.stage.until(lambda: bool(pods(w2)))
-        before = pods(w2)
+        before = await sent_to(w2, stage)
         bus = await manager.another_bus()
         await stopped(w2.stage.tasks.pop())
         w2.stage.ports = replace(w2.stage.ports, bus=bus)

@@ -25,6 +25,7 @@ from services.runtime.log_errors import TailLost
 from services.runtime.log_port import Entry, Stream
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.host import PartitionHost
+from services.runtime.partition.roles import Decider
 from services.runtime.tracing import NoTracer
 from tests.services.runtime.partition.test_fold_order import FIRST, commit, run
 from tests.stories.small_world import job, platform, queue
@@ -141,6 +142,20 @@ def test_a_fact_for_a_partition_that_does_not_decide_about_it_is_folded_by_nobod
     )
 
 
+def routed_host(own: Stream, inputs: list[Stream], *deciders: Decider) -> PartitionHost:
+    """A host that reads of the facts only those that are for its partition."""
+    return PartitionHost(
+        own=own,
+        inputs=inputs,
+        deciders=deciders,
+        clock=ScaledClock(),
+        tracer=NoTracer(),
+        rules="1",
+        replica="a",
+        routed=True,
+    )
+
+
 class Noted:
     """A stream that notes for whom it was read."""
 
@@ -164,16 +179,7 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
                 subject=one.subject, data=one.data, message_id=one.message_id
             )
         )
-    host = PartitionHost(
-        own=await bus.stream("LOG_0"),
-        inputs=[await bus.stream(DEVICES), facts],
-        deciders=[QueueManager()],
-        clock=ScaledClock(),
-        tracer=NoTracer(),
-        rules="1",
-        replica="a",
-        routed=True,
-    )
+    host = routed_host(await bus.stream("LOG_0"), [await bus.stream(DEVICES), facts], QueueManager())
     task = asyncio.create_task(host.run())
     await host.caught_up.wait()
     await host.quiet.wait()
@@ -200,16 +206,7 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
 async def test_of_facts_alone_those_are_left_out_that_are_for_others(own: str, other: str) -> None:
     bus = MemoryBus()
     inputs = [Noted(await bus.stream(other)), Noted(await bus.stream(FACTS))]
-    host = PartitionHost(
-        own=await bus.stream(own),
-        inputs=[cast(Any, one) for one in inputs],
-        deciders=[],
-        clock=ScaledClock(),
-        tracer=NoTracer(),
-        rules="1",
-        replica="a",
-        routed=True,
-    )
+    host = routed_host(await bus.stream(own), [cast(Any, one) for one in inputs])
     task = asyncio.create_task(host.run())
     await asyncio.wait_for(host.caught_up.wait(), 30)
     await asyncio.wait_for(host.quiet.wait(), 30)
