@@ -29,7 +29,8 @@ from events.settings import SettingsObserved
 from events.workload_facts import WorkloadFact
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
-from projections.checks.dispatch import Dispatch, next_looks
+from projections.checks.dispatch import Dispatch
+from projections.checks.dispatch_due import note_due
 from projections.configuration import TABLES, ConfigurationTables
 from projections.devices.holdings.card_care import ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import Holding
@@ -245,8 +246,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for scope, spent in world.budgets.items():
         world.put_budget(scope, spent)
     for key, dispatch in world.dispatches.items():
-        for due in next_looks(world, dispatch):
-            world.review_at(due, key)
+        note_due(world, key, dispatch)
     for node in world.nodes.values():
         if node.not_ready_since:
             world.review_node_at(node.not_ready_since + NOT_READY_FOR, node.name)

@@ -9,7 +9,7 @@ import msgspec
 
 from events.citation import CitedCommit
 from events.event import Millis
-from events.multikueue import BY_ESTIMATE, INCREMENTAL, RemoteWorkloadObserved
+from events.multikueue import RemoteWorkloadObserved
 from events.quota import AdmissionCheckObserved
 from projections.checks.controllers import MULTIKUEUE
 from projections.checks.multikueue import connected
@@ -89,16 +89,20 @@ def reachable(world: Configuration, copies: Mapping[str, RemoteWorkloadObserved]
     return {name: one for name, one in sorted(copies.items()) if connected(world, name)}
 
 
+def asks_alike(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether what stands in a cluster for a workload has its queue, pods and priority, be it a copy or a question."""
+    return (
+        copy.queue == workload.spec.queue
+        and copy.counts == {one.name: one.count for one in workload.spec.pod_sets}
+        and copy.priority == workload.spec.priority
+    )
+
+
 def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether a copy asks for what the workload asks for."""
     reference = workload.spec.priority_class
-    return (
-        copy.active
-        and copy.queue == workload.spec.queue
-        and copy.counts == {one.name: one.count for one in workload.spec.pod_sets}
-        and copy.priority == workload.spec.priority
-        and copy.priority_class == (reference.name if reference is not None else "")
-    )
+    named = reference.name if reference is not None else ""
+    return copy.active and asks_alike(workload, copy) and copy.priority_class == named
 
 
 def lost_at(world: Configuration, cluster: str) -> Millis | None:
@@ -107,19 +111,6 @@ def lost_at(world: Configuration, cluster: str) -> Millis | None:
     if found is None or rule is None:
         return 0
     return None if found.active else found.since + rule.worker_lost_timeout
-
-
-def next_looks(world: Configuration, dispatch: Dispatch) -> list[Millis]:
-    """When something about a dispatch falls due by time alone."""
-    if dispatch.cluster:
-        lost = lost_at(world, dispatch.cluster)
-        return [] if lost is None else [lost]
-    rule = world.settings.multikueue
-    if rule is not None and rule.dispatcher == BY_ESTIMATE and dispatch.asked:
-        return [dispatch.nominated_at + rule.estimate_timeout]
-    more = rule is not None and (rule.dispatcher == INCREMENTAL or (rule.dispatcher == BY_ESTIMATE and dispatch.later))
-    rounds = [dispatch.nominated_at + ROUND] if more else []
-    return [*rounds, *(one.at + ROUND for one in dispatch.opened)]
 
 
 def orchestrated(world: Configuration) -> bool:

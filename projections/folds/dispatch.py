@@ -21,7 +21,8 @@ from events.multikueue import (
 )
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
 from projections.checks.components import siblings
-from projections.checks.dispatch import Dispatch, OpenedGate, check_of, next_looks
+from projections.checks.dispatch import Dispatch, OpenedGate, check_of
+from projections.checks.dispatch_due import note_due
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
@@ -111,7 +112,7 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
         case MultiKueueClusterObserved(active=False):
             for key, dispatch in world.dispatches.items():
                 if dispatch.cluster == event.name:
-                    _note_due(world, key, dispatch)
+                    note_due(world, key, dispatch)
         case _:
             pass
 
@@ -203,7 +204,7 @@ def _dispatch(world: DispatchState, key: str, dispatch: Dispatch, position: LogP
         dispatch = replace(dispatch, part_of=workload.owner.uid)
     world.trail.put(world.dispatches, key, dispatch)
     world.put_workload(replace(workload, decided=position.sequence))
-    _note_due(world, key, dispatch)
+    note_due(world, key, dispatch)
     _wake(world, workload)
 
 
@@ -222,8 +223,3 @@ def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPositi
         warns = event.check.state is CheckState.RETRY and "out of sync" in event.check.message
         changed = with_news(changed, position, "MultiKueue", event.check.message, warning=warns)
     world.put_workload(replace(changed, decided=position.sequence))
-
-
-def _note_due(world: DispatchState, key: str, dispatch: Dispatch) -> None:
-    for due in next_looks(world, dispatch):
-        world.review_at(due, key)

@@ -4,7 +4,8 @@ Rule: docs/rules/multikueue.md#taken-over
 """
 
 from events.workload import AdoptedStatus, CheckState
-from projections.checks.dispatch import Dispatch, check_of, next_looks
+from projections.checks.dispatch import Dispatch, check_of
+from projections.checks.dispatch_due import note_due
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
 
@@ -18,8 +19,7 @@ def take_over_dispatch(world: DispatchState, workload: Workload, status: Adopted
             ready = workload.checks[check].state is CheckState.READY
             found = Dispatch(check=check, cluster=status.cluster, synced=ready, taken_over=True, unseen=True)
             world.trail.put(world.dispatches, workload.key, found)
-            for due in next_looks(world, found):
-                world.review_at(due, workload.key)
+            note_due(world, workload.key, found)
     elif known is not None:
         named = known.named if check and workload.reserved and not known.cluster else ()
         if named:

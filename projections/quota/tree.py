@@ -108,8 +108,7 @@ class QuotaTree:
         """Say that a holder of a queue's quota may make room for who could not have it do so before: they may fit now."""
         node = self._laid().queues.get(cluster_queue)
         if node is not None:
-            self._stamp(node.root, CHANGED)
-            self._stamp(node.root, RELEASED)
+            self._release(node.root)
 
     def shared_room_changed(self, flavors: Iterable[str], *, by: str, more: bool) -> None:
         """Say that what trees share beside their quota of flavors has changed by a workload of the queue `by`.
@@ -121,8 +120,7 @@ class QuotaTree:
             if key == own:
                 continue
             if more:
-                self._stamp(laid.roots[key], CHANGED)
-                self._stamp(laid.roots[key], RELEASED)
+                self._release(laid.roots[key])
             else:
                 self._note(self._touched, key)
 
@@ -143,8 +141,7 @@ class QuotaTree:
         if node is None:
             self._charge_homeless(cluster_queue, usage, -1)
             return
-        self._stamp(node.root, CHANGED)
-        self._stamp(node.root, RELEASED)
+        self._release(node.root)
         for column, amount in usage.items():
             node.discharge(self._trail, column, amount)
 
@@ -178,6 +175,11 @@ class QuotaTree:
         self._laid()
         self._widen()
         return column
+
+    def _release(self, root: Node) -> None:
+        """Note that whoever was refused in a tree may fit now."""
+        self._stamp(root, CHANGED)
+        self._stamp(root, RELEASED)
 
     def _stamp(self, root: Node, which: int) -> None:
         self._trail.set_item(root.stamps, which, root.stamps[which] + 1)

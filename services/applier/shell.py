@@ -63,7 +63,7 @@ class Applier:
         seen: SeenJobs = lambda _: None,
         decisions: Stream | None = None,
     ) -> None:
-        """`decisions`: the partition itself, whose commits copies from other clusters cite; None where nothing is cited."""
+        """`decisions`: the partition itself, to cite its commits and to see later ones; None where neither is done."""
         self._clock, self._partition, self._spare = clock, partition, spare
         self._tracer = tracer or NoTracer()
         self.outbox = Outbox(facts, clock, self._tracer)

@@ -65,7 +65,7 @@ class ApplicationWriter:
         seen: SeenJobs = lambda _: None,
         decisions: Stream | None = None,
     ) -> None:
-        """`decisions`: the partition whose commits copies from other clusters cite; None where nothing is cited."""
+        """`decisions`: the partition itself, to cite its commits and to see later ones; None where neither is done."""
         self.limit = WriteLimit()
         """How many applications may be written at once."""
         self._writer, self._notices, self._keeper, self._decisions = writer, notices, keeper, decisions

@@ -16,7 +16,7 @@ from events.multikueue import (
     RemoteWorkloadObserved,
 )
 from events.start_estimate import ASKED, ForeseenStart, StartEstimate
-from projections.checks.dispatch import ROUND, Dispatch
+from projections.checks.dispatch import ROUND, Dispatch, asks_alike
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.explanation.elsewhere import foreseen_words
@@ -34,12 +34,7 @@ def question(copy: JsonObject) -> JsonObject:
 
 def asks_the_same(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether a copy is a question about what the workload asks for."""
-    return (
-        not copy.active
-        and copy.queue == workload.spec.queue
-        and copy.priority == workload.spec.priority
-        and copy.counts == {one.name: one.count for one in workload.spec.pod_sets}
-    )
+    return not copy.active and asks_alike(workload, copy)
 
 
 def answers_of(world: DispatchState, workload: Workload, asked: tuple[str, ...]) -> dict[str, StartEstimate | None]:

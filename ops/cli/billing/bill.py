@@ -271,10 +271,7 @@ def _write(
             flat.write_flat_parquet(out, found)
         case BillForm.FOCUS:
             rows = focus.rows(ledger, found.window, asked.billed_to)
-            if out is not None and out.suffix == ".parquet":
-                flat.write_focus_parquet(out, focus.names_of(ledger), rows)
-            else:
-                sys.stdout.write(flat.write_csv(out, focus.names_of(ledger), rows))
+            sys.stdout.write(flat.write_focus(out, focus.names_of(ledger), rows))
         case _:
             tables.show_bill(ledger, found, console)
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")

@@ -70,10 +70,7 @@ def _write(bills: Sequence[ClusterBill], *, output: BillForm, out: Path | None, 
             flat.write_flat_parquet(out, whole)
         case BillForm.FOCUS:
             names, rows = focus_of_clusters(bills)
-            if out is not None and out.suffix == ".parquet":
-                flat.write_focus_parquet(out, names, rows)
-            else:
-                sys.stdout.write(flat.write_csv(out, names, rows))
+            sys.stdout.write(flat.write_focus(out, names, rows))
         case _:
             tables.show_head(whole, console)
             tables.show_lines(whole, console)

@@ -54,6 +54,14 @@ def write_flat_parquet(path: Path, bill: Bill) -> None:
     _parquet(path, pa.schema(list(zip(names, kinds, strict=True))), lines(bill))
 
 
+def write_focus(path: Path | None, names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A FOCUS data set into a file, Parquet if it is called so and CSV otherwise, or as a text where none is named."""
+    if path is None or path.suffix != ".parquet":
+        return write_csv(path, names, rows)
+    write_focus_parquet(path, names, rows)
+    return ""
+
+
 def write_focus_parquet(path: Path, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A FOCUS data set as Parquet, with the version in its metadata."""
     kinds: dict[ColumnType, pa.DataType] = {
