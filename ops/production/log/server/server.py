@@ -128,9 +128,10 @@ class NatsServer:
         await self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Freeze the process, as a long pause of the machine would."""
+        """Freeze the process, as a long pause of the machine would; when it returns, no thread of it runs."""
         if self._process is not None:
             os.kill(self._process.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Go on after `pause`."""
@@ -163,8 +164,9 @@ class NatsServer:
         if process is None or process.returncode is not None:
             return
         with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGCONT)
             process.send_signal(with_signal)
+            if with_signal != signal.SIGKILL:  # a killed one must not run on for a moment, and answer what it was sent
+                process.send_signal(signal.SIGCONT)
         try:
             async with asyncio.timeout(_STOP_S):
                 await process.wait()
