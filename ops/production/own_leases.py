@@ -40,21 +40,19 @@ class OwnLeases:
             except LogUnavailable as problem:
                 log.warning("no leases", problem=str(problem))
 
-    async def share(self) -> None:
+    async def share(self, leases: Leases) -> None:
         """Say what this process holds, and give back what is another's share, until cancelled (docs/rules/log.md#shares)."""
-        if self._leases is None:
-            return
         try:
             while True:
                 self._changed.clear()
-                await self._spread(self._leases)
+                await self._spread(leases)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(ANNOUNCED_EVERY_S):
                         await self._changed.wait()
         finally:
             with suppress(LogUnavailable, TimeoutError):
                 async with asyncio.timeout(_LEFT_WITHIN_S):
-                    await self._leases.leave(self._replica)
+                    await leases.leave(self._replica)
 
     def standbys(self, name: str) -> int:
         """How many other replicas would take a lease."""

@@ -159,7 +159,8 @@ class Running:
                 accountants = [Accountant()] if "accountant" in self.services else []
                 if accountants or again:
                     self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
-            tasks.create_task(self.leases.share())
+            if self.ports.leases is not None:
+                tasks.create_task(self.leases.share(self.ports.leases))
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))

@@ -168,12 +168,17 @@ class ReportedByAll:
             return
         self.view.fold(sighting.fact)
         self.view.left.clear()
-        about = sighting.about
-        if about is None:
-            return
+        if sighting.about is not None:
+            self._keep_in_step(sighting.about)
+
+    def _keep_in_step(self, about: ObjectVersion) -> None:
+        """Compare what another watcher has told of an object with what was seen of it here. Raises `FellBehind`."""
         ahead = any(one.about is not None and one.about.place == about.place for one in self._on_their_way.values())
         if ahead or self._seen.version_of(about.place) > about.version > 0:
-            raise FellBehind(f"{_name(sighting)} was reported differently by another watcher")
+            raise FellBehind(f"{about.place} was reported differently by another watcher")
+        if not (about.gone or about.part) and about.epoch == self.versions.epoch and self._seen.is_gone(about):
+            # Its watcher was replaced meanwhile: nobody else saw the object go.
+            raise FellBehind(f"{about.place} was reported late by another watcher, and is gone")
 
     def _about_usage(self, sighting: Sighting, *, folds: bool) -> bool:
         """Hear what concerns the usage of nodes; whether the fact is about nothing else."""

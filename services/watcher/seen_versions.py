@@ -65,6 +65,10 @@ class SeenVersions:
         """The version at which an object was last seen; 0 when it was not, or has none."""
         return self._objects.get(place, ("", 0))[1]
 
+    def is_gone(self, about: ObjectVersion) -> bool:
+        """Whether its kind was seen as far as this version of an object, and the object is not there."""
+        return 0 < about.version <= self._kinds.get(about.kind, 0) and about.place not in self._objects
+
     def about(self, place: str, part: str = "", *, epoch: int = 0, gone: bool = False) -> ObjectVersion:
         """The version of an object as it was last seen."""
         kind, namespace, name = place.split("/", 2)

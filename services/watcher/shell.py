@@ -294,12 +294,12 @@ class Watcher:
         kind, version = resource.kind, version_number(sight.version)
         objects = [one for one in sight.objects if is_named(one)]
         seen = {place_in(kind, one) for one in objects}
+        for one in objects:
+            self._seen.note(kind, one)
         self._seen.reach(kind, version)
         for place in self.view.places(kind):
             if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
                 await self._lose_place(place, self._about(place, version=version, gone=True))
-        for one in objects:
-            self._seen.note(kind, one)
         self.view.expect(kind, objects)
         letters: list[OutboxMessage] = []
         changed = False

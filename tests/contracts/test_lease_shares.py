@@ -65,7 +65,7 @@ class Platform:
                 lease = own.lease(name, tasks)
                 assert lease is not None
                 lease.listeners.append(lambda one=lease: self._note(one.name, replica, held=one.held))
-            tasks.create_task(own.share())
+            tasks.create_task(own.share(self._leases))
 
     def _note(self, lease: str, replica: str, *, held: bool) -> None:
         if held:

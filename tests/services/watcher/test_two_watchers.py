@@ -16,6 +16,7 @@ from ops.production.log.memory import MemoryStream
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World
+from services.runtime.log_port import Message
 from services.watcher.log_reading import FellBehind
 from services.watcher.settings.watched_kinds import CLUSTER_KINDS
 from services.watcher.shell import Watcher
@@ -281,3 +282,29 @@ async def test_one_that_falls_behind_while_it_is_told_to_end_ends(monkeypatch: p
     await one.end()
     assert lives == 1
     assert one.task.cancelled()
+
+
+async def test_what_a_watcher_that_was_replaced_tells_late_of_an_object_that_is_gone_does_not_stay() -> None:
+    objects, before, stream = Objects(), MemoryStream(FACTS), MemoryStream(FACTS)
+    await objects.put("WorkloadPriorityClass", priority(5))
+    await objects.put("ClusterQueue", queue(1))
+    first = OneOfSeveral(objects, before)
+    await rest(first)
+    stored = len(before.entries)
+    late = await objects.put("Job", job())
+    await rest(first)
+    await first.end()
+    told = [Message(one.subject, one.data, f"of the first {one.sequence}") for one in before.entries]
+    assert len(told) > stored
+    await stream.publish(told[:stored])
+    await objects.remove("Job", late)
+    heir = OneOfSeveral(objects, stream)
+    await rest(heir)
+    await stream.publish(told[stored:])
+    await rest(heir)
+    await heir.end()
+    world = World()
+    for entry in stream.entries:
+        sighting = decode_sighting(entry.data)
+        evolve_sighting(world, sighting, LogPosition(partition=FACTS, sequence=entry.sequence, at=sighting.at))
+    assert world.workloads == {}
