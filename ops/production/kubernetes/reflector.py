@@ -111,7 +111,7 @@ class Reflector:
             page = await self._page_of(
                 f"{path_of(resource, resource.namespace)}?{fields_of(resource)}limit={self._page}&continue={token}"
             )
-            objects.extend(page.get("items") or ())
+            objects.extend(_without_managers(one) for one in page.get("items") or ())
             meta = object_at(page, "metadata")
             token = meta.get("continue") or ""
             if not token:
@@ -201,11 +201,19 @@ def _sight(line: bytes, version: str) -> tuple[Sight | None, str]:
     if event.type == "ERROR":
         found = failure_of(int(event.object.get("code") or 0), msgspec.json.encode(event.object))
         raise found if isinstance(found, ClusterUnavailable) else ClusterUnavailable(str(found), _RETRY_S)
-    seen = str(object_at(event.object, "metadata").get("resourceVersion") or version)
+    value = _without_managers(event.object)
+    seen = str(object_at(value, "metadata").get("resourceVersion") or version)
     match event.type:
         case "BOOKMARK":
             return None, seen
         case "DELETED":
-            return Vanished(event.object), seen
+            return Vanished(value), seen
         case _:
-            return Changed(event.object), seen
+            return Changed(value), seen
+
+
+def _without_managers(value: JsonObject) -> JsonObject:
+    """Nothing of ours goes by who has written which field, and that is most of an object's memory while it is held."""
+    if isinstance(meta := value.get("metadata"), dict):
+        meta.pop("managedFields", None)
+    return value

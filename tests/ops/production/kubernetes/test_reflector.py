@@ -46,10 +46,14 @@ async def unnoticed(cluster: Cluster) -> None:
         await cluster.add({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": SPACE}})
 
 
-def names_of(sight: Sight) -> list[str]:
+def held(sight: Sight) -> list[JsonObject]:
     """Those that are ours: a real API server has maps of its own."""
     found = sight.objects if isinstance(sight, Listed) else [sight.object]
-    return sorted(one["metadata"]["name"] for one in found if one["metadata"]["namespace"] == SPACE)
+    return [one for one in found if one["metadata"]["namespace"] == SPACE]
+
+
+def names_of(sight: Sight) -> list[str]:
+    return sorted(one["metadata"]["name"] for one in held(sight))
 
 
 @asynccontextmanager
@@ -82,6 +86,26 @@ async def test_a_list_comes_in_pages_and_every_change_after_it(cluster: Cluster,
         await client.delete(MAPS, SPACE, "b")
         found = [await sights.get() for _ in range(3)]
         assert [(type(one), names_of(one)) for one in found] == [(Changed, ["f"]), (Changed, ["a"]), (Vanished, ["b"])]
+
+
+async def test_who_has_written_which_field_of_an_object_is_not_held(cluster: Cluster, client: Recording) -> None:
+    async def write(name: str, value: str) -> JsonObject:
+        one = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": value}}
+        return await client.apply(MAPS, SPACE, one, manager="team")
+
+    def without_managers(one: JsonObject) -> JsonObject:
+        assert one["metadata"]["managedFields"]
+        return {**one, "metadata": {name: value for name, value in one["metadata"].items() if name != "managedFields"}}
+
+    first = await write("a", "1")
+    async with seen(Reflector(client)) as sights:
+        (listed,) = [one for one in held(await sights.get()) if one["metadata"]["name"] == "a"]
+        second = await write("a", "2")
+        assert {"apiVersion": "v1", "kind": "ConfigMap", **listed} == without_managers(first)
+        assert held(await sights.get()) == [without_managers(second)]
+        await client.delete(MAPS, SPACE, "a")
+        (gone,) = held(await sights.get())
+    assert "managedFields" not in gone["metadata"]
 
 
 async def test_a_list_that_expires_between_two_pages_is_begun_anew(cluster: Cluster, client: Recording) -> None:
