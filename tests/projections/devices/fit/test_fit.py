@@ -2,9 +2,10 @@
 
 import random
 
-from events.card import Card, CardRequest
-from projections.devices.card_use import CardUse, NodeCards
-from projections.devices.fit.pod_fit import asking, fit_asking, one_kind
+from events.card import Card, CardRequest, CardShare
+from projections.devices.annotations.terms import QUALITY
+from projections.devices.card_use import CardState, CardUse, NodeCards
+from projections.devices.fit.pod_fit import asking, charge, fit_asking, one_kind, reason_text
 from projections.devices.namespace_quota import Limit
 from tests.projections.devices.fit.fit_by_definition import FitByDefinition, Outcome, Taken, Wanted
 from tests.projections.devices.makers import MODEL
@@ -96,3 +97,28 @@ def test_a_pod_that_asks_for_cards_of_nobody_is_told_so_once_on_every_node() -> 
     on = NodeCards(node="n", cards=(card(random.Random(0), 0),))
     fit = fit_asking(on, one_kind(asked), 0, asking({}, asked))
     assert (fit.shares, fit.refusals) == (None, {"device-type-not-found": 1})
+
+
+def test_why_a_node_gives_nothing_says_for_how_many_of_its_cards_and_names_codes_alone_where_none_counted() -> None:
+    refusals = {"CardInsufficientMemory": 3, "CardInsufficientCore": 1}
+    assert reason_text(refusals, 4) == "1/4 CardInsufficientCore, 3/4 CardInsufficientMemory"
+    assert reason_text(refusals, 0) == "CardInsufficientCore, CardInsufficientMemory"
+    assert reason_text({}, 0) == reason_text({}, 4) == ""
+
+
+def test_each_card_is_charged_with_its_own_shares_and_takes_the_quality_that_they_ask_for() -> None:
+    cards = [
+        CardState(Card(uuid=uuid, index=place, slots=4, memory=16, model=MODEL)) for place, uuid in enumerate("abc")
+    ]
+    shares = [
+        CardShare(uuid="a", vendor="Metax-SGPU", memory=2, cores=10, custom={QUALITY: "fixed-share"}),
+        CardShare(uuid="b", vendor="Metax-SGPU", memory=3, cores=20, custom={QUALITY: "best-effort"}),
+        CardShare(uuid="a", vendor="Metax-SGPU", memory=4, cores=30),
+    ]
+    after = charge(cards, shares)
+    assert [(one.use.slots, one.use.memory, one.use.cores, one.quality) for one in after] == [
+        (2, 6, 40, "fixed-share"),
+        (1, 3, 20, "best-effort"),
+        (0, 0, 0, None),
+    ]
+    assert after[2] is cards[2]

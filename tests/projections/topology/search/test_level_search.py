@@ -4,42 +4,11 @@ import random
 
 from msgspec.structs import replace
 
-from projections.topology.requests.level_parameters import SearchShape
 from projections.topology.search.counts import LevelCounts
-from projections.topology.search.level_search import FoundDomains, NoFit, search
+from projections.topology.search.level_search import FoundDomains, NoFit, as_good, search
 from projections.topology.search.order import Fit, best_fit
 from tests.projections.topology.makers import tree_with
-
-
-def level(chance: random.Random, *, leader: bool) -> LevelCounts:
-    """A few domains with room for a slice or more; beside a leader there is room for fewer."""
-    slices = [chance.randint(0, 3) for _ in range(chance.randint(1, 5))]
-    led = [int(leader and chance.random() < 0.6) for _ in slices]
-    beside = [max(0, some - chance.randint(0, 2)) if one else 0 for some, one in zip(slices, led, strict=True)]
-    return LevelCounts(
-        pods=slices,
-        slices=slices,
-        pods_with_leader=beside if leader else slices,
-        slices_with_leader=beside if leader else slices,
-        leaders=led,
-        affinity=[chance.randint(0, 1) for _ in slices],
-    )
-
-
-def shaped(chance: random.Random, *, leader: bool) -> SearchShape:
-    return SearchShape(
-        count=chance.randint(1, 8),
-        leaders=int(leader),
-        level=0,
-        slice_level=0,
-        slice_size=1,
-        inner=(0,),
-        constraints=(),
-        required=False,
-        unconstrained=True,
-        least_free=chance.random() < 0.5,
-        by_affinity=chance.random() < 0.3,
-    )
+from tests.projections.topology.search.level_makers import level, shaped
 
 
 def most(counts: LevelCounts, domains: list[int], *, leader: bool) -> int:
@@ -92,3 +61,21 @@ def test_of_domains_that_hold_what_is_needed_the_tightest_is_best_of_those_the_o
         wide = [one for one in everyone if counts.slices[one] >= need]
         best = min(wide, key=lambda one: (counts.slices[one], opened[one]), default=0)
         assert best_fit(counts, everyone, need, shape, Fit(slices=True)) == best, seed
+
+
+def test_as_good_as_a_domain_are_those_that_hold_as_much_are_as_much_preferred_and_take_the_leader() -> None:
+    several = 0
+    for seed in range(2000):
+        chance = random.Random(seed)
+        leader = chance.random() < 0.5
+        counts, shape = level(chance, leader=leader), shaped(chance, leader=leader)
+        chosen = chance.randrange(len(counts.slices))
+        if counts.leaders[chosen] < shape.leaders:
+            continue
+        room = counts.slices_with_leader if leader else counts.slices
+        found = as_good(counts, chosen, shape)
+        for one in range(len(room)):
+            alike = room[one] == room[chosen] and counts.affinity[one] == counts.affinity[chosen]
+            assert (one in found) == (alike and (counts.leaders[one] == 1 or not leader)), seed
+        several += len(found) > 1
+    assert several > 100

@@ -1,0 +1,38 @@
+"""A few domains of one level with counts by chance, for searches that are held against their definition."""
+
+import random
+
+from projections.topology.requests.level_parameters import SearchShape
+from projections.topology.search.counts import LevelCounts
+
+
+def level(chance: random.Random, *, leader: bool) -> LevelCounts:
+    """A few domains with room for a slice or more; beside a leader there is room for fewer."""
+    slices = [chance.randint(0, 3) for _ in range(chance.randint(1, 5))]
+    led = [int(leader and chance.random() < 0.6) for _ in slices]
+    beside = [max(0, some - chance.randint(0, 2)) if one else 0 for some, one in zip(slices, led, strict=True)]
+    return LevelCounts(
+        pods=slices,
+        slices=slices,
+        pods_with_leader=beside if leader else slices,
+        slices_with_leader=beside if leader else slices,
+        leaders=led,
+        affinity=[chance.randint(0, 1) for _ in slices],
+    )
+
+
+def shaped(chance: random.Random, *, leader: bool) -> SearchShape:
+    """What is asked of them: pods that may lie in several domains."""
+    return SearchShape(
+        count=chance.randint(1, 8),
+        leaders=int(leader),
+        level=0,
+        slice_level=0,
+        slice_size=1,
+        inner=(0,),
+        constraints=(),
+        required=False,
+        unconstrained=True,
+        least_free=chance.random() < 0.5,
+        by_affinity=chance.random() < 0.3,
+    )
