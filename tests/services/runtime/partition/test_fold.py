@@ -1,6 +1,7 @@
 """What a commit may say of the facts that it rests on: anything else is told by its place, and nothing of it is folded."""
 
 import pytest
+from msgspec.structs import replace
 
 from events.codec import encode
 from events.commit import Commit, InputRun, Sighting
@@ -62,6 +63,16 @@ def test_a_commit_whose_inputs_run_backwards_or_are_none_of_its_partition_is_not
     with pytest.raises(InputsWrong, match=told):
         fold.fold_commit(entry(PARTITION, 1, encode(bad)), bad)
     assert state_hash(fold.world) == before and fold.base == 0
+
+
+def test_a_commit_may_rest_on_no_more_of_a_stream_than_was_named_before() -> None:
+    fold = PartitionFold(PARTITION)
+    fold.offer(FACTS, facts(3))
+    first = commit(InputRun(stream=FACTS, upto=3))
+    fold.fold_commit(entry(PARTITION, 1, encode(first)), first)
+    second = replace(first, id="y", base=1, prev_hash=fold.prev_hash)
+    fold.fold_commit(entry(PARTITION, 2, encode(second)), second)
+    assert fold.base == 2
 
 
 def test_a_commit_waits_for_the_farthest_of_the_runs_that_it_names() -> None:
