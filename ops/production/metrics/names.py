@@ -222,7 +222,7 @@ KUELOG = (
     _ours("kuelog_partition_halted", ("partition", "reason"), "1 for each reason that halts a partition, else 0"),
     _ours("kuelog_lease_held", ("lease",), "1 while the process holds a lease, 0 while it waits for another's"),
     _ours("kuelog_lease_taken_total", ("lease",), "How often the process has taken a lease since it began", _C),
-    _ours("kuelog_lease_given_back_total", ("lease",), "How often the process has given a lease back because it was another replica's share", _C),
+    _ours("kuelog_lease_given_back_total", ("lease",), "How often the process has given a lease back because it was another replica's share or it could not go on itself", _C),
     _ours("kuelog_lease_standbys", ("lease",), "How many other replicas would take a lease, as this process last saw them"),
     _ours("kuelog_failing", ("partition", "who"), "1 for who fails while the others go on"),
     _ours("kuelog_set_aside", ("service", "scope"), "What is left alone, by who failed on it"),
