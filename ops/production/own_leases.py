@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import structlog
 
-from services.runtime.lease import Lease
+from services.runtime.lease import Lease, Readiness
 from services.runtime.lease_port import Leases, Replica
 from services.runtime.lease_shares import gives_back, takes
 from services.runtime.log_errors import LogUnavailable
@@ -85,7 +85,11 @@ class OwnLeases:
             # Who can't see the others, or may not say that it is there, takes what is free and keeps it.
             self._others.clear()
         before = asyncio.get_running_loop().time() - KEPT_AT_LEAST_S
-        movable = {one.name for one in self.all if one.held_since is not None and one.held_since <= before}
+        movable = {
+            one.name
+            for one in self.all
+            if one.held_since is not None and one.held_since <= before and one.readiness() is Readiness.READY
+        }
         surplus = gives_back(self._own(), self._others, movable)
         for one in self.all:
             if one.name == surplus:
@@ -105,6 +109,8 @@ class OwnLeases:
     def _own(self) -> Replica:
         return Replica(
             name=self._replica,
-            wants=tuple(one.name for one in self.all),
+            wants=tuple(
+                one.name for one in self.all if one.held_since is not None or one.readiness() is Readiness.READY
+            ),
             holds=tuple(one.name for one in self.all if one.held_since is not None),
         )

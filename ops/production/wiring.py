@@ -85,7 +85,8 @@ class Running:
     ) -> None:
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
-        self.applier: Applier | None = None
+        self.appliers: dict[str, Applier] = {}
+        """By partition, who writes to the cluster what was decided there."""
         self.hosts: dict[str, PartitionHost] = {}
         self.control = Control()
         """What is skipped, and what is wrong on the stream of control itself."""
@@ -145,7 +146,7 @@ class Running:
                 tasks.create_task(self.watcher.run())
             tasks.create_task(self._snapshots.run())
             again = {name: one.fold for name, one in self.verifications.items()}
-            self.applier = None
+            self.appliers.clear()
             spare = LowPriorityWrites(clock)
             for name in self._serves(self.streams.trees):
                 deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
@@ -188,7 +189,7 @@ class Running:
         clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
         seen = self.watcher.job if self.watcher is not None else lambda _: None
         applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, own)
-        self.applier = self.applier or applier
+        self.appliers[partition] = applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
         found = (applier, statuses, asking, Foresight(writer, clock))
         for one in found:

@@ -7,6 +7,7 @@ a lease, or with one that it has lost without knowing, does no harm (docs/rules/
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from enum import Enum, auto
 
 import structlog
 
@@ -27,6 +28,17 @@ LEFT_TO_OTHERS_S = 1.0
 _GIVEN_BACK_WITHIN_S = 1.0
 
 
+class Readiness(Enum):
+    """What becomes of a lease while its work can, or can't, go on here (docs/rules/log.md#halted)."""
+
+    READY = auto()
+    """It is taken, and held."""
+    STANDS_BACK = auto()
+    """Another replica could go on: what is held is given back, and nothing is taken."""
+    KEEPS = auto()
+    """No replica should go on: what is held stays, so that nobody takes it, and nothing is taken."""
+
+
 class LeaseLost(Exception):
     """Another replica has taken over, or may have."""
 
@@ -41,7 +53,9 @@ class Lease:
         self.grants = 0
         """How often it was taken here, the times included in which leases could not be asked."""
         self.given_back = 0
-        """How often it was given back here because it was another replica's share."""
+        """How often it was given back here: it was another replica's share, or the work could not go on here."""
+        self.readiness: Callable[[], Readiness] = lambda: Readiness.READY
+        """Asked whenever the lease is looked at: whether its work can go on here."""
         self.listeners: list[Callable[[], None]] = []
         """Called whenever it is taken or lost."""
         self.gained = asyncio.Event()
@@ -104,9 +118,14 @@ class Lease:
         now = asyncio.get_running_loop().time()
         self._answered = now if self._answered is None else self._answered
         try:
-            if self._to_be_given_back:
+            readiness = self.readiness()
+            if self._to_be_given_back or (self._held and readiness is Readiness.STANDS_BACK):
                 self.given_back += 1
                 await self._give_back()
+                return
+            if not self._held and readiness is not Readiness.READY:
+                self._answered, self._without = now, False
+                self._lose()
                 return
             if self._held:
                 self._held = await self._leases.renew(self.name, self._replica, self._held)

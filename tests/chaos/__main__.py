@@ -1,7 +1,7 @@
 """`make chaos`: the long runs, one after the other; what each came to, and 1 when a law was broken in any.
 
 `python -m tests.chaos --jobs 5000` plays so many jobs with two of every service over four partitions on three servers, while
-anything is killed every second.
+anything is killed every second; amid them all are upgraded in turn.
 """
 
 import argparse
@@ -23,8 +23,8 @@ LONG = (
 
 
 def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
-    """Two of every service over four partitions on three servers, of which one is killed every so often."""
-    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=60)
+    """Two of every service over four partitions on three servers, of which one is killed every so often, and all are upgraded amid the jobs."""
+    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=60, rolling=True)
 
 
 def plans(words: Sequence[str]) -> Sequence[Plan]:

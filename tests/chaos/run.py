@@ -1,7 +1,7 @@
 """One run: services as processes on a real bus, a stream of jobs, kills in the order of a seed, and the laws afterwards.
 
 A kill comes when the log has grown by as much as the seed says, so what is killed in the middle of which commit varies, and how
-fast the machine is decides nothing; or every so many seconds, whatever is under way.
+fast the machine is decides nothing; or every so many seconds, and no sooner than that.
 """
 
 import asyncio
@@ -66,13 +66,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int = 30
     """So many jobs have not ended at a time."""
     rolling: bool = False
-    """Whether every service and every server of the bus is upgraded once, in turn, before anybody is killed."""
+    """Whether every service and every server of the bus is upgraded once, in turn: before anybody is killed, or amid the jobs."""
     storm: bool = False
     """Whether API server and bus are reached through proxies that refuse, delay and cut."""
     partitions: int = 1
     """Into which the log is divided; as many trees share the jobs."""
     every_s: float = 0.0
-    """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
+    """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills; on a slow machine less often, when
+    the log has grown by as much as between two kills otherwise."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -109,7 +110,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
     async with _running(plan, folder) as run:
         feeding = asyncio.create_task(run.feed())
         try:
-            if plan.rolling:
+            if plan.rolling and not plan.every_s:
                 await run.upgrade_all()
             await (run.kill_on(feeding) if plan.every_s else run.kill_all())
             await feeding
@@ -191,7 +192,7 @@ class Run:
         """The commits of all partitions that were seen."""
         self._folder = folder
         self._grown = asyncio.Event()
-        self._killed = asyncio.Event()
+        self._enough = asyncio.Event()
         self._processes: dict[str, ServiceProcess] = {}
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
@@ -222,9 +223,9 @@ class Run:
             await one.kill()
 
     async def feed(self) -> None:
-        """Create jobs, never too many at a time, until there are enough and nobody is killed any more."""
+        """Create jobs, never too many at a time, until there are as many as planned, and as many as kills and upgrades need."""
         chance = random.Random(f"{self.plan.seed}/jobs")
-        while self.fed < self.plan.jobs or not (self.plan.every_s or self._killed.is_set()):
+        while self.fed < self.plan.jobs or not self._enough.is_set():
             await self._fewer_unfinished_than(self.plan.at_once)
             self.cluster.add(job(chance, self.fed, self.plan.partitions))
             self.fed += 1
@@ -252,16 +253,26 @@ class Run:
         for _ in range(self.plan.kills):
             await self._beyond(self.position + chance.randint(1, self.plan.commits))
             await self._kill(chance.choice(self.plan.victims), chance)
-        self._killed.set()
+        self._enough.set()
 
     async def kill_on(self, feeding: "asyncio.Task[None]") -> None:
         """Kill somebody every so often, and start each again, until all jobs have come and ended."""
         chance = random.Random(f"{self.plan.seed}/kills")
         ended = asyncio.create_task(self._all_ended(feeding))
+        if not self.plan.rolling:
+            self._enough.set()
         try:
             while not ended.done():
+                if self.plan.rolling and not self.upgraded and 2 * self.fed >= self.plan.jobs:
+                    await self.upgrade_all()
+                    self._enough.set()
+                grown = asyncio.create_task(self._beyond(self.position + chance.randint(1, self.plan.commits)))
                 await asyncio.sleep(self.plan.every_s)
-                await self._kill(chance.choice(self.plan.victims), chance)
+                await asyncio.wait({grown, ended}, return_when=asyncio.FIRST_COMPLETED)
+                if grown.done():
+                    await grown
+                    await self._kill(chance.choice(self.plan.victims), chance)
+                grown.cancel()
             await ended
         finally:
             ended.cancel()

@@ -8,7 +8,7 @@ import pytest
 
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.leases import BusLeases
-from services.runtime.lease import Lease
+from services.runtime.lease import Lease, Readiness
 from services.runtime.log_errors import LogUnavailable
 
 SOON = 30
@@ -104,3 +104,43 @@ async def test_a_lease_that_the_log_says_another_has_taken_over_is_let_go(bus: J
         assert not lease.held
         await asyncio.wait_for(lease.gained.wait(), SOON)
     assert told[:2] == [True, False] and lease.grants == 2
+
+
+async def test_who_can_not_go_on_gives_it_back_and_takes_it_again_only_when_it_can(bus: JetStreamBus) -> None:
+    first, second, third = (Lease(bus.leases, "watcher", name) for name in "abc")
+    async with running(first):
+        await asyncio.wait_for(first.gained.wait(), SOON)
+        first.readiness = lambda: Readiness.STANDS_BACK
+        async with running(second):
+            await asyncio.wait_for(second.gained.wait(), SOON)
+            assert first.given_back == 1 and not first.held
+        async with running(third):
+            await asyncio.wait_for(third.gained.wait(), SOON)
+            assert first.grants == 1, "it was free for a while, and not taken"
+        first.readiness = lambda: Readiness.READY
+        await asyncio.wait_for(first.gained.wait(), SOON)
+
+
+async def test_where_nobody_should_go_on_it_stays_where_it_is_and_nobody_takes_it_who_should_not(
+    bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewals, often, renew = [0], asyncio.Event(), bus.leases.renew
+
+    async def counted(name: str, replica: str, held: int) -> int:
+        renewals[0] += 1
+        if renewals[0] > 5:
+            often.set()
+        return await renew(name, replica, held)
+
+    first, second, third = (Lease(bus.leases, "watcher", name) for name in "abc")
+    async with running(second):
+        second.readiness = lambda: Readiness.KEEPS
+        async with running(first):
+            await asyncio.wait_for(first.gained.wait(), SOON)
+            first.readiness = lambda: Readiness.KEEPS
+            monkeypatch.setattr(bus.leases, "renew", counted)
+            await asyncio.wait_for(often.wait(), SOON)
+            assert (first.held, first.given_back, second.grants) == (True, 0, 0)
+        async with running(third):
+            await asyncio.wait_for(third.gained.wait(), SOON)
+            assert second.grants == 0

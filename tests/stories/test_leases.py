@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -14,8 +15,10 @@ from events.control import EpochStarted
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.ports import Ports
+from ops.production.served import SERVICES
 from ops.production.wiring import Running
 from ops.queries.replay import fold_partition
+from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Resource, Writer
 from services.runtime.log_port import Bus
 from tests.stage.stage import Stage, job
@@ -81,15 +84,16 @@ class Counting:
 class Replica:
     """All services in this process, with what they have written."""
 
-    def __init__(self, stage: Stage, name: str) -> None:
+    def __init__(self, stage: Stage, name: str, clock: Clock | None = None, services: Sequence[str] = SERVICES) -> None:
         self.wrote: Counter[str] = Counter()
         ports: Ports = replace(
             stage.ports,
             bus=cast(Bus, Counting(stage.bus, self.wrote)),
             writer=cast(Writer, Counting(stage.ports.writer, self.wrote)),
             leases=stage.bus.leases,
+            clock=clock or stage.ports.clock,
         )
-        self.running = Running(ports, replica=name)
+        self.running = Running(ports, services, replica=name)
         self._stage, self._task = stage, asyncio.create_task(self.running.run())
         stage.tasks.append(self._task)
 
@@ -112,7 +116,7 @@ class Replica:
             await asyncio.wait_for(changed.wait(), 60)
 
     async def _has(self, *, gained: bool) -> None:
-        while len(self.running.leases.all) < 4:  # noqa: ASYNC110 - nothing tells that they were asked for
+        while len(self.running.leases.all) < 3 + ("watcher" in self.running.services):  # noqa: ASYNC110 - nothing tells that they were asked for
             await asyncio.sleep(0.01)
         for one in self.running.leases.all:
             await asyncio.wait_for(one.gained.wait() if gained else one.known.wait(), 30)
@@ -170,11 +174,13 @@ async def play_plain(stage: Stage, name: str) -> None:
     await stage.until(lambda: stage.complete(name))
 
 
-async def replay_is_right(stage: Stage) -> None:
+async def replay_is_right(stage: Stage, *, amiss: bool = False) -> None:
+    """Decided again everything is the same; `amiss` where somebody said something at a wrong time."""
     log = await read_everything(stage.bus)
     for partition in (PARTITION, DEVICE_PARTITION):
         _, replayed = fold_partition(partition, log, verify=True)
-        assert not replayed.is_wrong
+        assert replayed.verified and not replayed.differences and not replayed.other_states
+        assert amiss or not replayed.amiss
 
 
 def asked_for_jobs(*counts: Counter[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 What counts here begins with the process, for it is not on the log.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -36,7 +36,7 @@ class ServiceMetrics(Collector):
         yield from self._appending()
         yield from self._turning()
         yield from _watching(self._running.ports.watches)
-        yield from _applying(self._running.applier, now)
+        yield from _applying(self._running.appliers, now)
         yield from self._reporting(now)
         leases = sorted(self._running.leases.all, key=lambda one: one.name)
         yield gauge("kuelog_lease_held", [((one.name,), float(one.held)) for one in leases])
@@ -91,17 +91,27 @@ class ServiceMetrics(Collector):
             yield histogram(ATTEMPTS, TURN_BOUNDS, attempts)
 
     def _reporting(self, now: Millis) -> Iterator[Metric]:
-        parts = (("applier", self._running.applier), ("watcher", self._running.watcher))
-        outboxes = [(service, one.outbox) for service, one in parts if one is not None]
-        yield gauge("kuelog_outbox_messages", [((service,), one.waiting) for service, one in outboxes])
-        yield gauge("kuelog_outbox_lag_seconds", [((service,), _since(one.oldest, now)) for service, one in outboxes])
+        watcher = self._running.watcher
+        outboxes = {
+            "applier": [one.outbox for one in self._running.appliers.values()],
+            "watcher": [] if watcher is None else [watcher.outbox],
+        }
+        waiting: Rows = [((service,), sum(one.waiting for one in of)) for service, of in outboxes.items() if of]
+        lag: Rows = [((service,), max(_since(one.oldest, now) for one in of)) for service, of in outboxes.items() if of]
+        yield gauge("kuelog_outbox_messages", waiting)
+        yield gauge("kuelog_outbox_lag_seconds", lag)
 
 
-def _applying(applier: Applier | None, now: Millis) -> Iterator[Metric]:
-    """What is decided and not written to the cluster yet."""
-    waiting = [] if applier is None else [(("urgent",), applier.backlog.urgent), (("low",), applier.backlog.low)]
-    lag = [] if applier is None else [((), _since(applier.backlog.oldest, now))]
-    done = [] if applier is None else [((one,), applier.results[one]) for one in (APPLIED, REJECTED)]
+def _applying(appliers: Mapping[str, Applier], now: Millis) -> Iterator[Metric]:
+    """What is decided in each partition and not written to the cluster yet."""
+    waiting: Rows = []
+    lag: Rows = []
+    done: Rows = []
+    for partition, applier in sorted(appliers.items()):
+        backlog = applier.backlog
+        waiting += [((partition, "urgent"), backlog.urgent), ((partition, "low"), backlog.low)]
+        lag.append(((partition,), _since(backlog.oldest, now)))
+        done += [((partition, one), applier.results[one]) for one in (APPLIED, REJECTED)]
     yield gauge("kuelog_unapplied_decisions", waiting)
     yield gauge("kuelog_apply_lag_seconds", lag)
     yield counter("kuelog_applied_total", done)

@@ -6,6 +6,8 @@ from typing import ParamSpec
 
 import structlog
 
+from services.runtime.lease import Readiness
+
 log = structlog.get_logger()
 
 P = ParamSpec("P")
@@ -47,6 +49,12 @@ class Halts:
         """Whether deciding is still allowed: false once only a restart or a repaired log helps (stopped, regressed, witness)."""
         return not self._why.keys() & {STOPPED, REGRESSED, WITNESS}
 
+    def readiness(self) -> Readiness:
+        """What becomes of this replica's leases: given back where another could go on, kept where nobody should (docs/rules/log.md#halted)."""
+        if not self._why.keys().isdisjoint(_OF_THE_LOG):
+            return Readiness.KEEPS
+        return Readiness.READY if self._why.keys().isdisjoint(_OF_THIS_REPLICA) else Readiness.STANDS_BACK
+
     def halt(self, kind: str, why: str) -> None:
         """Record that the partition can't go on; each new reason is logged once."""
         if self._why.get(kind) != why:
@@ -84,4 +92,8 @@ class Halts:
             self.works(who)
 
 
+_OF_THE_LOG = {REGRESSED, WITNESS}
+"""No replica should go on behind what is lost, until somebody has looked at it."""
+_OF_THIS_REPLICA = {MESSAGE, CLOCK, STOPPED}
+"""Another replica could go on: its clock is right, it has folded all, or it is of a version that can read the message."""
 _SHOWN = 200

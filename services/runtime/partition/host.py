@@ -93,7 +93,9 @@ class PartitionHost:
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
-        self._leased = LeasedWork(self.fold.world, deciding, writing, changed=self.nudge)
+        self._leased = LeasedWork(
+            self.fold.world, deciding, writing, changed=self.nudge, readiness=self.halts.readiness
+        )
         self._view = LateView(own, clock, self.halts, self._leased.give_way)
 
     async def run(self) -> None:
@@ -257,7 +259,9 @@ class PartitionHost:
         """
         world = self.fold.world
         at = max(self.fold.at, self._clock.now())
-        ahead = await self._time.ahead(at, self.fold.control) if self.decides else ""
+        # Who stands back for its clock goes on looking at it: it may take the lease again once the clock is right.
+        told = self.decides or CLOCK in self.halts.kinds
+        ahead = await self._time.ahead(at, self.fold.control) if told else ""
         if ahead:
             self.halts.halt(CLOCK, ahead)
             await self._clock.sleep(_RETRY)

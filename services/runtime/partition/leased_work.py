@@ -10,7 +10,7 @@ from events.control import EpochStarted
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
-from services.runtime.lease import Lease
+from services.runtime.lease import Lease, Readiness
 
 _READER = "observers"
 
@@ -19,8 +19,15 @@ class LeasedWork:
     """The two leases of a host, each None where no other replica would do the work."""
 
     def __init__(
-        self, world: World, deciding: Lease | None, writing: Lease | None, *, changed: Callable[[], None]
+        self,
+        world: World,
+        deciding: Lease | None,
+        writing: Lease | None,
+        *,
+        changed: Callable[[], None],
+        readiness: Callable[[], Readiness],
     ) -> None:
+        """`changed` is called when either is taken or lost; `readiness` says whether the host can go on."""
         self._world, self._deciding, self._writing = world, deciding, writing
         self._begun: dict[str, tuple[int, int]] = {}
         """By author, the grant of the lease in which it began here, and the epoch that it began."""
@@ -31,6 +38,7 @@ class LeasedWork:
         for lease in (deciding, writing):
             if lease is not None:
                 lease.listeners.append(changed)
+                lease.readiness = readiness
 
     @property
     def decides(self) -> bool:

@@ -18,7 +18,7 @@ _PANELS = (
     Panel(title="Lists of all objects an hour", stacked=True, queries=(PanelQuery(rate("kuelog_watch_lists_total", "kind", "reason", times=" * 3600"), "{{kind}} {{reason}}"),)),
     Panel(title="CPU of the processes", unit="percentunit", queries=(PanelQuery("rate(process_cpu_seconds_total[$__rate_interval]) * on (instance) group_left () max by (instance) (kuelog_build_info)", "{{instance}}"),), note="Of one core"),
     Panel(title="Memory of the processes", unit="bytes", queries=(PanelQuery("process_resident_memory_bytes * on (instance) group_left () max by (instance) (kuelog_build_info)", "{{instance}}"),)),
-    Panel(title="Decided and not applied for", unit="s", queries=(PanelQuery("max(kuelog_apply_lag_seconds)", "applied"), PanelQuery("max by (service) (kuelog_outbox_lag_seconds)", "facts of {{service}} stored"))),
+    Panel(title="Decided and not applied for", unit="s", queries=(PanelQuery("max by (partition) (kuelog_apply_lag_seconds)", "{{partition}} applied"), PanelQuery("max by (service) (kuelog_outbox_lag_seconds)", "facts of {{service}} stored"))),
     Panel(title="Decisions applied a minute", stacked=True, queries=(PanelQuery(rate("kuelog_applied_total", "result", times=" * 60"), "{{result}}"),)),
     Panel(title="Size of the streams", unit="bytes", queries=(each("kuelog_log_bytes", _STREAM), each("kuelog_log_limit_bytes", f"limit of {_STREAM}"))),
     Panel(title="Days until they are full", unit="d", queries=(each("kuelog_log_days_until_full", _STREAM),), note="As they have grown since their first message"),

@@ -78,6 +78,7 @@ PREEMPTED = 'kueue_preempted_workloads_total{preempting_cluster_queue="q",reason
 WASTED = 'kuelog_preemptions_wasted_total{preempting_cluster_queue="q",reason="InClusterQueue"}'
 SPENT = 'kuelog_budget_used{kind="ClusterQueue",name="q",resource="EUR"}'
 ALLOWED = 'kuelog_budget_limit{kind="ClusterQueue",name="q",resource="EUR"}'
+APPLIED = 'kuelog_applied_total{{partition="LOG_{}",result="{}"}}'
 WAIT, EVICTION = "kueue_admission_wait_time_seconds", "kueue_workload_eviction_latency_seconds"
 CHECKS = "kueue_admission_checks_wait_time_seconds"
 
@@ -103,10 +104,10 @@ CASES: dict[str, tuple[Series, Series]] = {
         | waits("kuelog_append_seconds", 0, 'partition="LOG_0"', "0.2"),
     ),
     "KuelogAppendFails": ({OK.replace("ok", "full"): up(1)}, {OK: up(1), CONFLICT: up(1)}),
-    "KuelogApplyLagging": level('kuelog_apply_lag_seconds{instance="a"}', 61, 60),
+    "KuelogApplyLagging": level('kuelog_apply_lag_seconds{partition="LOG_1",instance="a"}', 61, 60),
     "KuelogApplyRejected": (
-        {'kuelog_applied_total{result="rejected"}': up(1)},
-        {'kuelog_applied_total{result="rejected"}': up(0.1), 'kuelog_applied_total{result="applied"}': up(9)},
+        {APPLIED.format(partition, "rejected"): up(0.25) for partition in range(2)},
+        {APPLIED.format(0, "rejected"): up(0.1), APPLIED.format(0, "applied"): up(9)},
     ),
     "KuelogOutboxLagging": level('kuelog_outbox_lag_seconds{service="watcher"}', 31, 30),
     "KuelogStreamFilling": ({BYTES: at(81), LIMIT: at(100)}, {BYTES: at(80), LIMIT: at(100)}),

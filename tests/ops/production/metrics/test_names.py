@@ -144,11 +144,14 @@ def serving() -> Any:
     turns.ended("admitter", turns.begun(), [QuotaReserved(workload="team/a", cluster_queue="cq", assignments=())])
     watches = Watches(lists=Counter({("Job", "start"): 1}), heard={"Job": 4_500})
     applier = Applier(cast(Any, None), cast(Any, None), clock, PARTITION, LowPriorityWrites(clock))
+    lagging = Applier(cast(Any, None), cast(Any, None), clock, "LOG_1", LowPriorityWrites(clock))
+    # Of another partition than the first one: nobody writes what is decided there.
+    lagging.backlog.offer(cast(Any, SimpleNamespace(workload="team/late", waits=False, aside=False)), 2_000)
     return SimpleNamespace(
         ports=SimpleNamespace(clock=clock, watches=watches),
         hosts={PARTITION: SimpleNamespace(appends=appends, turns=turns, deciders=("admitter",))},
         services=("admitter", "applier"),
-        applier=applier,
+        appliers={PARTITION: applier, "LOG_1": lagging},
         watcher=None,
         leases=SimpleNamespace(
             all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)], standbys=lambda _: 1
@@ -294,6 +297,9 @@ def test_who_lags_behind_is_told_by_service_partition_and_stream(told: dict[str,
         assert value(told, "kuelog_folded_sequence", **where) == 7
         assert value(told, "kuelog_fold_lag_messages", **where) == 2
         assert value(told, "kuelog_fold_lag_seconds", **where) == 1.5
+    assert value(told, "kuelog_apply_lag_seconds", partition=PARTITION) == 0
+    assert value(told, "kuelog_apply_lag_seconds", partition="LOG_1") == 3
+    assert value(told, "kuelog_unapplied_decisions", partition="LOG_1", priority="urgent") == 1
     assert value(told, "kuelog_clock_skew_seconds") == -0.25
     assert value(told, "kuelog_witness_timestamp_seconds") == 4
     assert value(told, "kuelog_checkpoint_handed_out_timestamp_seconds", place="p") == 3

@@ -46,5 +46,16 @@ def test_two_replicas_write_no_more_than_one_but_once_for_each_takeover() -> Non
     assert sum(one.writes for one in two) <= sum(one.writes for one in alone) + moved
 
 
+def test_who_has_a_wrong_clock_hands_over_once_and_every_law_holds() -> None:
+    for seed in SEEDS[:3]:
+        wrong = [
+            Fault(index=index, at=5000 + index, kind=FaultKind.CLOCK_SKEW, process=2 * index, number=4, lasts=10 * SPAN)
+            for index in range(6)
+        ]
+        right, found = play(seed, SPAN, (), replicas=2), play(seed, SPAN, wrong, replicas=2)
+        assert not found.broken
+        assert 0 < found.takeovers - right.takeovers <= 3 * len(wrong), "it does not wander from one to the other"
+
+
 def test_leases_are_lost_and_go_on_the_same_each_time() -> None:
     assert play(SEEDS[1], SPAN, storm(SEEDS[1])) == play(SEEDS[1], SPAN, storm(SEEDS[1]))
