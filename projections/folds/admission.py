@@ -25,6 +25,7 @@ from events.workload import (
     WorkloadDeactivated,
 )
 from projections.devices.placement.gang import WAITING_FOR_CARDS
+from projections.devices.placement.slice_cards import holds_too_many
 from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
 from projections.folds.eviction import evicted, preempted
@@ -225,7 +226,7 @@ def _assign_topology(
             workload,
             admission=replace(workload.admission, assignments=event.assignments),
             unhealthy_nodes=(),
-            shrunk=False,
+            shrunk=workload.shrunk and holds_too_many(workload),
             second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
             decided=position.sequence,
         )

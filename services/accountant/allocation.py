@@ -10,10 +10,11 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.holdings.card_holdings import holding_key
-from projections.devices.placement.slice_cards import given_back, numbered
+from projections.devices.placement.slice_cards import numbered
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.set_aside.records import Scope
+from projections.topology.placement.cards_left import cards_left
 from projections.topology.placement.workload_cards import cards_where_placed
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
@@ -33,7 +34,7 @@ def allocations(world: AccountantState) -> Iterator[Decision]:
 def _gift(world: TopologyState, workload: Workload) -> list[Decision]:
     if _waits_for_cards(world, workload):
         return [_give(world, workload)]
-    left = given_back(world, workload)
+    left = cards_left(world, workload)
     if left is None or workload.devices is None:
         return []
     return [_reserved(workload, workload.devices.reservation, left)]

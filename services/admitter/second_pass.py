@@ -13,6 +13,7 @@ from events.event import Millis
 from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
 from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.placement.slice_cards import holds_too_many
 from projections.devices.placement.workload_gangs import gangs_of, gets_cards
 from projections.preemption.state import PreemptionState
 from projections.topology.placement.card_places import in_order
@@ -35,8 +36,16 @@ def second_passes(world: PreemptionState, tree: str, at: Millis) -> Iterator[Dec
         workload = world.workloads.get(key)
         if workload is None or workload.admission is None or workload.admission.cluster_queue not in members:
             continue
-        if needs_second_pass(workload) and workload.second_pass.again_at <= at:
+        if needs_second_pass(workload) and workload.second_pass.again_at <= at and not _waits_for_an_end(workload):
             yield from second_pass(world, workload, at)
+
+
+def _waits_for_an_end(workload: Workload) -> bool:
+    """Whether pods of it are still to end whose cards are held: which of them move is known when these are gone.
+
+    Rule: docs/rules/topology.md#shrunk
+    """
+    return workload.admitted and holds_too_many(workload)
 
 
 def second_pass(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:

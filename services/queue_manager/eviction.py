@@ -10,7 +10,8 @@ from projections.budgets.enforcement import EXHAUSTED, stopped_by, used_up, warn
 from projections.budgets.rates import own_checks
 from projections.budgets.state import BudgetState
 from projections.configuration import Configuration
-from projections.topology.placement.node_failures import lost_place, unhealthy_nodes
+from projections.topology.placement.node_failures import lost_hosts, lost_place, unhealthy_nodes
+from projections.topology.pods.remaining import too_many_go_on
 from projections.topology.state import TopologyState
 from projections.workloads.deadlines import runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
@@ -218,6 +219,8 @@ def _nodes_failed(world: TopologyState, workload: Workload, at: Millis) -> list[
     if not workload.admitted:
         return []
     failed = unhealthy_nodes(world, workload, at)
+    if failed and too_many_go_on(world, workload, lost_hosts(world, workload, at)):
+        failed = ()
     if set(failed) == set(workload.unhealthy_nodes):
         return []
     if len(failed) > 1:

@@ -26,7 +26,7 @@ def reconcile(world: QueueManagerState, workload: Workload, at: Millis) -> list[
     concerning_variants = decide_variants(world, workload, at)
     if concerning_variants or workload.finished or workload.discarded or has_variants(world, workload):
         return concerning_variants
-    resized = decide_slices(world, workload, at) or decide_remaining(world, workload)
+    resized = decide_slices(world, workload, at) or decide_remaining(world, workload, at)
     if resized:
         return resized
     if workload.reserved:

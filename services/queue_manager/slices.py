@@ -9,6 +9,7 @@ from events.admission import TopologyAssigned
 from events.catalogue import Decision
 from events.event import Millis
 from events.slices import WorkloadSliceDropped, WorkloadSliceResized, WorkloadSliceSubmitted
+from projections.topology.placement.node_failures import lost_hosts
 from projections.topology.pods.remaining import where_pods_remain
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
@@ -32,13 +33,15 @@ def decide_slices(world: WorkloadState, workload: Workload, at: Millis) -> list[
     return [_larger(world, workload, at)]
 
 
-def decide_remaining(world: TopologyState, workload: Workload) -> list[Decision]:
+def decide_remaining(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:
     """The decision that the domains of a slice that has become smaller are those of the pods that stay.
 
     Rule: docs/rules/topology.md#shrunk
     """
-    remaining = where_pods_remain(world, workload)
-    if remaining is None or workload.admission is None:
+    if not workload.shrunk or workload.admission is None:
+        return []
+    remaining = where_pods_remain(world, workload, lost_hosts(world, workload, at))
+    if remaining is None:
         return []
     queue = workload.admission.cluster_queue
     return [TopologyAssigned(workload=workload.key, cluster_queue=queue, assignments=remaining)]

@@ -3,6 +3,7 @@
 Rule: docs/rules/elastic.md#cards
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -19,13 +20,23 @@ def kept_placements(world: DeviceState, workload: Workload, counts: Mapping[str,
     if workload.devices is None:
         return ()
     alive = living_assignments(world, workload)
+    return first_of(sorted(workload.devices.placements, key=lambda one: (key_of(one) not in alive, one.index)), counts)
+
+
+def key_of(placement: PodPlacement) -> tuple[str, int]:
+    """By what a placement is known: its pod set and its index."""
+    return placement.pod_set, placement.index
+
+
+def first_of(placements: Iterable[PodPlacement], counts: Mapping[str, int]) -> tuple[PodPlacement, ...]:
+    """Of placements in the order in which they are kept the first so many of each pod set, by index."""
     found: list[PodPlacement] = []
     left = dict(counts)
-    for one in sorted(workload.devices.placements, key=lambda one: ((one.pod_set, one.index) not in alive, one.index)):
+    for one in placements:
         if left.get(one.pod_set, 0) > 0:
             left[one.pod_set] -= 1
             found.append(one)
-    return tuple(sorted(found, key=lambda one: (one.pod_set, one.index)))
+    return tuple(sorted(found, key=key_of))
 
 
 def staying(given: Iterable[PodSetAssignment], wanted: Mapping[str, int]) -> dict[str, int]:
@@ -46,17 +57,9 @@ def numbered(placements: Sequence[PodPlacement], taken: Iterable[PodPlacement]) 
     return tuple(found)
 
 
-def given_back(world: DeviceState, workload: Workload) -> tuple[PodPlacement, ...] | None:
-    """What is left of the cards of a slice that has become smaller; None while no pod too many is gone.
-
-    Which pods end is for the job's controller to say: the cards of each are held until it is gone.
-    """
-    if workload.finished or not workload.spec.elastic or workload.devices is None or workload.admission is None:
-        return None
-    alive = living_assignments(world, workload)
-    living: dict[str, int] = {}
-    for pod_set, _ in alive:
-        living[pod_set] = living.get(pod_set, 0) + 1
-    counts = {one.name: max(one.count, living.get(one.name, 0)) for one in workload.admission.assignments}
-    left = kept_placements(world, workload, counts)
-    return left if len(left) < len(workload.devices.placements) else None
+def holds_too_many(workload: Workload) -> bool:
+    """Whether an elastic job that has become smaller still holds cards of pods too many: each is held until its pod is gone."""
+    if not workload.spec.elastic or workload.devices is None or workload.admission is None:
+        return False
+    held = Counter(one.pod_set for one in workload.devices.placements)
+    return any(held[one.name] > one.count for one in workload.admission.assignments)

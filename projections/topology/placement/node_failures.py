@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from events.device import NodeObserved, PodObserved, PodPlacement
 from events.event import Millis
 from events.selector import Toleration
+from events.topology import TopologyPlacement
 from events.workload import PodSetAssignment
 from projections.devices.annotations.allocated_cards import vendor_word
 from projections.devices.holdings.card_holdings import TERMINAL, holding_key
 from projections.devices.placement.hanging_pods import workloads_hanging_on
+from projections.devices.placement.slice_cards import holds_too_many
 from projections.devices.vendors.table import BY_WORD
 from projections.devices.vendors.vendor import Encoding
 from projections.feature_gates import enabled
@@ -33,12 +35,12 @@ def lost_place(world: TopologyState, workload: Workload) -> str:
         return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(unplaced)}"
     if workload.devices is None or not workload.devices.placements:
         return ""
-    placements = _given(world, workload, workload.devices)
+    placements = _of_those_that_stay(world, workload, _given(world, workload, workload.devices))
     nodes = sorted({one.node for one in placements} - _replaced(world, workload, placements))
     lost = [node for node in nodes if _lost(world, workload, node)]
     if lost:
         return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(lost)}"
-    failed = sorted(set(_failed_cards(world, workload)))
+    failed = sorted(set(_failed_cards(world, _of_those_that_stay(world, workload, workload.devices.placements))))
     return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
 
 
@@ -46,6 +48,23 @@ def _given(world: TopologyState, workload: Workload, devices: Devices) -> tuple[
     """The cards that were given, or those that are proposed instead of them."""
     holding = world.cards.holdings.get(holding_key(workload.key, devices.reservation))
     return devices.placements if holding is None else holding.placements
+
+
+def _of_those_that_stay(
+    world: TopologyState, workload: Workload, placements: Sequence[PodPlacement]
+) -> Sequence[PodPlacement]:
+    """Without the cards of pods too many of a job that has become smaller, on hosts where none of its pods is to lie.
+
+    Rule: docs/rules/topology.md#shrunk
+    """
+    if workload.admission is None or not holds_too_many(workload):
+        return placements
+    given = {one.name: one for one in workload.admission.assignments}
+    return tuple(
+        one
+        for one in placements
+        if not _by_host(given[one.pod_set]) or _on(given[one.pod_set], host_of(world, one.node))
+    )
 
 
 def _replaced(world: TopologyState, workload: Workload, placements: Sequence[PodPlacement]) -> set[str]:
@@ -81,6 +100,21 @@ def unhealthy_nodes(world: TopologyState, workload: Workload, at: Millis) -> tup
             for domain in one.topology.assignment.domains:
                 hosts.setdefault(domain.values[-1], []).append(one)
     return tuple(host for host, placed in hosts.items() if _unhealthy(world, workload, host, placed, at))
+
+
+def lost_hosts(world: TopologyState, workload: Workload, at: Millis) -> frozenset[str]:
+    """The hosts on which pods of a workload lie, have cards or are to lie, and where none of them can go on."""
+    if workload.admission is None or not world.nodes or not enabled(world.settings, "TASFailedNodeReplacement"):
+        return frozenset()
+    placed = [one for one in workload.admission.assignments if _by_host(one)]
+    hosts = {host for one in placed if one.topology is not None for host in _hosts(one.topology)}
+    for key in world.placed_pods.get(workload.key, ()):
+        pod = world.pods[key]
+        if pod.topology is not None and not pod.topology.gated:
+            hosts.add(pod.topology.node_selector.get(HOSTNAME, ""))
+    if workload.devices is not None:
+        hosts.update(host_of(world, one.node) for one in workload.devices.placements)
+    return frozenset(host for host in hosts if host and _unhealthy(world, workload, host, placed, at))
 
 
 def stranded_pods(world: TopologyState, workload: Workload) -> tuple[PodObserved, ...]:
@@ -182,9 +216,15 @@ def _for_ever(world: TopologyState, workload: Workload, placed: PodSetAssignment
 
 
 def _on(placed: PodSetAssignment, host: str) -> bool:
-    if placed.topology is None or placed.topology.assignment.levels[-1:] != (HOSTNAME,):
-        return False
-    return any(one.values[-1] == host for one in placed.topology.assignment.domains)
+    return placed.topology is not None and _by_host(placed) and host in _hosts(placed.topology)
+
+
+def _by_host(placed: PodSetAssignment) -> bool:
+    return placed.topology is not None and placed.topology.assignment.levels[-1:] == (HOSTNAME,)
+
+
+def _hosts(placed: TopologyPlacement) -> set[str]:
+    return {one.values[-1] for one in placed.assignment.domains}
 
 
 def _lost(world: TopologyState, workload: Workload, node: str) -> bool:
@@ -203,14 +243,14 @@ def _goes_on(world: TopologyState, workload: Workload, node: str) -> bool:
     return False
 
 
-def _failed_cards(world: TopologyState, workload: Workload) -> Iterable[str]:
+def _failed_cards(world: TopologyState, placements: Sequence[PodPlacement]) -> Iterable[str]:
     """Cards that are reported as failed, and those that their node no longer registers beside others of the vendor.
 
     A node that registers none of a vendor's cards says nothing about them, as HAMi takes it
     (docs/rules/eviction.md#failed-cards): a plugin that is replaced leaves what runs alone. Cards that are only counted
     have no UUIDs of their own: when there are fewer, it is not known which are gone.
     """
-    for placement in workload.devices.placements if workload.devices is not None else ():
+    for placement in placements:
         registered = world.cards.nodes.get(placement.node)
         cards = {card.uuid: card for card in registered.cards} if registered is not None else {}
         named = {card.vendor for card in cards.values() if _has_uuids(card.vendor)}

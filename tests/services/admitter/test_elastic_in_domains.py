@@ -216,3 +216,68 @@ def test_a_pod_that_waits_goes_where_a_place_is_left_of_those_that_were_given() 
     said = told.told(*gone(first, "a"), *gone(second, "a"), living("e-9")).decided()
     placed = [one for one in said if isinstance(one, TopologyAssigned)][-1]
     assert {one.values[-1]: one.count for one in domains_of(placed.assignments)} == {"a": 1, "b": 1}
+
+
+def lost(node: str) -> ObjectRemoved:
+    return ObjectRemoved(kind="Node", name=node)
+
+
+def spread_over_three() -> tuple[Story, WorkloadSubmitted, dict[str, tuple[int, str]]]:
+    """A job with a pod on each of three hosts, of which two are to stay, and a fourth host that is free."""
+    told = racked(*(host(name, "r1", cards=1, pods=1) for name in "abcd")).told(GATE)
+    asked = elastic("e", 3, memory=30000)
+    return told, asked, after_a_shrink(told, asked)
+
+
+def places_and_cards(told: Story) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Where the pods of the job lie by its domains, and where they have their cards."""
+    (live,) = [one for one in told.world.workloads.values() if not one.finished]
+    assert live.admission is not None and live.devices is not None
+    cards: dict[str, int] = {}
+    for one in live.devices.placements:
+        cards[one.node] = cards.get(one.node, 0) + 1
+    return {one.values[-1]: one.count for one in domains_of(live.admission.assignments)}, cards
+
+
+def test_of_a_job_that_has_become_smaller_no_pod_moves_from_a_lost_host_while_enough_go_on_elsewhere() -> None:
+    told, _, pods = spread_over_three()
+    first, *others = sorted(host for _, host in pods.values())
+    ended = next(name for name, (_, host) in pods.items() if host == first)
+    said = told.told(lost(first), *gone(ended, first)).decided()
+    assert [one for one in said if isinstance(one, TopologyAssigned)]
+    assert places_and_cards(told) == (dict.fromkeys(others, 1), dict.fromkeys(others, 1))
+    assert told.world.workloads["team/e"].unhealthy_nodes == () and told.world.workloads["team/e"].admitted
+
+
+def test_cards_of_a_pod_too_many_on_a_lost_host_are_held_until_it_is_gone_and_stop_nobody() -> None:
+    told, _, pods = spread_over_three()
+    first, *others = sorted(host for _, host in pods.values())
+    told.told(lost(first)).decided()
+    assert told.world.workloads["team/e"].admitted and not told.world.workloads["team/e"].evicted
+    assert places_and_cards(told) == (dict.fromkeys(others, 1), {first: 1, **dict.fromkeys(others, 1)})
+    ended = next(name for name, (_, host) in pods.items() if host == first)
+    told.told(*gone(ended, first)).decided()
+    assert places_and_cards(told) == (dict.fromkeys(others, 1), dict.fromkeys(others, 1))
+
+
+def test_a_pod_moves_from_a_lost_host_once_those_too_many_are_gone_and_the_job_grows_again() -> None:
+    told, asked, pods = spread_over_three()
+    by_host = {host: name for name, (_, host) in pods.items()}
+    first, second, third = sorted(by_host)
+    told.told(living(by_host[third], third, terminating=True), lost(second)).decided()
+    assert not told.world.workloads["team/e"].evicted
+    told.told(*gone(by_host[third], third), *gone(by_host[second], second)).decided()
+    places, cards = places_and_cards(told)
+    assert places == cards and places[first] == 1 and second not in places and sum(places.values()) == 2
+    said = told.told(sized(asked, 3)).decided()
+    assert sum(last_places(said).values()) == 3
+    grown, given = places_and_cards(told)
+    assert grown == given and grown[first] == 1
+
+
+def test_of_cards_that_nobody_has_any_more_those_stay_where_another_pod_is_to_come() -> None:
+    told, _, pods = spread_over_three()
+    by_host = {host: name for name, (_, host) in pods.items()}
+    first, second, third = sorted(by_host)
+    told.told(lost(third), *gone(by_host[second], second), *gone(by_host[third], third)).decided()
+    assert places_and_cards(told) == ({first: 1, second: 1}, {first: 1, second: 1})

@@ -9,7 +9,7 @@ from events.device import PodObserved
 from events.pod_set import PodSet
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import EvictionOrdered, PodSetAssignment, WorkloadFinished
-from projections.topology.pods.remaining import where_pods_remain
+from projections.topology.pods.remaining import too_many_go_on, where_pods_remain
 from projections.workloads.lifecycle import Workload
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, submitted
 
@@ -62,8 +62,8 @@ class Shrunk:
     def workload(self, *, unhealthy: tuple[str, ...] = (), shrunk: bool = True) -> Workload:
         return replace(self.room.workload, shrunk=shrunk, unhealthy_nodes=unhealthy)
 
-    def remain(self, name: str) -> Places:
-        """Each pod that is let through keeps its place; of those that were given as many stay as others may come to."""
+    def remain(self, name: str, lost: str = "") -> Places:
+        """Each pod that is let through keeps its place, but on a host that is lost; of those that were given as many stay as others may come to."""
         lie: Places = Counter(
             tuple(one.topology.node_selector.values())
             for one in self.pods
@@ -71,6 +71,7 @@ class Shrunk:
             and one.topology is not None
             and not one.topology.gated
             and one.phase in ("Pending", "Running")
+            and one.topology.node_selector[LEVELS[-1]] != lost
         )
         given = self.given[name]
         rest = self.counts[name] - sum(lie.values())
@@ -78,6 +79,22 @@ class Shrunk:
             return given
         spare = [place for place, count in given.items() for _ in range(count - lie.get(place, 0))][:rest]
         return Counter(lie) + Counter(spare)
+
+    def too_many(self, lost: str) -> bool:
+        """Whether more pods go on than there are to be."""
+        return any(
+            bool(self.given[name])
+            and self.counts[name]
+            < sum(
+                one.pod_set == name
+                and one.topology is not None
+                and not one.topology.gated
+                and one.phase in ("Pending", "Running")
+                and one.topology.node_selector[LEVELS[-1]] != lost
+                for one in self.pods
+            )
+            for name in POD_SETS
+        )
 
 
 def places_of(one: PodSetAssignment) -> Places:
@@ -102,11 +119,27 @@ def test_domains_follow_the_pods_that_stay_and_keep_room_for_those_that_come() -
     assert moved > 100
 
 
-def test_nothing_follows_where_nothing_shrank_a_host_has_failed_or_the_job_is_to_stop() -> None:
+def test_pods_on_a_host_that_is_lost_are_not_among_those_that_stay_and_nobody_is_placed_anew_while_enough_go_on() -> (
+    None
+):
+    moved = held_back = 0
+    for seed in range(600):
+        at = Shrunk(seed)
+        world, wanted = at.room.world, [at.remain(name, "a") for name in POD_SETS]
+        found = where_pods_remain(world, at.workload(unhealthy=("a",)), {"a"})
+        given = [at.given[name] for name in POD_SETS]
+        assert (given if found is None else [places_of(one) for one in found]) == wanted, seed
+        moved += found is not None and wanted != [at.remain(name) for name in POD_SETS]
+        assert too_many_go_on(world, at.workload(), {"a"}) is at.too_many("a"), seed
+        assert not too_many_go_on(world, at.workload(shrunk=False), {"a"})
+        held_back += at.too_many("a")
+    assert moved > 50 and held_back > 5
+
+
+def test_nothing_follows_where_nothing_shrank_or_the_job_is_to_stop() -> None:
     seed = next(seed for seed in range(100) if where_pods_remain(Shrunk(seed).room.world, Shrunk(seed).workload()))
     at = Shrunk(seed)
     assert where_pods_remain(at.room.world, at.workload(shrunk=False)) is None
-    assert where_pods_remain(at.room.world, at.workload(unhealthy=("a",))) is None
     for end in (EvictionOrdered(workload=KEY, reason="Preempted"), WorkloadFinished(workload=KEY, reason="Succeeded")):
         over = Shrunk(seed)
         over.room.tell(end)
