@@ -1,0 +1,130 @@
+"""Jobs that run on another cluster where the real manager of Kueue decides: kuelog sends them there from a real API server.
+
+Kubelets are played, and so are the Job controller and the scheduler where the folder of the API server does not hold them.
+
+Rule: docs/rules/multikueue.md
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from events.json_path import look
+from ops.production.process.clock import ScaledClock
+from tests.conftest import ABSENT, ASSETS
+from tests.stage.kueue_worker import KueueWorker
+from tests.stage.played_kueue import Worker
+from tests.stage.real import Real
+from tests.stage.stage import JOBS, Stage, job
+from tests.stories.test_checks import conditions, workload
+from tests.stories.test_multikueue import active, check_of, delegated, managing
+
+pytestmark = pytest.mark.timeout(600)
+EVICTED = "EvictedDueToDeactivatedDueToEvictedOnManagerCluster"
+"""Kueue's word for a copy that its manager has told to stop."""
+READY = ("Ready", 'The workload was admitted on "w1"')
+
+
+@pytest.fixture
+def worker(tmp_path: Path, clock: ScaledClock) -> KueueWorker:
+    """Under Kueue's manager; not started yet."""
+    assets = os.environ.get(ASSETS)
+    if not assets:
+        pytest.skip(ABSENT)
+    return KueueWorker("w1", Path(assets), tmp_path, clock)
+
+
+def place(stage: Stage) -> str:
+    """The cluster in which the only workload runs."""
+    return str(workload(stage).get("status", {}).get("clusterName") or "")
+
+
+def leaves_nothing(worker: KueueWorker) -> Callable[[], bool]:
+    return lambda: not worker.copies and not worker.jobs and not worker.cluster.of("pods")
+
+
+async def test_a_job_runs_under_kueue_is_shown_here_and_leaves_nothing_there(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: stage.running("patient"))
+        assert check_of(stage) == READY and place(stage) == "w1"
+        assert not stage.of("pods"), "no pod of it runs here"
+        await worker.cluster.until(lambda: worker.running("patient"))
+        (copy,), (there,) = worker.copies, worker.jobs
+        assert [one["uid"] for one in copy["metadata"]["ownerReferences"]] == [there["metadata"]["uid"]]
+        assert look(copy, "status.conditions[Admitted].status") == "True"
+        await worker.end_pods("patient")
+        await stage.until(lambda: stage.complete("patient"))
+        await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_a_job_that_has_to_make_room_under_kueue_comes_back_and_runs_there_again_later(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: place(stage) == "w1" and stage.running("patient"))
+        await worker.cluster.add(job("local", 3_600_000, urgent=True))
+        await worker.cluster.until(lambda: worker.running("local"))
+        await stage.until(lambda: not place(stage) and not stage.running("patient"))
+        await stage.until(lambda: check_of(stage)[0] == "Pending")
+        await worker.client.delete(JOBS, "default", "local")
+        await stage.until(lambda: place(stage) == "w1" and stage.running("patient"))
+        await worker.end_pods("patient")
+        await stage.until(lambda: stage.complete("patient"))
+
+
+async def test_a_job_that_is_preempted_here_stops_under_kueue_for_that_cause(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: stage.running("patient"))
+        urgent = delegated("urgent", 3_600_000)
+        urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+        await worker.cluster.until(lambda: bool(worker.copies))
+        (copy,) = worker.copies
+        await stage.add(urgent)
+        await stage.until(lambda: stage.running("urgent") and not stage.running("patient"))
+        await worker.cluster.until(lambda: worker.running("urgent"))
+        assert [one["metadata"]["name"] for one in worker.jobs] == ["urgent"]
+        told = [
+            one["message"]
+            for one in worker.cluster.of("events").values()
+            if look(one, "involvedObject.name") == copy["metadata"]["name"] and one["reason"] == EVICTED
+        ]
+        assert any("Evicted on manager" in one for one in told), told
+
+
+async def test_a_job_that_is_deleted_here_is_gone_under_kueue(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: stage.running("patient"))
+        await stage.client.delete(JOBS, "default", "patient")
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_what_runs_under_a_kueue_that_is_lost_for_too_long_runs_elsewhere_and_the_rest_goes_when_it_is_back(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    other = Worker("w2", tmp_path, clock, admits=False)
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker, other]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: place(stage) == "w1" and stage.running("patient"))
+        other.admit()
+        worker.server.kill_api()
+        await stage.until(lambda: active(stage, "w1")[:2] == ("False", "ClientConnectionFailed"))
+        await stage.until(lambda: place(stage) == "w2" and stage.running("patient"))
+        await asyncio.to_thread(worker.server.start_api)
+        await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
+        await worker.cluster.until(leaves_nothing(worker))
+        assert len(other.jobs) == 1
+        assert stage.running("patient")
