@@ -31,6 +31,7 @@ ASKED = {
         "-v1-pod": ["CREATE"],
         "apps-v1-deployment": ["CREATE", "UPDATE"],
         "apps-v1-statefulset": ["CREATE", "UPDATE"],
+        "trainer-kubeflow-org-v1alpha1-trainjob": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-resourceflavor": ["CREATE"],
@@ -40,6 +41,7 @@ ASKED = {
         "-v1-pod": ["CREATE", "UPDATE"],
         "apps-v1-deployment": ["CREATE", "UPDATE"],
         "apps-v1-statefulset": ["CREATE", "UPDATE"],
+        "trainer-kubeflow-org-v1alpha1-trainjob": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-cohort": ["CREATE", "UPDATE"],
@@ -47,7 +49,7 @@ ASKED = {
     },
 }
 """What Kueue's webhooks are asked about, by the end of their paths."""
-_GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io"}
+_GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io", "trainer": "trainer.kubeflow.org"}
 _PATIENCE_S = 120.0
 
 
@@ -78,9 +80,10 @@ def _mount(folder: Path, secret: JsonObject) -> None:
 
 
 class KueueManager:
-    """The manager for Jobs, pods, Deployments and StatefulSets, with Kueue's defaults for the rest."""
+    """The manager for Jobs, pods, Deployments, StatefulSets and further kinds, with Kueue's defaults for the rest."""
 
-    def __init__(self, program: Path, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, program: Path, kubeconfig: Path, folder: Path, *frameworks: str) -> None:
+        self._frameworks = ["batch/job", "pod", "deployment", "statefulset", *frameworks]
         self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
         self._port, self._health = reserved_port(), reserved_port()
         self._process: Popen[bytes] | None = None
@@ -197,5 +200,5 @@ class KueueManager:
             "leaderElection": {"leaderElect": False},
             "internalCertManagement": {"enable": True},
             "featureGates": {"VisibilityOnDemand": False},
-            "integrations": {"frameworks": ["batch/job", "pod", "deployment", "statefulset"]},
+            "integrations": {"frameworks": self._frameworks},
         }

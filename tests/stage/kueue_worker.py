@@ -1,6 +1,7 @@
 """A worker cluster under the real manager of Kueue, on an API server of its own; what it lets the manager do is what docs/multikueue.md says."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from textwrap import dedent
@@ -8,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.json_path import look
 from ops.production.kubernetes.client import KubeClient
@@ -17,7 +19,7 @@ from tests.places import ROOT
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import end_pods
 from tests.stage.definitions import definitions_of
-from tests.stage.installation import SPACES, Installation, put_there
+from tests.stage.installation import SPACES, Installation, put_there, served
 from tests.stage.kueue_manager import SPACE, KueueManager, program
 from tests.stage.real import Real
 from tests.stage.stage import QUEUES
@@ -29,13 +31,16 @@ _TOKEN_S = 6 * 3600
 class _UnderKueue(Installation):
     """Kueue is what is installed on it, and kuelog is not."""
 
-    def __init__(self, server: ApiServer, folder: Path, manager: KueueManager) -> None:
+    def __init__(self, server: ApiServer, folder: Path, manager: KueueManager, others: Sequence[JsonObject]) -> None:
         super().__init__(server.kubeconfig, folder, server=server)
-        self._manager = manager
+        self._manager, self._others = manager, others
 
     async def install(self, client: KubeClient) -> None:
         for space in SPACES:
             await put_there(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
+        for value in self._others:
+            await put_there(client, value)
+            await served(client, value)
         definitions = definitions_of("kueue")
         await self._manager.install(client, definitions)
         await self._manager.start(client, definitions)
@@ -44,14 +49,26 @@ class _UnderKueue(Installation):
 class KueueWorker:
     """A cluster with one node and the same queue as any stage, whose workloads Kueue decides about.
 
-    Where its API server is alone, Job controller, scheduler and kubelets are played; else only the kubelets are.
+    Where its API server is alone, Job controller, scheduler and kubelets are played; else only the kubelets are. `kinds` are
+    further ones that it runs, whose controllers are the test's part, and `others` what else has to be defined for them.
     """
 
-    def __init__(self, name: str, assets: Path, folder: Path, clock: ScaledClock) -> None:
+    def __init__(
+        self,
+        name: str,
+        assets: Path,
+        folder: Path,
+        clock: ScaledClock,
+        *,
+        kinds: Sequence[JobKind] = (),
+        others: Sequence[JsonObject] = (),
+    ) -> None:
+        self._kinds = kinds
         self.name, self._folder = name, folder / name
         self.server = ApiServer(assets, self._folder / "server")
-        self._manager = KueueManager(program(), self.server.kubeconfig, self._folder)
-        self.cluster = Real(_UnderKueue(self.server, self._folder, self._manager), clock)
+        frameworks = (f"{one.group}/{one.kind.lower()}" for one in kinds)
+        self._manager = KueueManager(program(), self.server.kubeconfig, self._folder, *frameworks)
+        self.cluster = Real(_UnderKueue(self.server, self._folder, self._manager, others), clock)
         self.client: KubeClient
         self._opened = AsyncExitStack()
 
@@ -102,6 +119,9 @@ class KueueWorker:
 
     async def _let_in(self) -> None:
         for value in _documented():
+            if value["kind"] == "ClusterRole":
+                jobs = next(one for one in value["rules"] if one["resources"] == ["jobs"])
+                value["rules"] += [{**jobs, "apiGroups": [one.group], "resources": [one.plural]} for one in self._kinds]
             await put_there(self.client, value)
         path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/multikueue/token"
         told = await self.client.request("POST", path, {"spec": {"expirationSeconds": _TOKEN_S}})

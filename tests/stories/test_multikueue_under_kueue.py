@@ -12,29 +12,74 @@ from pathlib import Path
 
 import pytest
 
+from events.job_kind import JobKind
 from events.json_path import look
 from ops.production.process.clock import ScaledClock
+from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.table import JOB_SET, TRAIN_JOB
+from services.jobs.kinds.training_runtime import RUNTIMES
 from tests.conftest import ABSENT, ASSETS
 from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.real import Real
 from tests.stage.stage import JOBS, Stage, job
+from tests.stories.job_samples import definition, shown
 from tests.stories.test_checks import conditions, workload
 from tests.stories.test_multikueue import active, check_of, delegated, managing
 
 pytestmark = pytest.mark.timeout(600)
 EVICTED = "EvictedDueToDeactivatedDueToEvictedOnManagerCluster"
 """Kueue's word for a copy that its manager has told to stop."""
+LIMITS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 10000, "nvidia.com/gpucores": 30}
+POD = {
+    "restartPolicy": "Never",
+    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+    "containers": [{"name": "node", "image": "of-runtime", "env": [{"name": "A", "value": "1"}]}],
+}
+STEP = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+NODE = {"name": "node", "template": {"metadata": STEP, "spec": {"template": {"spec": POD}}}}
+API = f"{TRAIN_JOB.group}/{TRAIN_JOB.versions[0]}"
+TORCH = {
+    "apiVersion": API,
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "torch"},
+    "spec": {
+        "mlPolicy": {"numNodes": 1, "torch": {"numProcPerNode": "auto"}},
+        "template": {"spec": {"replicatedJobs": [NODE]}},
+    },
+}
+TRAINER = {
+    "image": "mine",
+    "numNodes": 2,
+    "resourcesPerNode": {"limits": LIMITS},
+    "env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}],
+}
+TRAINING = {
+    "apiVersion": API,
+    "kind": "TrainJob",
+    "metadata": {"name": "patient", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "team"}},
+    "spec": {
+        "managedBy": MULTIKUEUE_MANAGER,
+        "runtimeRef": {"apiGroup": TRAIN_JOB.group, "kind": "ClusterTrainingRuntime", "name": "torch"},
+        "trainer": TRAINER,
+    },
+}
 READY = ("Ready", 'The workload was admitted on "w1"')
 
 
 @pytest.fixture
 def worker(tmp_path: Path, clock: ScaledClock) -> KueueWorker:
     """Under Kueue's manager; not started yet."""
-    assets = os.environ.get(ASSETS)
-    if not assets:
+    return KueueWorker("w1", assets(), tmp_path, clock)
+
+
+def assets() -> Path:
+    """The folder with the programs of an API server; a test that needs it is skipped where there is none."""
+    named = os.environ.get(ASSETS)
+    if not named:
         pytest.skip(ABSENT)
-    return KueueWorker("w1", Path(assets), tmp_path, clock)
+    return Path(named)
 
 
 def place(stage: Stage) -> str:
@@ -128,3 +173,33 @@ async def test_what_runs_under_a_kueue_that_is_lost_for_too_long_runs_elsewhere_
         await worker.cluster.until(leaves_nothing(worker))
         assert len(other.jobs) == 1
         assert stage.running("patient")
+
+
+async def test_a_train_job_is_under_kueue_what_its_runtime_here_says_of_it(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    runtimes = [
+        JobKind(group=TRAIN_JOB.group, versions=("v1alpha1",), kind=one.kind, plural=one.plural)
+        for one in RUNTIMES.values()
+    ]
+    defined = [definition(one) for one in (JOB_SET, TRAIN_JOB, *runtimes)]
+    defined[-1]["spec"]["scope"] = "Cluster"
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(TRAIN_JOB,), others=defined)
+    trains, key = resource_of(TRAIN_JOB), "trainjobs.trainer.kubeflow.org"
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage:
+        for value in (*defined, TORCH):
+            await stage.add(value)
+        async with managing(stage, [worker]):
+            for value in (*defined, TORCH):
+                await worker.cluster.add(value)
+            await stage.add(TRAINING)
+            await worker.cluster.until(
+                lambda: look(worker.cluster.get(key, ("default", "patient")), "spec.suspend") is False
+            )
+            (copy,) = worker.copies
+            assert [(one["name"], one["count"]) for one in copy["spec"]["podSets"]] == [("node", 2)]
+            assert not look(copy, "status.conditions[Finished]"), "its pods are those that Kueue finds there by itself"
+            over = shown(TRAIN_JOB.endings[0].sign)
+            await worker.client.merge(trains, "default", "patient", over, subresource="status")
+            await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
+            await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(key))
