@@ -15,6 +15,7 @@ from events.json_path import look
 from ops.production.kubernetes.client import KubeClient
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
+from services.jobs.kinds.table import POD, SERVING
 from tests.places import ROOT
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import end_pods
@@ -66,7 +67,7 @@ class KueueWorker:
         self._kinds = kinds
         self.name, self._folder = name, folder / name
         self.server = ApiServer(assets, self._folder / "server")
-        frameworks = (f"{one.group}/{one.kind.lower()}" for one in kinds)
+        frameworks = (one.name for one in kinds if one not in (POD, *SERVING.values()))
         self._manager = KueueManager(program(), self.server.kubeconfig, self._folder, *frameworks)
         self.cluster = Real(_UnderKueue(self.server, self._folder, self._manager, others), clock)
         self.client: KubeClient
@@ -104,6 +105,10 @@ class KueueWorker:
         """Whether a Job's pods are ready."""
         found = self.cluster.get(JOBS, ("default", name)) or {}
         return int(look(found, "status.ready") or 0) > 0
+
+    def running_pods(self) -> set[str]:
+        """The names of the pods that run."""
+        return {name for (_, name), one in self.cluster.of("pods").items() if look(one, "status.phase") == "Running"}
 
     @property
     def copies(self) -> list[dict[str, Any]]:

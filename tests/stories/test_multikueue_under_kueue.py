@@ -12,33 +12,36 @@ from pathlib import Path
 
 import pytest
 
+from events.api.labels import RUN_SECONDS
 from events.job_kind import JobKind
 from events.json_path import look
 from ops.production.process.clock import ScaledClock
 from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
 from services.jobs.kinds.managed_kinds import resource_of
-from services.jobs.kinds.table import JOB_SET, TRAIN_JOB
+from services.jobs.kinds.pods import is_gated
+from services.jobs.kinds.table import JOB_SET, POD, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from tests.conftest import ABSENT, ASSETS
 from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.real import Real
-from tests.stage.stage import JOBS, Stage, job
+from tests.stage.stage import JOBS, PODS, Stage, job
 from tests.stories.job_samples import definition, shown
 from tests.stories.test_checks import conditions, workload
 from tests.stories.test_multikueue import active, check_of, delegated, managing
+from tests.stories.test_pods import Pods, member, pod
 
 pytestmark = pytest.mark.timeout(600)
 EVICTED = "EvictedDueToDeactivatedDueToEvictedOnManagerCluster"
 """Kueue's word for a copy that its manager has told to stop."""
 LIMITS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 10000, "nvidia.com/gpucores": 30}
-POD = {
+CONTAINED = {
     "restartPolicy": "Never",
     "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
     "containers": [{"name": "node", "image": "of-runtime", "env": [{"name": "A", "value": "1"}]}],
 }
 STEP = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
-NODE = {"name": "node", "template": {"metadata": STEP, "spec": {"template": {"spec": POD}}}}
+NODE = {"name": "node", "template": {"metadata": STEP, "spec": {"template": {"spec": CONTAINED}}}}
 API = f"{TRAIN_JOB.group}/{TRAIN_JOB.versions[0]}"
 TORCH = {
     "apiVersion": API,
@@ -65,6 +68,8 @@ TRAINING = {
         "trainer": TRAINER,
     },
 }
+BIG = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
+SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
 READY = ("Ready", 'The workload was admitted on "w1"')
 
 
@@ -203,3 +208,40 @@ async def test_a_train_job_is_under_kueue_what_its_runtime_here_says_of_it(
             await worker.client.merge(trains, "default", "patient", over, subresource="status")
             await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
             await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(key))
+
+
+async def test_pods_run_under_kueue_alone_and_in_groups_and_are_shown_here(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(POD,))
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        here = Pods(stage)
+        await stage.client.create(PODS, "default", pod("alone", seconds=3_600_000))
+        for name in ("g-0", "g-1"):
+            await stage.client.create(PODS, "default", member(name, "gang", 2, seconds=3_600_000, **SMALL))
+        names = ("alone", "g-0", "g-1")
+        await stage.until(lambda: all(here.phase(one) == "Running" for one in names))
+        assert all(is_gated(here.of(one)) for one in names), "none of them runs here"
+        assert len(worker.copies) == 2
+        for one in names:
+            await worker.client.merge(PODS, "default", one, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
+        await here.until(lambda: sorted(map(here.reason, here.workloads())) == ["Succeeded", "Succeeded"])
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_a_pod_that_has_to_make_room_under_kueue_waits_here_and_runs_there_again_later(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(POD,))
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        here = Pods(stage)
+        await stage.client.create(PODS, "default", pod("patient", seconds=3_600_000))
+        await stage.until(lambda: here.phase("patient") == "Running")
+        await worker.client.create(PODS, "default", pod("local", urgent=True, seconds=3_600_000, **BIG))
+        await stage.until(lambda: here.phase("patient") == "Pending")
+        assert is_gated(here.of("patient"))
+        await worker.cluster.until(lambda: "local" in worker.running_pods())
+        await worker.client.delete(PODS, "default", "local")
+        await stage.until(lambda: here.phase("patient") == "Running")
+        await stage.client.delete(PODS, "default", "patient")
+        await worker.cluster.until(leaves_nothing(worker))
