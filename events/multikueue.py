@@ -30,6 +30,20 @@ class KubeConfigPlace(StrEnum):
     PATH = "Path"
 
 
+class AccessProvider(Value, frozen=True, kw_only=True):
+    """A program that gives access to clusters whose ClusterProfile names it."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    """Variables that it gets besides those of the service."""
+    api_version: str
+    """Of the ExecCredential that it prints."""
+    cluster_info: bool = False
+    """Whether it is told of which cluster."""
+
+
 class MultiKueueSettings(Value, frozen=True, kw_only=True):
     """How workloads are dispatched to other clusters (docs/rules/multikueue.md)."""
 
@@ -47,6 +61,8 @@ class MultiKueueSettings(Value, frozen=True, kw_only=True):
     """How long that dispatcher waits for answers."""
     external_frameworks: tuple[str, ...] = ()
     """Kinds of jobs besides the known ones that may run on other clusters, as `Kind.version.group`."""
+    access_providers: tuple[AccessProvider, ...] = ()
+    """Who gives access to clusters that are named by a ClusterProfile, the first that such an object names."""
 
     @property
     def dispatched_by_others(self) -> bool:

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, bool] = {
     "KueueDRARejectWorkloadsWhenDRADisabled": True,
     "MultiKueue": True,
     "MultiKueueAdaptersForCustomJobs": True,
+    "MultiKueueClusterProfile": False,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,
     "PriorityBoost": False,

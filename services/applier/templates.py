@@ -10,9 +10,10 @@ from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import JOB_SET, POD
 from services.jobs.kinds.train_job import CHILD
+from services.jobs.kinds.training_runtime import RUNTIMES, job_set_of, runs_elsewhere, runtime_place
 from services.jobs.pod_sets.pod_set import Original
 from services.jobs.start_stop import holds_injection, restored
-from services.runtime.cluster_port import Writer
+from services.runtime.cluster_port import ObjectMissing, Writer
 
 _OF_ITS_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 """Labels that the API server puts into the template of a Job: they are not what was asked for."""
@@ -74,12 +75,20 @@ class Templates:
     async def in_job(self, asked: Described, kind: JobKind, job: JsonObject) -> dict[str, JsonObject]:
         """By pod set, as a job describes them, without what was injected into it."""
         if kind.reader == "train job":
-            # What it makes bears its name, and says what it is made of.
-            job = {**job, CHILD: await self._writer.get(resource_of(JOB_SET), asked.namespace, asked.described_by)}
+            job = {**job, CHILD: await self._made_of(asked, job)}
         elif holds_injection(kind, job):
             job = restored(kind, job, asked.originals)
         found = {one.name: one.template for one in pods_of(kind, job)}
         return {name: _own(template) for name, template in found.items()} if kind.reader == "job" else found
+
+    async def _made_of(self, asked: Described, job: JsonObject) -> JsonObject:
+        """The JobSet of a TrainJob, which bears its name; of one that runs elsewhere it is what its runtime says."""
+        if not runs_elsewhere(job):
+            return await self._writer.get(resource_of(JOB_SET), asked.namespace, asked.described_by)
+        kind, space, name = runtime_place(job).split("/", 2)
+        if kind not in RUNTIMES:
+            raise ObjectMissing(f"{kind} {name}")
+        return job_set_of(job, await self._writer.get(RUNTIMES[kind], space, name))
 
     async def _of_members(self, asked: Described) -> dict[str, JsonObject]:
         found: dict[str, JsonObject] = {}

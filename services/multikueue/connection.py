@@ -16,12 +16,21 @@ from events.api.labels import MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
 from events.event import Millis
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import (
+    AccessProvider,
     KubeConfigPlace,
     MultiKueueClusterObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
 from events.timestamp import format_timestamp
+from services.multikueue.cluster_profile import (
+    BAD_PROFILE,
+    CLUSTER_PROFILES,
+    ProfileAccess,
+    access_by,
+    credentials_in,
+    kubeconfig_of,
+)
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused, check_kubeconfig, check_path
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
 from services.runtime.clock_port import Clock
@@ -69,6 +78,7 @@ class ClusterConnection:
         self._home, self._connector, self._clock = home, connector, clock
         self._stored, self._tell, self._poke = stored, tell, poke
         self._wanted: tuple[MultiKueueClusterObserved, str] | None = None
+        self._providers: tuple[AccessProvider, ...] | None = None
         self._place: object = None
         self._copies: set[str] = set()
         """Keys of the workloads of which a copy was told last."""
@@ -78,10 +88,11 @@ class ClusterConnection:
         """Set when it is to be reached otherwise."""
         self._attempts = 0
 
-    def want(self, found: MultiKueueClusterObserved, origin: str) -> None:
-        """How it is to be reached from now on, and whose copies are followed."""
-        place = (found.uid, found.location, found.location_type, found.profile, origin)
-        self._wanted = found, origin
+    def want(self, found: MultiKueueClusterObserved, origin: str, providers: tuple[AccessProvider, ...] | None) -> None:
+        """How it is to be reached from now on, and whose copies are followed; no providers where ClusterProfiles may not be used."""
+        by = providers if found.profile else None
+        place = (found.uid, found.location, found.location_type, found.profile, origin, by)
+        self._wanted, self._providers = (found, origin), providers
         if place != self._place:
             self._place, self._attempts = place, 0
             self._changed.set()
@@ -118,7 +129,7 @@ class ClusterConnection:
             return None
         found, origin = self._wanted
         try:
-            kubeconfig = await self._load(found)
+            loaded = await self._load(found)
         except KubeConfigRefused as refused:
             await self._show(found, refused.reason, f"load client config failed: {refused}")
             return _FIRST_PAUSE
@@ -126,7 +137,8 @@ class ClusterConnection:
             log.warning("its kubeconfig is not read yet", cluster=self.name, problem=str(problem))
             return _FIRST_PAUSE
         try:
-            await self._serve(found, origin, kubeconfig)
+            kubeconfig, until = await self._with_credentials(loaded)
+            await self._serve(found, origin, kubeconfig, until)
         except (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused) as problem:
             self._attempts += 1
             pause = _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
@@ -138,11 +150,10 @@ class ClusterConnection:
             await self._end()
         return 0
 
-    async def _load(self, found: MultiKueueClusterObserved) -> str:
-        """Its kubeconfig, which may be used. Raises `KubeConfigRefused`."""
+    async def _load(self, found: MultiKueueClusterObserved) -> str | ProfileAccess:
+        """Its kubeconfig, which may be used, or who gives access to it. Raises `KubeConfigRefused`."""
         if found.profile:
-            problem = "MultiKueueClusterProfile feature gate is disabled"
-            raise KubeConfigRefused("MultiKueueClusterProfileFeatureDisabled", problem)
+            return await self._profile(found.profile)
         if found.location_type is KubeConfigPlace.PATH:
             try:
                 path = self._connector.resolved(found.location)
@@ -154,6 +165,25 @@ class ClusterConnection:
             text = await self._secret(found.location)
         check_kubeconfig(text)
         return text
+
+    async def _profile(self, name: str) -> ProfileAccess:
+        if self._providers is None:
+            problem = "MultiKueueClusterProfile feature gate is disabled"
+            raise KubeConfigRefused("MultiKueueClusterProfileFeatureDisabled", problem)
+        try:
+            profile = await self._home.get(CLUSTER_PROFILES, self._connector.namespace, name)
+        except ObjectMissing as problem:
+            missing = f'{CLUSTER_PROFILES.plural}.{CLUSTER_PROFILES.group} "{name}" not found'
+            raise KubeConfigRefused(BAD_PROFILE, missing) from problem
+        return access_by(profile, self._providers)
+
+    async def _with_credentials(self, loaded: str | ProfileAccess) -> tuple[str, Millis | None]:
+        """A kubeconfig that proves who asks, and when to ask for another. Raises `ClusterUnavailable` and `KubeConfigRefused`."""
+        if isinstance(loaded, str):
+            return loaded, None
+        printed = await self._connector.run(loaded.words, loaded.variables)
+        given = credentials_in(printed, loaded.provider)
+        return kubeconfig_of(loaded, given), given.renewed_at(self._clock.now())
 
     async def _secret(self, name: str) -> str:
         try:
@@ -168,11 +198,13 @@ class ClusterConnection:
         except (binascii.Error, UnicodeDecodeError) as problem:
             raise KubeConfigRefused(BAD, f'key "kubeconfig" of secret "{name}" is no text in base64') from problem
 
-    async def _serve(self, found: MultiKueueClusterObserved, origin: str, kubeconfig: str) -> None:
-        """Follow the copies there until that ends. Raises what a watch raises."""
+    async def _serve(
+        self, found: MultiKueueClusterObserved, origin: str, kubeconfig: str, until: Millis | None
+    ) -> None:
+        """Follow the copies there until that ends, or its credentials do. Raises what a watch raises."""
         remote = await self._connector.connect(kubeconfig)
         self._broken.clear()
-        changed = asyncio.create_task(self._changed.wait())
+        changed = asyncio.create_task(self._clock.wait(self._changed, until))
         following = asyncio.create_task(self._follow_copies(remote, found, origin))
         broken = asyncio.create_task(self._broken.wait())
         try:

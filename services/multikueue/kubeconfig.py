@@ -22,6 +22,11 @@ class KubeConfigRefused(Exception):
         self.reason = reason
 
 
+def is_trusted(server: str) -> bool:
+    """Whether a server is named by an address or a name, in lower case."""
+    return _ADDRESS.fullmatch(server) is not None
+
+
 def check_path(path: str) -> None:
     """Whether a kubeconfig file, symlinks resolved, may be read. Raises `KubeConfigRefused`."""
     if not path.startswith(f"{PATHS_BELOW}/") or ".." in path.split("/"):
@@ -55,7 +60,7 @@ def _check_cluster(name: str, cluster: JsonMapping) -> None:
         raise KubeConfigRefused(INSECURE, problem)
     if not cluster.get("server"):
         raise KubeConfigRefused(INSECURE, f"server URL is required for cluster {name}")
-    if _ADDRESS.fullmatch(str(cluster["server"])) is None:
+    if not is_trusted(str(cluster["server"])):
         raise KubeConfigRefused(INSECURE, "untrusted server endpoint")
 
 

@@ -17,7 +17,8 @@ from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.pods import is_leaving, is_over
-from services.jobs.kinds.table import LEADER_WORKER_SET, POD, STATEFUL_SET
+from services.jobs.kinds.table import LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
+from services.jobs.kinds.train_job import unpatched
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})
@@ -79,6 +80,8 @@ def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str, *, 
         value = put(value, ("metadata", "labels", PREBUILT_WORKLOAD_NAME), None)
     if managed_by:
         value = put(value, tuple(managed_by.split(".")), None)
+    if kind is TRAIN_JOB:
+        value = unpatched(value)  # Whoever starts it there patches it himself.
     return _without_generated(value) if kind.reader == "job" else value
 
 

@@ -18,6 +18,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
 from events.settings import SettingsObserved
 from projections.checks.state import DispatchState
+from projections.feature_gates import enabled
 from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.jobs.kinds.table import LEADER_WORKER_SET, POD
@@ -60,6 +61,8 @@ from services.runtime.wanted_writes import WantedWrites
 log = structlog.get_logger()
 
 AUTHOR = "remote-clusters"
+CLUSTER_PROFILE = "MultiKueueClusterProfile"
+"""The gate by which clusters are named by ClusterProfiles."""
 RemoteFact = RemoteWorkloadObserved | RemoteWorkloadGone | RemoteJobSynced | RemoteJobRefused
 _SOON: Millis = 500
 _DEFERRED: Millis = 2_000
@@ -86,7 +89,11 @@ class RemoteClusters:
         """Take up what has changed in what was decided; called after each turn of the partition."""
         keys = {*touched, *world.remote_work.take_all(AUTHOR)}
         self._kinds = kinds_of(world.settings)
-        seen = (world.settings.multikueue, *sorted(world.multikueue_clusters.items()))
+        seen = (
+            world.settings.multikueue,
+            enabled(world.settings, CLUSTER_PROFILE),
+            *sorted(world.multikueue_clusters.items()),
+        )
         if seen != self._seen:
             self._seen = seen
             keys |= {*world.dispatches, *world.remotes}
@@ -125,6 +132,8 @@ class RemoteClusters:
     def _connect(self, world: DispatchState) -> None:
         rule = world.settings.multikueue
         wanted = world.multikueue_clusters if rule is not None else {}
+        by_profile = rule is not None and enabled(world.settings, CLUSTER_PROFILE)
+        providers = rule.access_providers if rule is not None and by_profile else None
         for name in [name for name in self._connections if name not in wanted]:
             self._tasks.pop(name).cancel()
             del self._connections[name]
@@ -138,7 +147,7 @@ class RemoteClusters:
                     connection.note_folded(key, name in copies)
                 self._connections[name] = connection
                 self._tasks[name] = asyncio.get_running_loop().create_task(connection.run())
-            connection.want(found, rule.origin if rule is not None else "")
+            connection.want(found, rule.origin if rule is not None else "", providers)
 
     async def _try(self, wanted: RemotePlan) -> Millis:
         """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""

@@ -1,7 +1,7 @@
 """The port to Kubernetes: watching a kind of object, and writing objects."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -165,6 +165,10 @@ class Connector(Protocol):
 
     def read(self, path: str) -> str:
         """The text of a kubeconfig file. Raises `OSError`."""
+        ...
+
+    async def run(self, words: Sequence[str], variables: Mapping[str, str]) -> bytes:
+        """What a program prints that gives credentials. Raises `ClusterUnavailable`."""
         ...
 
     async def connect(self, kubeconfig: str) -> RemoteCluster:

@@ -30,7 +30,7 @@ from services.watcher.claims.claim_book import ClaimBook
 from services.watcher.claims.selectors import Selectors
 from services.watcher.fields.problems import Refused, is_named, refusal, refuse_invalid, understood, well_formed
 from services.watcher.jobs.default_class import with_default_class
-from services.watcher.jobs.job_ownership import JobOwnership
+from services.watcher.jobs.job_ownership import JobOwnership, ParentJob
 from services.watcher.jobs.jobs import JobState, job_state, not_understood, submitted
 from services.watcher.jobs.workload_source import source_of, workload_place
 from services.watcher.nodes.node_usage import NodeUsage
@@ -149,13 +149,15 @@ class View:
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":
             fresh += self._jobs_naming(place_in(kind, value).removeprefix("Workload/"))
-        parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
-        return fresh if parent is None else [*fresh, *self.see(parent.kind, parent.value)]
+        return [*fresh, *self._see_again(self._families.learn(kind, value))]
+
+    def _see_again(self, jobs: Iterable[ParentJob | NamingJob]) -> list[Fact]:
+        return [fact for one in jobs for fact in self.see(one.kind, one.value)]
 
     def _jobs_naming(self, workload: str) -> list[Fact]:
         """What follows for jobs that name this Workload and do not run in it."""
         jobs = [one for place, one in self.prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
-        return [fact for one in jobs for fact in self.see(one.kind, one.value)]
+        return self._see_again(jobs)
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
         """The fact that a refused object is understood again, unless `found` says so."""
@@ -320,6 +322,7 @@ class View:
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
         self._compares = kind == "Workload"
+        self._families.expect(kind)
         if kind == "Pod":
             self.node_usage.count_all(objects)
         self._pods.expect(kind, objects)
@@ -331,7 +334,7 @@ class View:
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""
         self._compares = False
-        return self._pods.settle(kind)
+        return [*self._pods.settle(kind), *self._see_again(self._families.settle(kind))]
 
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")

@@ -6,6 +6,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -152,10 +153,10 @@ class ApiServer:
 
     def kubeconfig_of(self, token: str) -> str:
         """A kubeconfig for whoever bears this token."""
-        authority = self.folder / "certificates" / "apiserver.crt"
+        authority = b64encode((self.folder / "certificates" / "apiserver.crt").read_bytes()).decode()
         return (
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
-            f"clusters:\n- name: test\n  cluster: {{server: '{self.url}', certificate-authority: '{authority}'}}\n"
+            f"clusters:\n- name: test\n  cluster: {{server: '{self.url}', certificate-authority-data: '{authority}'}}\n"
             "contexts:\n- name: test\n  context: {cluster: test, user: test}\n"
             f"users:\n- name: test\n  user: {{token: '{token}'}}\n"
         )

@@ -51,6 +51,10 @@ class KuelogWorker:
         return self.stage.cluster
 
     @property
+    def kubeconfig(self) -> Path:
+        return self.cluster.kubeconfig
+
+    @property
     def copies(self) -> list[dict[str, Any]]:
         return self.stage.of(WORKLOADS)
 

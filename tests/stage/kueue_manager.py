@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 import aiohttp
+import pytest
 import yaml
 
 from events.json_object import JsonObject
@@ -18,6 +19,8 @@ from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.installation import APPLY, DEFINED, put_there, served
 from tests.stage.ports import reserved_port
 
+MANAGER = "KUELOG_TEST_KUEUE_MANAGER"
+"""The setting that names its program."""
 SPACE, SERVICE, SECRET = "kueue-system", "kueue-webhook-service", "kueue-webhook-server-cert"
 SECRETS = Resource(plural="secrets", kind="Secret")
 SERVICES = Resource(plural="services", kind="Service")
@@ -28,6 +31,7 @@ ASKED = {
         "-v1-pod": ["CREATE"],
         "apps-v1-deployment": ["CREATE", "UPDATE"],
         "apps-v1-statefulset": ["CREATE", "UPDATE"],
+        "trainer-kubeflow-org-v1alpha1-trainjob": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-resourceflavor": ["CREATE"],
@@ -37,6 +41,7 @@ ASKED = {
         "-v1-pod": ["CREATE", "UPDATE"],
         "apps-v1-deployment": ["CREATE", "UPDATE"],
         "apps-v1-statefulset": ["CREATE", "UPDATE"],
+        "trainer-kubeflow-org-v1alpha1-trainjob": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-cohort": ["CREATE", "UPDATE"],
@@ -44,8 +49,18 @@ ASKED = {
     },
 }
 """What Kueue's webhooks are asked about, by the end of their paths."""
-_GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io"}
+_GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io", "trainer": "trainer.kubeflow.org"}
 _PATIENCE_S = 120.0
+
+
+def program() -> Path:
+    """The program; a test that needs it is skipped where there is none."""
+    named = os.environ.get(MANAGER)
+    if not named:
+        pytest.skip(
+            f"no manager of Kueue: set {MANAGER} to its program, and its definitions in KUELOG_KUEUE_DEFINITIONS"
+        )
+    return Path(named)
 
 
 def _mount(folder: Path, secret: JsonObject) -> None:
@@ -65,9 +80,10 @@ def _mount(folder: Path, secret: JsonObject) -> None:
 
 
 class KueueManager:
-    """The manager for Jobs, pods, Deployments and StatefulSets, with Kueue's defaults for the rest."""
+    """The manager for Jobs, pods, Deployments, StatefulSets and further kinds, with Kueue's defaults for the rest."""
 
-    def __init__(self, program: Path, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, program: Path, kubeconfig: Path, folder: Path, *frameworks: str) -> None:
+        self._frameworks = ["batch/job", "pod", "deployment", "statefulset", *frameworks]
         self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
         self._port, self._health = reserved_port(), reserved_port()
         self._process: Popen[bytes] | None = None
@@ -81,7 +97,8 @@ class KueueManager:
         for value in definitions:
             name = value["metadata"]["name"]
             nobody = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-            await client.merge(DEFINED, "", name, nobody)
+            with suppress(ObjectMissing):  # Where kuelog was not installed before.
+                await client.merge(DEFINED, "", name, nobody)
             webhook = {"conversionReviewVersions": ["v1"], "clientConfig": self._where("/convert")}
             asks = {"strategy": "Webhook", "webhook": webhook}
             spec = {**value["spec"], **({"conversion": asks} if name.partition(".")[0] in CONVERTED else {})}
@@ -183,5 +200,5 @@ class KueueManager:
             "leaderElection": {"leaderElect": False},
             "internalCertManagement": {"enable": True},
             "featureGates": {"VisibilityOnDemand": False},
-            "integrations": {"frameworks": ["batch/job", "pod", "deployment", "statefulset"]},
+            "integrations": {"frameworks": self._frameworks},
         }

@@ -36,6 +36,10 @@ class Worker:
         await self.cluster.stop()
 
     @property
+    def kubeconfig(self) -> Path:
+        return self.cluster.kubeconfig
+
+    @property
     def copies(self) -> list[dict[str, Any]]:
         return list(self.embedded.store.of(WORKLOADS).values())
 

@@ -119,6 +119,16 @@ def child(job: JsonObject) -> JsonObject:
     }
 
 
+def training_runtime(name: str) -> JsonObject:
+    """The runtime of which the trainer makes that JobSet."""
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainingRuntime",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"template": {"spec": _job_set()}},
+    }
+
+
 def definition(kind: JobKind) -> JsonObject:
     """A CustomResourceDefinition that lets everything through."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -26,12 +26,15 @@ from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
 from tests.stage.kuelog_worker import KuelogWorker
+from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 from tests.stories.test_checks import conditions, workload
 
 RULE = MultiKueueSettings(worker_lost_timeout=60_000)
 SETTINGS = SettingsObserved(multikueue=RULE, devices=False)
+BESIDE = {("get", "", "secrets"), ("get", "multicluster.x-k8s.io", "clusterprofiles")}
+"""What it may ask for in its own namespace."""
 KUEUE = "kueue.x-k8s.io/v1beta2"
 CHECK = {
     "apiVersion": KUEUE,
@@ -85,12 +88,12 @@ def home_of(stage: Stage) -> str:
     return NAMESPACE if stage.cluster.real else "default"
 
 
-async def set_up(stage: Stage, workers: Sequence[Worker | KuelogWorker]) -> None:
+async def set_up(stage: Stage, workers: Sequence[Worker | KuelogWorker | KueueWorker]) -> None:
     """Start the workers, and lead the queue to them."""
     home = home_of(stage)
     for one in workers:
         await one.start()
-        text = one.cluster.kubeconfig.read_bytes()
+        text = one.kubeconfig.read_bytes()
         secret = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -109,7 +112,10 @@ async def set_up(stage: Stage, workers: Sequence[Worker | KuelogWorker]) -> None
 
 @asynccontextmanager
 async def managing(
-    stage: Stage, workers: Sequence[Worker | KuelogWorker], settings: SettingsObserved = SETTINGS, **choices: Any
+    stage: Stage,
+    workers: Sequence[Worker | KuelogWorker | KueueWorker],
+    settings: SettingsObserved = SETTINGS,
+    **choices: Any,
 ) -> AsyncGenerator[None]:
     """A manager whose service of other clusters runs apart; in the end all that was decided is decided again."""
     opened = AsyncExitStack()
@@ -127,7 +133,7 @@ async def managing(
         names = sorted(one["metadata"]["name"] for one in stage.of("multikueueclusters.kueue.x-k8s.io"))
         away = [name for name in names if active(stage, name)[0] != "True"]
         await said(running, *away)
-        asked = {question(method, url) for method, url, _ in here.answers} - {("get", "", "secrets")}
+        asked = {question(method, url) for method, url, _ in here.answers} - BESIDE
         installed = granted(MULTIKUEUE, "multikueue", multiKueue={**CHOICES["multiKueue"], "enabled": True}, **choices)
         assert asked <= installed, "it asks here for no more than it may"
         entries = await read_everything(stage.bus)

@@ -16,9 +16,11 @@ from events.json_object import JsonObject
 from events.json_path import look, put
 from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER, managed_by_path
 from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.table import TRAIN_JOB
+from services.jobs.kinds.training_runtime import RUNTIME
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import Stage
-from tests.stories.job_samples import SAMPLED, manifest, pod, running, shown
+from tests.stories.job_samples import SAMPLED, child, definition, manifest, pod, running, shown, training_runtime
 from tests.stories.test_job_kinds import prepare
 from tests.stories.test_multikueue import RULE, SETTINGS, check_of, managing
 
@@ -52,12 +54,14 @@ CONFIGURATION = {
         ]
     },
 }
-# The pods of a TrainJob are read from the JobSet that its controller makes, and none is made here.
-KINDS = [one for one in SAMPLED if managed_by_path(SETTINGS, one.group, one.kind) and one.kind != "TrainJob"]
+KINDS = [one for one in SAMPLED if managed_by_path(SETTINGS, one.group, one.kind)]
+TRAINING_RUNTIME = JobKind(group=RUNTIME.group, versions=("v1alpha1",), kind=RUNTIME.kind, plural=RUNTIME.plural)
 
 
 def asked_of(kind: JobKind) -> JsonObject:
     value = render() if kind is RENDER else manifest(kind, "patient")
+    if kind is TRAIN_JOB:
+        value = put(value, ("spec", "runtimeRef", "kind"), RUNTIME.kind)
     return put(value, tuple(managed_by_path(OWN, kind.group, kind.kind).split(".")), MULTIKUEUE_MANAGER)
 
 
@@ -76,6 +80,10 @@ async def test_a_job_of_every_kind_runs_there_is_shown_here_and_leaves_nothing_t
 
     async with asyncio.timeout(150), Stage(tmp_path) as stage:
         await prepared(stage)
+        if kind is TRAIN_JOB:
+            # What a trainer would make of it there is known from its runtime here.
+            await stage.add(definition(TRAINING_RUNTIME))
+            await stage.client.create(RUNTIME, "default", training_runtime("torch"))
         more = (kind,) if kind is RENDER else ()
         worker = KuelogWorker("w1", tmp_path, stage.clock, prepare=prepared, kinds=more)
         async with managing(stage, [worker], OWN, configuration=CONFIGURATION):
@@ -92,6 +100,9 @@ async def life(kind: JobKind, stage: Stage, worker: KuelogWorker) -> None:
         return stage.get(key, "default", "patient")
 
     await stage.client.create(resource, "default", asked_of(kind))
+    if kind is TRAIN_JOB:
+        await worker.stage.until(lambda: bool(there()))
+        await worker.stage.add(child(there()))
     await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w1"'))
     await worker.stage.until(lambda: look(there(), kind.suspend) is False)
     (copy,) = worker.copies

@@ -21,10 +21,9 @@ from tests.stage.api_server import ApiServer
 from tests.stage.cluster import PODS, end_pods
 from tests.stage.definitions import definitions_of
 from tests.stage.installation import Installation
-from tests.stage.kueue_manager import KueueManager
+from tests.stage.kueue_manager import KueueManager, program
 from tests.stage.real import Real
 
-MANAGER = "KUELOG_TEST_KUEUE_MANAGER"
 STATEFUL_SETS = Resource(group="apps", plural="statefulsets", kind="StatefulSet")
 QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
@@ -129,13 +128,8 @@ async def handed(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[tuple[Hand
 
 @pytest.fixture
 async def kueue(tmp_path: Path, handed: tuple[Handed, Installation]) -> AsyncIterator[KueueManager]:
-    program = os.environ.get(MANAGER)
-    if not program:
-        pytest.skip(
-            f"no manager of Kueue: set {MANAGER} to its program, and its definitions in KUELOG_KUEUE_DEFINITIONS"
-        )
     found, installation = handed
-    manager = KueueManager(Path(program), found.cluster.kubeconfig, tmp_path)
+    manager = KueueManager(program(), found.cluster.kubeconfig, tmp_path)
     yield manager
     await manager.stop()
     await manager.uninstall(found.client)

@@ -4,17 +4,17 @@ Rule: docs/rules/multikueue.md#settings
 """
 
 import re
-from typing import Any
+from typing import Literal
 
 import msgspec
 
-from events.multikueue import BY_ESTIMATE, INCREMENTAL, ClusterOrder, MultiKueueSettings
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, AccessProvider, ClusterOrder, MultiKueueSettings
 from ops.production.configuration.durations import duration
 from services.jobs.kinds.managed_by import has_adapter, parts_of
 
 _PLAIN = MultiKueueSettings()
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-WITHOUT_MEANING = ("gcInterval", "clusterProfile")
+WITHOUT_MEANING = ("gcInterval",)
 """Fields that are checked and mean nothing here."""
 
 
@@ -41,6 +41,52 @@ class _ByEstimatePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     """How long answers are waited for, longer than nothing; a duration."""
 
 
+class _Variable(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One of the variables that a program gets besides those of the service."""
+
+    name: str
+    """Its name."""
+    value: str = ""
+    """What it holds."""
+
+
+class _ExecConfig(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """A program that prints an ExecCredential, as in a kubeconfig."""
+
+    command: str = ""
+    """The program: its path, or its name where it is found by `PATH`."""
+    args: tuple[str, ...] | None = None
+    """Its arguments."""
+    env: tuple[_Variable, ...] | None = None
+    """Variables that it gets besides those of the service. All of this stands on the log: name secrets by files."""
+    api_version: str = ""
+    """The version of what it prints: `client.authentication.k8s.io/v1` or `v1beta1`."""
+    interactive_mode: Literal["", "Never", "IfAvailable", "Always"] = ""
+    """Has to be there, as in Kueue. Whatever it says, nobody answers the program."""
+    provide_cluster_info: bool = False
+    """Whether it is told of which cluster, in `KUBERNETES_EXEC_INFO`."""
+    install_hint: str = ""
+    """Of no meaning here."""
+
+
+class _AccessProviderPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One who gives access to clusters."""
+
+    name: str = ""
+    """The name by which ClusterProfiles name it in `status.accessProviders`."""
+    exec_config: _ExecConfig = _ExecConfig()
+    """What it runs."""
+
+
+class _ClusterProfilePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The part `multiKueue.clusterProfile`."""
+
+    access_providers: tuple[_AccessProviderPart, ...] = ()
+    """Who gives access to clusters that ClusterProfiles describe; the first that one of these names."""
+    credentials_providers: tuple[_AccessProviderPart, ...] = ()
+    """The older name of the same; one of the two."""
+
+
 class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The part `multiKueue` of the configuration file."""
 
@@ -58,8 +104,8 @@ class MultiKueuePart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     """Kinds of `kuelog.jobKinds` that may run on other clusters, too: their jobs say so at `.spec.managedBy`."""
     by_estimate_config: _ByEstimatePart | None = None
     """How the third of these goes about it; kuelog's own."""
-    cluster_profile: Any = None
-    """Not done yet: kubeconfigs only."""
+    cluster_profile: _ClusterProfilePart | None = None
+    """How clusters are reached that a MultiKueueCluster names by a ClusterProfile (gate `MultiKueueClusterProfile`)."""
 
 
 def multikueue_settings(part: MultiKueuePart) -> MultiKueueSettings:
@@ -84,7 +130,41 @@ def multikueue_settings(part: MultiKueuePart) -> MultiKueueSettings:
         step_size=(steps or _IncrementalPart()).step_size,
         order=order,
         estimate_timeout=timeout,
+        access_providers=_access_providers(part.cluster_profile),
     )
+
+
+def _access_providers(part: _ClusterProfilePart | None) -> tuple[AccessProvider, ...]:
+    where = "multiKueue.clusterProfile"
+    if part is None:
+        return ()
+    if part.access_providers and part.credentials_providers:
+        both = "accessProviders and credentialsProviders are mutually exclusive"
+        raise ValueError(f"{where}.credentialsProviders: Forbidden: {both}: leave credentialsProviders out")
+    field = "credentialsProviders" if part.credentials_providers else "accessProviders"
+    found: list[AccessProvider] = []
+    for index, one in enumerate(part.access_providers or part.credentials_providers):
+        at, runs = f"{where}.{field}[{index}]", one.exec_config
+        required = {
+            "name": one.name,
+            "execConfig.command": runs.command,
+            "execConfig.apiVersion": runs.api_version,
+            "execConfig.interactiveMode": runs.interactive_mode,
+        }
+        missing = next((name for name, value in required.items() if not value), None)
+        if missing is not None:
+            raise ValueError(f"{at}.{missing}: Required value: write one")
+        found.append(
+            AccessProvider(
+                name=one.name,
+                command=runs.command,
+                args=runs.args or (),
+                env={each.name: each.value for each in runs.env or ()},
+                api_version=runs.api_version,
+                cluster_info=runs.provide_cluster_info,
+            )
+        )
+    return tuple(found)
 
 
 def _external(found: tuple[_ExternalFramework, ...]) -> tuple[str, ...]:

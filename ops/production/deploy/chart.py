@@ -76,6 +76,7 @@ CHOICES: JsonObject = {
         "enabled": False,
         "secrets": ["multikueue-workers"],
         "kubeconfigs": {"name": "kubeconfigs", "emptyDir": {}},
+        "plugins": {"name": "plugins", "emptyDir": {}},
     },
     "autoscaling": {"enabled": False, "maxReplicas": 6, "cpu": "600m", "lagSeconds": "5"},
     "networkPolicies": True,

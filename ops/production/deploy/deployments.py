@@ -25,6 +25,8 @@ USERS_SECRET = "kuelog-nats-users"
 TOKEN_SECRET = "kuelog-metrics-token"
 TOKEN = "/etc/kuelog-token/token"
 _PROXY = "/etc/kuelog-proxy"
+_PLUGINS = "/etc/multikueue/plugins"
+"""Where programs lie that give access to worker clusters."""
 EVERYWHERE = "0.0.0.0"
 """The kubelet and Prometheus come from other machines."""
 _USER_ID = 65532
@@ -65,14 +67,15 @@ def further_partitions(values: ChartValues) -> list[JsonObject]:
 
 
 def multikueue(values: ChartValues) -> list[JsonObject]:
-    """Who dispatches to other clusters, with its rights and the kubeconfigs that are files."""
+    """Who dispatches to other clusters, with its rights, the kubeconfigs that are files and the programs that give access."""
     found = _service_on_bus(values, MULTIKUEUE)
     for one in found:
         if one["kind"] == "Deployment":
             pod = one["spec"]["template"]["spec"]
-            pod["volumes"].append(values.whole("multiKueue.kubeconfigs"))
-            mount = {"name": "kubeconfigs", "mountPath": PATHS_BELOW, "readOnly": True}
-            pod["containers"][0]["volumeMounts"].append(mount)
+            for name, path in (("kubeconfigs", PATHS_BELOW), ("plugins", _PLUGINS)):
+                pod["volumes"].append(values.whole(f"multiKueue.{name}"))
+                mount = {"name": name, "mountPath": path, "readOnly": True}
+                pod["containers"][0]["volumeMounts"].append(mount)
     return [*multikueue_access(values), *found]
 
 

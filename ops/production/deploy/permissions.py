@@ -24,7 +24,9 @@ from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
-from services.jobs.kinds.table import POD
+from services.jobs.kinds.table import POD, TRAIN_JOB
+from services.jobs.kinds.training_runtime import RUNTIMES
+from services.multikueue.cluster_profile import CLUSTER_PROFILES
 from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
@@ -112,6 +114,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
         # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
         Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "delete")),
+        # What the pods of a TrainJob are, where no trainer makes them.
+        *_by_group(RUNTIMES.values() if TRAIN_JOB.place in kinds_of(settings).by_place else (), ("get",)),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group([*jobs, *parents(settings)], ("update",), part="/finalizers"),
     ]
@@ -225,7 +229,7 @@ def applier_access(values: ChartValues, name: str) -> JsonObject:
 
 
 def multikueue_access(values: ChartValues) -> list[JsonObject]:
-    """Roles and bindings of the service of other clusters: of Secrets it may read those that are named, and no other."""
+    """Roles and bindings of the service of other clusters: of Secrets it may read those that are named, and no other; of ClusterProfiles those beside it."""
     named = {
         "apiGroups": [SECRETS.group],
         "resources": [SECRETS.plural],
@@ -233,7 +237,8 @@ def multikueue_access(values: ChartValues) -> list[JsonObject]:
         "verbs": ["get"],
     }
     found = _bound(values, MULTIKUEUE, [], within=values.namespace)
-    found[0]["rules"] = [named]
+    profiles = Grant(group=CLUSTER_PROFILES.group, resources=(CLUSTER_PROFILES.plural,), verbs=("get",))
+    found[0]["rules"] = [named, profiles.rule()]
     return [*_bound(values, MULTIKUEUE, ON_CLUSTER[MULTIKUEUE](values.settings)), *found]
 
 

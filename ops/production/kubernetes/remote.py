@@ -1,11 +1,15 @@
 """Clients for worker clusters, each made from a kubeconfig that was checked before."""
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+import os
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import structlog
 from kubernetes.aio import client as kube
 from kubernetes.aio import config as kube_config
 from kubernetes.aio.config.config_exception import ConfigException
@@ -16,6 +20,11 @@ from ops.production.kubernetes.kept_connections import HttpAnswer
 from ops.production.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import ClusterUnavailable, RemoteCluster, Resource, Sight
 
+log = structlog.get_logger()
+
+_PATIENCE_S = 60.0
+"""How long a program may take that gives credentials."""
+_LONGEST = 1000
 HOME = "kuelog-system"
 """The namespace of Secrets with kubeconfigs, for who runs in no pod."""
 _OF_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -72,6 +81,31 @@ class KubeConnector:
     def read(self, path: str) -> str:
         """The text of a kubeconfig file."""
         return Path(path).read_text(encoding="utf-8")
+
+    async def run(self, words: Sequence[str], variables: Mapping[str, str]) -> bytes:
+        """What a program prints that gives credentials; nobody answers it. Raises `ClusterUnavailable`."""
+        named = f"getting credentials: exec: executable {words[0]}"
+        try:
+            program = await asyncio.create_subprocess_exec(
+                *words, env={**os.environ, **variables}, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            )
+        except FileNotFoundError as problem:
+            raise ClusterUnavailable(f"{named} not found") from problem
+        except OSError as problem:
+            raise ClusterUnavailable(f"{named}: {problem.strerror}") from problem
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                printed, told = await program.communicate()
+        except TimeoutError as problem:
+            raise ClusterUnavailable(f"{named} did not end within {_PATIENCE_S:g} s") from problem
+        finally:
+            if program.returncode is None:
+                program.kill()
+                await program.wait()
+        if program.returncode:
+            log.warning("it gives no access", program=words[0], told=told.decode(errors="replace")[-_LONGEST:])
+            raise ClusterUnavailable(f"{named} failed with exit code {program.returncode}")
+        return printed
 
     async def connect(self, kubeconfig: str) -> RemoteCluster:
         """A client for the cluster of a kubeconfig's current context. Raises `ClusterUnavailable`."""

@@ -1,7 +1,7 @@
 """The line from a manager to a worker cluster in virtual time: what goes over it while it is cut, and the connector that uses it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 
 from events.event import Millis
@@ -99,6 +99,11 @@ class LineConnector:
     def read(self, path: str) -> str:
         """There are no files."""
         return self.resolved(path)
+
+    async def run(self, words: Sequence[str], variables: Mapping[str, str]) -> bytes:
+        """There are no programs."""
+        del variables
+        raise ClusterUnavailable(f"getting credentials: exec: executable {words[0]} not found")
 
     async def connect(self, kubeconfig: str) -> LineClient:
         """The cluster that a kubeconfig names. Raises `ClusterUnavailable`."""

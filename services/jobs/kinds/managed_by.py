@@ -11,11 +11,10 @@ CUSTOM_JOBS = "MultiKueueAdaptersForCustomJobs"
 """The gate by which kinds that the configuration names may run on other clusters."""
 _SPEC, _RUN_POLICY = "spec.managedBy", "spec.runPolicy.managedBy"
 _TRAINING, _RAY = "kubeflow.org/training-operator", "ray.io/kuberay-operator"
-_TRAIN_JOB = ("trainer.kubeflow.org", "TrainJob")
 _FIELDS = {
     ("batch", "Job"): (_SPEC, "kubernetes.io/job-controller"),
     ("jobset.x-k8s.io", "JobSet"): (_SPEC, "jobset.sigs.k8s.io/jobset-controller"),
-    _TRAIN_JOB: (_SPEC, "trainer.kubeflow.org/trainjob-controller"),
+    ("trainer.kubeflow.org", "TrainJob"): (_SPEC, "trainer.kubeflow.org/trainjob-controller"),
     ("kubeflow.org", "MPIJob"): (_RUN_POLICY, "kubeflow.org/mpi-operator"),
     ("kubeflow.org", "PyTorchJob"): (_RUN_POLICY, _TRAINING),
     ("kubeflow.org", "TFJob"): (_RUN_POLICY, _TRAINING),
@@ -64,7 +63,6 @@ def given_to_multikueue(value: JsonObject, kind: str) -> JsonObject:
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
     path, own = _FIELDS.get((group, kind), ("", ""))
     place = tuple(path.split("."))
-    # The pods of a TrainJob are known from what its own controller makes: without that it would wait and nobody would say why.
-    if not path or (group, kind) == _TRAIN_JOB or get(value, place) not in (None, own):
+    if not path or get(value, place) not in (None, own):
         return value
     return put(value, place, MULTIKUEUE_MANAGER)

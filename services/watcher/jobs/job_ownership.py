@@ -1,17 +1,20 @@
 """Jobs that belong to other jobs: whose they are, and what a parent learns from its child."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from events.api.meta import ObjectMeta, OwnerReference
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject
+from events.json_path import FieldBroken
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
 from services.jobs.kinds.table import RAY_CLUSTER
 from services.jobs.kinds.train_job import CHILD
+from services.jobs.kinds.training_runtime import RUNTIMES, job_set_of, runs_elsewhere, runtime_place
 from services.watcher.fields.problems import Refused, problem
+from services.watcher.seen_versions import place_in
 
 DEEPEST = 10
 """So many owners are looked up, one above the other, as by Kueue."""
@@ -35,6 +38,10 @@ class JobOwnership:
         self._children: dict[str, JsonObject] = {}
         self._parents: dict[str, JsonObject] = {}
         """Jobs that say only through their child what they ask for, and those children; by the parent's place."""
+        self._runtimes: dict[str, JsonObject] = {}
+        """Runtimes of TrainJobs, by place."""
+        self._listed: set[str] = set()
+        """Kinds of runtimes of which all were seen."""
         self._scaled: dict[str, JsonObject] = {}
         """Elastic jobs of Ray's whose RayCluster says how many pods they want, by place."""
         self._clusters: dict[str, JsonObject] = {}
@@ -82,8 +89,49 @@ class JobOwnership:
         if kind.reader != "train job":
             return self._with_cluster(place, kind, value)
         self._parents[place] = value
-        child = self._children.get(place)
+        child = self._made_elsewhere(place, value) if runs_elsewhere(value) else self._children.get(place)
         return value if child is None else {**value, CHILD: child}
+
+    def _made_elsewhere(self, place: str, value: JsonObject) -> JsonObject | None:
+        """What a trainer in another cluster makes of a TrainJob; None where its runtime is not known. Raises `Refused`."""
+        runtime = self._runtimes.get(runtime_place(value))
+        if runtime is not None:
+            try:
+                return job_set_of(value, runtime)
+            except FieldBroken as broken:
+                raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
+        kind, _, name = runtime_place(value).split("/", 2)
+        if kind in self._listed and place not in self._managed:
+            instead = "the name of one that is there, or create it: the job waits for it"
+            raise Refused([problem("spec.runtimeRef.name", f"{kind} {name} doesn't exist", instead)])
+        return None
+
+    def expect(self, kind: str) -> None:
+        """All objects of a kind are about to be seen."""
+        if kind in RUNTIMES:
+            self._runtimes = {place: one for place, one in self._runtimes.items() if not place.startswith(f"{kind}/")}
+            self._listed.add(kind)
+
+    def settle(self, kind: str) -> list[ParentJob]:
+        """The jobs that have to be looked at again because all objects of a kind were seen, and none is what they name."""
+        return [] if kind not in RUNTIMES else self._in_runtime(lambda place: place not in self._runtimes)
+
+    def learn(self, kind: str, value: JsonObject) -> list[ParentJob]:
+        """The jobs that have to be looked at again because of an object: it is their child, or their runtime."""
+        if kind in RUNTIMES:
+            place = place_in(kind, value)
+            self._runtimes[place] = value
+            return self._in_runtime(place.__eq__)
+        parent = self._parent_of(value) if kind in self._kinds.by_place else None
+        return [] if parent is None else [parent]
+
+    def _in_runtime(self, named: Callable[[str], bool]) -> list[ParentJob]:
+        """The TrainJobs that run elsewhere and name such a runtime."""
+        return [
+            ParentJob(place.partition("/")[0], value)
+            for place, value in sorted(self._parents.items())
+            if runs_elsewhere(value) and named(runtime_place(value))
+        ]
 
     def _with_cluster(self, place: str, kind: JobKind, value: JsonObject) -> JsonObject:
         """A job of Ray's with the cluster beside it that says how many pods it wants, if there is one."""
@@ -95,7 +143,7 @@ class JobOwnership:
         cluster = self._clusters.get(f"{RAY_CLUSTER.place}/{place.split('/')[1]}/{name}")
         return value if cluster is None else {**value, CLUSTER: cluster}
 
-    def parent_of(self, value: JsonObject) -> ParentJob | None:
+    def _parent_of(self, value: JsonObject) -> ParentJob | None:
         """The job that has to be looked at again because this one is its child."""
         meta: JsonMapping = value.get("metadata") or {}
         for owner in meta.get("ownerReferences") or ():
@@ -117,6 +165,7 @@ class JobOwnership:
         self._parents.pop(place, None)
         self._children.pop(place, None)
         self._owners.pop(place, None)
+        self._runtimes.pop(place, None)
         self._scaled.pop(place, None)
         self._clusters.pop(place, None)
 

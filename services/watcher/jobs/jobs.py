@@ -34,7 +34,7 @@ from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
-from services.jobs.kinds.table import JOB, POD
+from services.jobs.kinds.table import JOB, POD, TRAIN_JOB
 from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
 from services.jobs.topology.topology_request import topology_request
@@ -149,7 +149,9 @@ def job_state(
         return None
     try:
         pods = pods_of(kind, value)
-        return _state(value, meta, queue, around, kind, pods, last) if pods else None
+        # What says the pods of a TrainJob may be seen after it, or gone before it: what was reported goes on.
+        known = pods or (kind is TRAIN_JOB and last is not None)
+        return _state(value, meta, queue, around, kind, pods, last) if known else None
     except FieldBroken as broken:
         raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
@@ -172,7 +174,7 @@ def _state(
     labels, annotations = meta.labels or {}, meta.annotations or {}
     problems: tuple[ObjectProblem, ...] = ()
     try:
-        spec = _asked(value, meta, queue, around, kind, pods, last)
+        spec = last if last is not None and not pods else _asked(value, meta, queue, around, kind, pods, last)
     except (Refused, FieldBroken) as bad:
         if last is None:
             raise
@@ -198,7 +200,7 @@ def _state(
         marked=bool(decision),
         mark=decision,
         running=meta.generation if _runs(kind, value) else 0,
-        ready=ready_of(kind, value, pods),
+        ready=ready_of(kind, value, pods) if pods else None,
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),

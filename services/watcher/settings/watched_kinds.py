@@ -4,6 +4,7 @@ from events.settings import SettingsObserved
 from projections.claims.counted import counts_claims
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.table import STATEFUL_SET
+from services.jobs.kinds.training_runtime import RUNTIMES
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
 from services.watcher.claims.claim_book import CLAIM_KINDS
@@ -45,5 +46,5 @@ JOB_KINDS = (
     resource_of(STATEFUL_SET),
     DEFINITIONS,
 )
-IF_INSTALLED = (REQUESTS,)
+IF_INSTALLED = (REQUESTS, *RUNTIMES.values())
 """Optional kinds besides those of jobs, watched as soon as they are installed."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.jobs.kinds.table import JOB, JOB_SET
+from services.jobs.kinds.table import JOB, JOB_SET, TRAIN_JOB
 from services.multikueue.objects import (
     is_deferred,
     is_of_origin,
@@ -81,6 +81,13 @@ def test_a_job_is_made_without_what_was_generated_and_names_its_workload() -> No
     assert made["metadata"]["annotations"] == {"note": "n"}
     assert made["spec"] == {"suspend": True, "template": {"metadata": {"labels": {"app": "x"}}}}
     assert set(made["metadata"]) == {"name", "namespace", "labels", "annotations"} and "status" not in made
+
+
+def test_a_train_job_is_made_without_the_patch_of_who_starts_it_here() -> None:
+    patches = [{"manager": "mine"}, {"manager": "kueue.x-k8s.io/manager"}]
+    local = {**job(), "spec": {"managedBy": "kueue.x-k8s.io/multikueue", "runtimePatches": patches}}
+    made = remote_job(TRAIN_JOB, local, "train-job-a", "here", managed_by="spec.managedBy")
+    assert made["spec"] == {"runtimePatches": [{"manager": "mine"}]}
 
 
 def test_the_status_there_is_shown_here_once_the_job_here_may_run_too() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from events.json_object import JsonObject
-from events.multikueue import BY_ESTIMATE, INCREMENTAL, ClusterOrder, MultiKueueSettings
+from events.multikueue import BY_ESTIMATE, INCREMENTAL, AccessProvider, ClusterOrder, MultiKueueSettings
 from events.selector import LabelSelector, Operator, Requirement
 from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
 from ops.production.configuration.configuration_file import (
@@ -198,6 +198,22 @@ def test_how_other_clusters_are_dispatched_to_is_read() -> None:
     assert configuration_of({"featureGates": {"MultiKueue": False}}, "it").settings.multikueue is None
 
 
+RUNS = {"command": "/p", "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
+
+
+@pytest.mark.parametrize("field", ["accessProviders", "credentialsProviders"])
+def test_who_gives_access_to_clusters_is_read(field: str) -> None:
+    more = {"args": ["-v"], "env": [{"name": "A", "value": "1"}], "provideClusterInfo": True, "installHint": "get it"}
+    found = configuration_of(
+        {"multiKueue": {"clusterProfile": {field: [{"name": "p", "execConfig": RUNS | more}]}}}, "it"
+    )
+    version = RUNS["apiVersion"]
+    provider = AccessProvider(
+        name="p", command="/p", args=("-v",), env={"A": "1"}, api_version=version, cluster_info=True
+    )
+    assert (found.settings.multikueue, found.ignored) == (MultiKueueSettings(access_providers=(provider,)), ())
+
+
 def test_how_clusters_are_asked_beforehand_is_read() -> None:
     part = {"dispatcherName": BY_ESTIMATE, "byEstimateConfig": {"order": ["Price", "Spread"], "timeout": "3s"}}
     found = configuration_of({"multiKueue": part}, "it").settings.multikueue
@@ -243,6 +259,25 @@ def test_how_clusters_are_asked_beforehand_is_read() -> None:
             'multiKueue.externalFrameworks[1].name: Duplicate value: "R.v1.example.com"',
         ),
         ({"dispatcher": "x"}, "multiKueue"),
+        (
+            {"clusterProfile": {"accessProviders": [{"execConfig": RUNS}]}},
+            "multiKueue.clusterProfile.accessProviders[0].name: Required value",
+        ),
+        *(
+            (
+                {"clusterProfile": {"accessProviders": [{"name": "p", "execConfig": {**RUNS, one: ""}}]}},
+                f"multiKueue.clusterProfile.accessProviders[0].execConfig.{one}: Required value",
+            )
+            for one in RUNS
+        ),
+        (
+            {
+                "clusterProfile": {
+                    one: [{"name": "p", "execConfig": RUNS}] for one in ("accessProviders", "credentialsProviders")
+                }
+            },
+            "accessProviders and credentialsProviders are mutually exclusive",
+        ),
     ],
 )
 def test_what_is_wrong_about_other_clusters_is_said_in_kueue_s_words(part: JsonObject, problem: str) -> None:

@@ -405,6 +405,7 @@ def test_a_patch_makes_the_one_of_the_other(before: JsonObject, after: JsonObjec
         ("MPIJob", "kubeflow.org/v2beta1", "runPolicy.managedBy", "kubeflow.org/mpi-operator"),
         ("PyTorchJob", "kubeflow.org/v1", "runPolicy.managedBy", "kubeflow.org/training-operator"),
         ("RayJob", "ray.io/v1", "managedBy", "ray.io/kuberay-operator"),
+        ("TrainJob", "trainer.kubeflow.org/v1alpha1", "managedBy", "trainer.kubeflow.org/trainjob-controller"),
         ("AppWrapper", "workload.codeflare.dev/v1beta2", "managedBy", "workload.codeflare.dev/appwrapper"),
     ],
 )
@@ -417,14 +418,6 @@ def test_a_job_whose_queue_leads_to_other_clusters_is_given_to_them_unless_someb
         asked = read_review(review(kind, value, group=api.partition("/")[0]))
         assert get(stored(asked, set(), SETTINGS, elsewhere=led("team/lq")), place) == becomes
         assert get(stored(asked, set(), SETTINGS, elsewhere=led("team/other")), place) == said
-
-
-def test_a_train_job_is_not_given_to_other_clusters_for_its_pods_are_known_from_what_its_controller_makes_here() -> (
-    None
-):
-    value = {**job(NAMED), "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
-    asked = read_review(review("TrainJob", value, group="trainer.kubeflow.org"))
-    assert "managedBy" not in stored(asked, set(), SETTINGS, elsewhere=led("team/lq"))["spec"]
 
 
 def test_a_job_that_takes_the_default_queue_goes_where_that_leads() -> None:

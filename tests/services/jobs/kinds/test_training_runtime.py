@@ -1,0 +1,135 @@
+"""The pods of a TrainJob that runs on another cluster, from its runtime: the rules are those of the trainer (v2).
+
+Rule: docs/rules/multikueue.md#train-jobs
+"""
+
+from typing import Any
+
+import pytest
+
+from events.json_object import JsonObject
+from events.json_path import FieldBroken, look
+from services.jobs.kinds.table import TRAIN_JOB
+from services.jobs.kinds.train_job import CHILD, train_pods
+from services.jobs.kinds.training_runtime import job_set_of, runtime_place
+from services.jobs.pod_sets.pod_set import Pods
+
+STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
+
+
+def one(name: str, container: str, *, step: str = "", replicas: int = 1, **spec: Any) -> JsonObject:
+    labels = {"labels": {STEP: step}} if step else {}
+    pod = {"containers": [{"name": container, "image": "of-runtime", "env": [{"name": "A", "value": "1"}]}]}
+    return {
+        "name": name,
+        "replicas": replicas,
+        "template": {"metadata": labels, "spec": {**spec, "template": {"spec": pod}}},
+    }
+
+
+def runtime(*jobs: JsonObject, policy: JsonObject | None = None) -> JsonObject:
+    spec: JsonObject = {"template": {"spec": {"replicatedJobs": list(jobs)}}}
+    return {"spec": spec if policy is None else {**spec, "mlPolicy": policy}}
+
+
+def train(**spec: Any) -> JsonObject:
+    return {"metadata": {"name": "t", "namespace": "team"}, "spec": {"runtimeRef": {"name": "torch"}, **spec}}
+
+
+def pods(job: JsonObject, found: JsonObject) -> list[Pods]:
+    return train_pods(TRAIN_JOB, {**job, CHILD: job_set_of(job, found)})
+
+
+def counts(job: JsonObject, found: JsonObject) -> dict[str, int]:
+    return {each.name: each.count for each in pods(job, found)}
+
+
+NODE = one("node", "node", step="trainer")
+
+
+def test_the_trainer_has_as_many_pods_as_the_job_says_and_else_its_runtime() -> None:
+    policy: JsonObject = {"numNodes": 3, "torch": {}}
+    assert counts(train(), runtime(NODE, policy=policy)) == {"node": 3}
+    assert counts(train(trainer={"numNodes": 5}), runtime(NODE, policy=policy)) == {"node": 5}
+    assert counts(train(trainer={"numNodes": 5}), runtime(NODE)) == {"node": 5}
+    assert counts(train(), runtime(one("node", "node", step="trainer", parallelism=4))) == {"node": 4}
+    assert counts(train(), runtime(one("node", "node", step="trainer", parallelism=4), policy={"torch": {}})) == {
+        "node": 1
+    }
+    many = one("node", "node", step="trainer", replicas=7)
+    assert counts(train(), runtime(many, policy=policy)) == {"node": 3}, "its replicas are one"
+
+
+def test_what_is_no_trainer_keeps_the_number_of_its_runtime() -> None:
+    other = one("other", "other", parallelism=2, completions=9, replicas=2)
+    assert counts(train(trainer={"numNodes": 5}), runtime(other, NODE)) == {"other": 4, "node": 5}
+
+
+@pytest.mark.parametrize(("as_node", "nodes"), [(True, 3), (False, 4)])
+def test_with_mpi_the_nodes_are_counted_and_the_launcher_may_be_one_of_them(as_node: bool, nodes: int) -> None:  # noqa: FBT001
+    found = runtime(
+        one("launcher", "node", step="trainer"),
+        one("node", "node"),
+        policy={"numNodes": 1, "mpi": {"runLauncherAsNode": as_node}},
+    )
+    assert counts(train(trainer={"numNodes": 4}), found) == {"launcher": 1, "node": nodes}
+
+
+def test_the_job_says_what_its_trainer_runs_and_what_that_takes() -> None:
+    resources = {"limits": {"nvidia.com/gpu": 2}, "requests": {"cpu": "4"}, "claims": []}
+    env = [{"name": "B", "value": "2"}, {"name": "A", "value": "3"}]
+    asked = {"image": "mine", "command": ["run"], "args": ["x"], "resourcesPerNode": resources, "env": env}
+    (found,) = pods(train(trainer=asked), runtime(NODE))
+    assert found.template["spec"]["containers"] == [
+        {
+            "name": "node",
+            "image": "mine",
+            "command": ["run"],
+            "args": ["x"],
+            "resources": {"limits": {"nvidia.com/gpu": 2}, "requests": {"cpu": "4"}},
+            "env": [{"name": "A", "value": "3"}, {"name": "B", "value": "2"}],
+        }
+    ]
+
+
+def test_a_container_of_another_name_is_as_its_runtime_says() -> None:
+    found = runtime(one("node", "sidecar", step="trainer"), one("plain", "node"))
+    said = pods(train(trainer={"image": "mine"}), found)
+    assert [look(each.template, "spec.containers.0.image") for each in said] == ["of-runtime", "of-runtime"]
+
+
+def test_initializers_get_what_they_fetch() -> None:
+    found = runtime(one("dataset-initializer", "dataset-initializer", step="dataset-initializer", replicas=3))
+    asked = {"dataset": {"storageUri": "hf://x", "secretRef": {"name": "s"}, "env": [{"name": "B", "value": "2"}]}}
+    (said,) = pods(train(initializer=asked), found)
+    (container,) = said.template["spec"]["containers"]
+    assert said.count == 1
+    assert [each["name"] for each in container["env"]] == ["A", "STORAGE_URI", "B"]
+    assert container["envFrom"] == [{"secretRef": {"name": "s"}}]
+
+
+def test_patches_of_the_runtime_are_merged_by_name() -> None:
+    pod = {
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "x"}],
+        "containers": [{"name": "node", "volumeMounts": [{"mountPath": "/d", "name": "d"}]}],
+    }
+    patch = {"name": "node", "template": {"spec": {"template": {"metadata": {"labels": {"l": "1"}}, "spec": pod}}}}
+    patches = [{"manager": "a/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [patch]}}}}]
+    (said,) = pods(train(runtimePatches=patches), runtime(NODE))
+    assert said.template["metadata"]["labels"] == {"l": "1"}
+    assert said.template["spec"]["nodeSelector"] == {"zone": "a"}
+    (container,) = said.template["spec"]["containers"]
+    assert (container["image"], container["volumeMounts"]) == ("of-runtime", [{"mountPath": "/d", "name": "d"}])
+
+
+def test_a_number_that_is_none_is_named() -> None:
+    with pytest.raises(FieldBroken) as raised:
+        job_set_of(train(trainer={"numNodes": "three"}), runtime(NODE))
+    assert raised.value.field == "spec.trainer.numNodes"
+
+
+def test_a_runtime_is_of_the_cluster_unless_the_job_says_otherwise() -> None:
+    assert runtime_place(train()) == "ClusterTrainingRuntime//torch"
+    own = train(runtimeRef={"name": "mine", "kind": "TrainingRuntime"})
+    assert runtime_place(own) == "TrainingRuntime/team/mine"

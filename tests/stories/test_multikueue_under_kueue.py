@@ -1,0 +1,247 @@
+"""Jobs that run on another cluster where the real manager of Kueue decides: kuelog sends them there from a real API server.
+
+Kubelets are played, and so are the Job controller and the scheduler where the folder of the API server does not hold them.
+
+Rule: docs/rules/multikueue.md
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from events.api.labels import RUN_SECONDS
+from events.job_kind import JobKind
+from events.json_path import look
+from ops.production.process.clock import ScaledClock
+from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pods import is_gated
+from services.jobs.kinds.table import JOB_SET, POD, TRAIN_JOB
+from services.jobs.kinds.training_runtime import RUNTIMES
+from tests.conftest import ABSENT, ASSETS
+from tests.stage.kueue_worker import KueueWorker
+from tests.stage.played_kueue import Worker
+from tests.stage.real import Real
+from tests.stage.stage import JOBS, PODS, Stage, job
+from tests.stories.job_samples import definition, shown
+from tests.stories.test_checks import conditions, workload
+from tests.stories.test_multikueue import active, check_of, delegated, managing
+from tests.stories.test_pods import Pods, member, pod
+
+pytestmark = pytest.mark.timeout(600)
+EVICTED = "EvictedDueToDeactivatedDueToEvictedOnManagerCluster"
+"""Kueue's word for a copy that its manager has told to stop."""
+LIMITS = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 10000, "nvidia.com/gpucores": 30}
+CONTAINED = {
+    "restartPolicy": "Never",
+    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+    "containers": [{"name": "node", "image": "of-runtime", "env": [{"name": "A", "value": "1"}]}],
+}
+STEP = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+NODE = {"name": "node", "template": {"metadata": STEP, "spec": {"template": {"spec": CONTAINED}}}}
+API = f"{TRAIN_JOB.group}/{TRAIN_JOB.versions[0]}"
+TORCH = {
+    "apiVersion": API,
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "torch"},
+    "spec": {
+        "mlPolicy": {"numNodes": 1, "torch": {"numProcPerNode": "auto"}},
+        "template": {"spec": {"replicatedJobs": [NODE]}},
+    },
+}
+TRAINER = {
+    "image": "mine",
+    "numNodes": 2,
+    "resourcesPerNode": {"limits": LIMITS},
+    "env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}],
+}
+TRAINING = {
+    "apiVersion": API,
+    "kind": "TrainJob",
+    "metadata": {"name": "patient", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "team"}},
+    "spec": {
+        "managedBy": MULTIKUEUE_MANAGER,
+        "runtimeRef": {"apiGroup": TRAIN_JOB.group, "kind": "ClusterTrainingRuntime", "name": "torch"},
+        "trainer": TRAINER,
+    },
+}
+BIG = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
+SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
+READY = ("Ready", 'The workload was admitted on "w1"')
+
+
+@pytest.fixture
+def worker(tmp_path: Path, clock: ScaledClock) -> KueueWorker:
+    """Under Kueue's manager; not started yet."""
+    return KueueWorker("w1", assets(), tmp_path, clock)
+
+
+def assets() -> Path:
+    """The folder with the programs of an API server; a test that needs it is skipped where there is none."""
+    named = os.environ.get(ASSETS)
+    if not named:
+        pytest.skip(ABSENT)
+    return Path(named)
+
+
+def place(stage: Stage) -> str:
+    """The cluster in which the only workload runs."""
+    return str(workload(stage).get("status", {}).get("clusterName") or "")
+
+
+def leaves_nothing(worker: KueueWorker) -> Callable[[], bool]:
+    return lambda: not worker.copies and not worker.jobs and not worker.cluster.of("pods")
+
+
+async def test_a_job_runs_under_kueue_is_shown_here_and_leaves_nothing_there(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: stage.running("patient"))
+        assert check_of(stage) == READY and place(stage) == "w1"
+        assert not stage.of("pods"), "no pod of it runs here"
+        await worker.cluster.until(lambda: worker.running("patient"))
+        (copy,), (there,) = worker.copies, worker.jobs
+        assert [one["uid"] for one in copy["metadata"]["ownerReferences"]] == [there["metadata"]["uid"]]
+        assert look(copy, "status.conditions[Admitted].status") == "True"
+        await worker.end_pods("patient")
+        await stage.until(lambda: stage.complete("patient"))
+        await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_a_job_that_has_to_make_room_under_kueue_comes_back_and_runs_there_again_later(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: place(stage) == "w1" and stage.running("patient"))
+        await worker.cluster.add(job("local", 3_600_000, urgent=True))
+        await worker.cluster.until(lambda: worker.running("local"))
+        await stage.until(lambda: not place(stage) and not stage.running("patient"))
+        await stage.until(lambda: check_of(stage)[0] == "Pending")
+        await worker.client.delete(JOBS, "default", "local")
+        await stage.until(lambda: place(stage) == "w1" and stage.running("patient"))
+        await worker.end_pods("patient")
+        await stage.until(lambda: stage.complete("patient"))
+
+
+async def test_a_job_that_is_preempted_here_stops_under_kueue_for_that_cause(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: stage.running("patient"))
+        urgent = delegated("urgent", 3_600_000)
+        urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+        await worker.cluster.until(lambda: bool(worker.copies))
+        (copy,) = worker.copies
+        await stage.add(urgent)
+        await stage.until(lambda: stage.running("urgent") and not stage.running("patient"))
+        await worker.cluster.until(lambda: worker.running("urgent"))
+        assert [one["metadata"]["name"] for one in worker.jobs] == ["urgent"]
+        told = [
+            one["message"]
+            for one in worker.cluster.of("events").values()
+            if look(one, "involvedObject.name") == copy["metadata"]["name"] and one["reason"] == EVICTED
+        ]
+        assert any("Evicted on manager" in one for one in told), told
+
+
+async def test_a_job_that_is_deleted_here_is_gone_under_kueue(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: stage.running("patient"))
+        await stage.client.delete(JOBS, "default", "patient")
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_what_runs_under_a_kueue_that_is_lost_for_too_long_runs_elsewhere_and_the_rest_goes_when_it_is_back(
+    real: Real, worker: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    other = Worker("w2", tmp_path, clock, admits=False)
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker, other]):
+        await stage.add(delegated("patient", 3_600_000))
+        await stage.until(lambda: place(stage) == "w1" and stage.running("patient"))
+        other.admit()
+        worker.server.kill_api()
+        await stage.until(lambda: active(stage, "w1")[:2] == ("False", "ClientConnectionFailed"))
+        await stage.until(lambda: place(stage) == "w2" and stage.running("patient"))
+        await asyncio.to_thread(worker.server.start_api)
+        await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
+        await worker.cluster.until(leaves_nothing(worker))
+        assert len(other.jobs) == 1
+        assert stage.running("patient")
+
+
+async def test_a_train_job_is_under_kueue_what_its_runtime_here_says_of_it(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    runtimes = [
+        JobKind(group=TRAIN_JOB.group, versions=("v1alpha1",), kind=one.kind, plural=one.plural)
+        for one in RUNTIMES.values()
+    ]
+    defined = [definition(one) for one in (JOB_SET, TRAIN_JOB, *runtimes)]
+    defined[-1]["spec"]["scope"] = "Cluster"
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(TRAIN_JOB,), others=defined)
+    trains, key = resource_of(TRAIN_JOB), "trainjobs.trainer.kubeflow.org"
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage:
+        for value in (*defined, TORCH):
+            await stage.add(value)
+        async with managing(stage, [worker]):
+            for value in (*defined, TORCH):
+                await worker.cluster.add(value)
+            await stage.add(TRAINING)
+            await worker.cluster.until(
+                lambda: look(worker.cluster.get(key, ("default", "patient")), "spec.suspend") is False
+            )
+            (copy,) = worker.copies
+            assert [(one["name"], one["count"]) for one in copy["spec"]["podSets"]] == [("node", 2)]
+            assert not look(copy, "status.conditions[Finished]"), "its pods are those that Kueue finds there by itself"
+            over = shown(TRAIN_JOB.endings[0].sign)
+            await worker.client.merge(trains, "default", "patient", over, subresource="status")
+            await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
+            await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(key))
+
+
+async def test_pods_run_under_kueue_alone_and_in_groups_and_are_shown_here(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(POD,))
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        here = Pods(stage)
+        await stage.client.create(PODS, "default", pod("alone", seconds=3_600_000))
+        for name in ("g-0", "g-1"):
+            await stage.client.create(PODS, "default", member(name, "gang", 2, seconds=3_600_000, **SMALL))
+        names = ("alone", "g-0", "g-1")
+        await stage.until(lambda: all(here.phase(one) == "Running" for one in names))
+        assert all(is_gated(here.of(one)) for one in names), "none of them runs here"
+        assert len(worker.copies) == 2
+        for one in names:
+            await worker.client.merge(PODS, "default", one, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
+        await here.until(lambda: sorted(map(here.reason, here.workloads())) == ["Succeeded", "Succeeded"])
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_a_pod_that_has_to_make_room_under_kueue_waits_here_and_runs_there_again_later(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(POD,))
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        here = Pods(stage)
+        await stage.client.create(PODS, "default", pod("patient", seconds=3_600_000))
+        await stage.until(lambda: here.phase("patient") == "Running")
+        await worker.client.create(PODS, "default", pod("local", urgent=True, seconds=3_600_000, **BIG))
+        await stage.until(lambda: here.phase("patient") == "Pending")
+        assert is_gated(here.of("patient"))
+        await worker.cluster.until(lambda: "local" in worker.running_pods())
+        await worker.client.delete(PODS, "default", "local")
+        await stage.until(lambda: here.phase("patient") == "Running")
+        await stage.client.delete(PODS, "default", "patient")
+        await worker.cluster.until(leaves_nothing(worker))
