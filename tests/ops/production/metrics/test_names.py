@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest as as_text
 from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from events.admission import QuotaReserved
+from events.admission import PreemptionRequested, QuotaReserved, Recomputation
 from events.budget import Budget, BudgetLimits, BudgetPeriod
 from events.card import Card, CardShare, MigInstance
 from events.device import CardQuotaObserved, DevicesRegistered, PodObserved
@@ -127,6 +127,10 @@ def everything() -> CountedStory:
         )
         story.counters.fold(pod, story.at)
     story.counters.fold(WorkloadSliceReplaced(workload="team/checked", by="team/larger", message=""), story.at)
+    again = PreemptionRequested(
+        workload="team/waits", cluster_queue="cq", assignments=(), victims=(), recomputed=Recomputation.NEW_TARGETS
+    )
+    story.counters.fold(again, story.at)
     return story
 
 
