@@ -58,6 +58,26 @@ exemplar of each bucket the workload that was counted there last (`workload_uid`
 """
 
 _DIFFERENCES = """
+## <a id="custom-labels"></a>Labels of one's own
+
+With the feature gate `CustomMetricLabels` the metrics of a ClusterQueue, LocalQueue or Cohort bear labels or annotations of it as well:
+
+```yaml
+featureGates: {CustomMetricLabels: true}
+metrics:
+  customLabels:
+  - name: team                                       # custom_team, from the label team of ClusterQueues
+  - name: cost_center
+    sourceKind: LocalQueue                           # or ClusterQueue, Cohort
+    sourceAnnotationKey: billing.example.com/center  # or sourceLabelKey
+    trackedValues: [research, production]            # others become kueue.x-k8s.io/_UNTRACKED_VALUE_
+```
+
+Metrics with `cluster_queue` (or `preempting_cluster_queue`) bear those of the ClusterQueue, metrics with `name` and `namespace` of a local
+queue those of the LocalQueue, and metrics of cohorts those of the Cohort. An object without the label, or that is gone, has the empty value.
+What the labels of an object say is on the log; when they change, its series go on under the new value. There are at most 20 such labels, 6
+of each kind, and 16 tracked values of each.
+
 ## <a id="differences"></a>Differences from Kueue
 
 * `kueue_admission_attempts_total` counts turns of the admitter that changed something. A turn in which everybody waits on as before leaves
@@ -71,7 +91,7 @@ _DIFFERENCES = """
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.
 * Time in the `kueue_execution_time_seconds` of a workload that was taken over, or of one that ran when counting began in a saved world, begins
   with its last admission.
-* Custom labels (`custom_*`, the gate `CustomMetricLabels`) are not offered.
+* Of labels of one's own, those of Workloads are not offered.
 
 Some names are asked for that Kueue never had: for `kueue_cluster_queue_usage` take
 `kueue_cluster_queue_resource_usage / kueue_cluster_queue_nominal_quota`, for `kueue_admission_duration_seconds` take
