@@ -71,6 +71,22 @@ class RequeueReason(StrEnum):
     PREEMPTION_NO_CANDIDATES = "PreemptionNoCandidates"
 
 
+class Recomputation(StrEnum):
+    """What came of choosing victims once more in a cycle, because earlier entries of it had taken some of them.
+
+    Rule: docs/rules/cycle.md#same-victims
+    """
+
+    NONE = ""
+    """They were not chosen once more."""
+    NEW_TARGETS = "new_targets"
+    """Others were found, whom nobody else preempts."""
+    DEFERRED_FIT = "deferred_fit"
+    """None is needed: it fits as soon as those have left whom earlier entries preempt."""
+    SKIPPED = "skipped"
+    """Neither: it is left to the next cycle."""
+
+
 class QuotaReserved(Event, frozen=True, kw_only=True, tag="QuotaReserved.v1"):
     """Quota is set aside for the workload; it may run when its checks and its cards are ready."""
 
@@ -108,6 +124,10 @@ class AdmissionRefused(Event, frozen=True, kw_only=True, tag="AdmissionRefused.v
     """The first workloads that hold quota it needs, and why none of them is preempted."""
     holders: int = 0
     """How many workloads hold quota in the tree."""
+    skipped: bool = False
+    """It had victims, but entries before it in the cycle took them, or the room that they would make."""
+    recomputed: Recomputation = Recomputation.NONE
+    """What came of choosing its victims once more."""
 
 
 class Victim(Value, frozen=True, kw_only=True):
@@ -134,6 +154,8 @@ class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionReque
     """The first workloads that hold quota it needs: the victims, then others that were passed over."""
     holders: int = 0
     """How many workloads hold quota in the tree."""
+    recomputed: Recomputation = Recomputation.NONE
+    """Its victims were chosen once more: entries before it in the cycle had taken some of the first ones."""
 
 
 class TopologyAssigned(Event, frozen=True, kw_only=True, tag="TopologyAssigned.v1"):

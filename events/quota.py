@@ -169,6 +169,8 @@ class ClusterQueueObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag
     terminating: bool = False
     held: bool = False
     """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
+    metric_labels: dict[str, str] = {}
+    """By the name of a label of one's own on metrics what it is here; none where the object has no such label."""
 
     @property
     def flavors(self) -> tuple[str, ...]:
@@ -184,6 +186,8 @@ class CohortObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="Coho
     parent: str = ""
     groups: tuple[ResourceGroup, ...] = ()
     weight: Weight = Weight()
+    metric_labels: dict[str, str] = {}
+    """By the name of a label of one's own on metrics what it is here; none where the object has no such label."""
 
 
 class LocalQueueObserved(NamespacedObjectObserved, frozen=True, kw_only=True, tag="LocalQueueObserved.v1"):
@@ -198,6 +202,8 @@ class LocalQueueObserved(NamespacedObjectObserved, frozen=True, kw_only=True, ta
     """What Kueue had measured of its past usage, in units, when it was first seen (status.fairSharing)."""
     consumed_at: Millis = 0
     terminating: bool = False
+    metric_labels: dict[str, str] = {}
+    """By the name of a label of one's own on metrics what it is here; none where the object has no such label."""
 
 
 class FlavorObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="FlavorObserved.v1"):

@@ -98,6 +98,27 @@ class HamiSettings(Value, frozen=True, kw_only=True):
     """How cards are ranked for pods that name no policy of their own (`--gpu-scheduler-policy`)."""
 
 
+class LabelSource(StrEnum):
+    """The kind of object from which a label of one's own is taken."""
+
+    CLUSTER_QUEUE = "ClusterQueue"
+    LOCAL_QUEUE = "LocalQueue"
+    COHORT = "Cohort"
+
+
+class MetricLabel(Value, frozen=True, kw_only=True):
+    """A label or annotation of queues or cohorts that their metrics bear as well (docs/metrics.md#custom-labels)."""
+
+    name: str
+    """What follows `custom_` in the name of the metrics' label."""
+    source: LabelSource = LabelSource.CLUSTER_QUEUE
+    label: str = ""
+    """The key of the object's label; empty where it is an annotation."""
+    annotation: str = ""
+    tracked: tuple[str, ...] = ()
+    """The values that are told as they are, and no other; all of them where none is named."""
+
+
 class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v1"):
     """The configuration in force. Durations in milliseconds."""
 
@@ -141,3 +162,5 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     hami: HamiSettings = HamiSettings()
     multikueue: MultiKueueSettings | None = None
     """How workloads are dispatched to other clusters; None where nobody here does that."""
+    metric_labels: tuple[MetricLabel, ...] = ()
+    """Labels of one's own on metrics, in the order of the file; none without the gate CustomMetricLabels."""

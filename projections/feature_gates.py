@@ -6,6 +6,7 @@ DEFAULTS: dict[str, bool] = {
     "AdmissionFairSharing": True,
     "AdmissionGatedBy": True,
     "ConcurrentAdmission": False,
+    "CustomMetricLabels": False,
     "ElasticJobsViaWorkloadSlices": True,
     "ElasticJobsViaWorkloadSlicesWithTAS": False,
     "FairSharingPreemptWithinNominal": True,

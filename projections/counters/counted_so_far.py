@@ -26,3 +26,5 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     slices: dict[str, str] = {}
     preemptions: Open = {}
     held: Held = {}
+    skipped: dict[str, str] = {}
+    """By cluster queue, as in `SkippedHeads`."""

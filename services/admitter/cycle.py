@@ -24,7 +24,7 @@ from functools import partial
 
 import msgspec
 
-from events.admission import Mode, QuotaReserved, RequeueReason
+from events.admission import Mode, QuotaReserved, Recomputation, RequeueReason
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import PreemptionPolicy
@@ -158,9 +158,11 @@ class Cycle:
             self.world.cards.trial(entry.placements)
             refusal = ("", "") if entry.reason else (WAITING_FOR_VICTIMS, WILL_FIT)
             return self._requeue(entry, RequeueReason.PENDING_PREEMPTION, *refusal)
-        if any(victim.workload.key in preempted for victim in entry.victims):
+        if _overlaps(entry, preempted):
+            entry.skipped = True
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         if not self._fits(entry, preempted):
+            entry.skipped = entry.mode is Mode.PREEMPT
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
         self._assume_usage(entry, entry.node)
         if entry.mode is Mode.PREEMPT:
@@ -171,7 +173,7 @@ class Cycle:
 
     def _nominate_again(self, entry: AdmissionEntry, preempted: Preempted) -> None:
         """What earlier entries have done to an entry's victims or domains may be made good by others, on the same flavors."""
-        if any(victim.workload.key in preempted for victim in entry.victims):
+        if _overlaps(entry, preempted):
             self._recompute_assignment(entry, preempted)
         elif self._only_domains_are_taken(entry, preempted):
             self._find_other_domains(entry)
@@ -193,6 +195,7 @@ class Cycle:
                 self.world.holders(victim.node.name).remove(self.world.trail, victim.workload.key)
             consider(self.world, entry, plan_for(self.world, entry.head), self.at, chosen_flavors(entry.assignment))
         entry.deferred = entry.mode is Mode.FIT
+        entry.recomputed = _recomputation(entry, preempted)
 
     def _only_domains_are_taken(self, entry: AdmissionEntry, preempted: Preempted) -> bool:
         """Whether the entry fits by quota, but earlier entries took domains that it was to have."""
@@ -321,6 +324,19 @@ class Cycle:
         """Step 5, requeue: the refusal with where the workload waits from now on; None when it is on record already."""
         entry.requeue = requeue
         return refusal_event(self.world, entry, reason=reason, message=message)
+
+
+def _overlaps(entry: AdmissionEntry, preempted: Preempted) -> bool:
+    """Whether an earlier entry of the cycle preempts a victim of this one."""
+    return any(victim.workload.key in preempted for victim in entry.victims)
+
+
+def _recomputation(entry: AdmissionEntry, preempted: Preempted) -> Recomputation:
+    """What came of nominating it once more."""
+    if entry.deferred:
+        return Recomputation.DEFERRED_FIT
+    found = entry.mode is Mode.PREEMPT and bool(entry.victims) and not _overlaps(entry, preempted)
+    return Recomputation.NEW_TARGETS if found else Recomputation.SKIPPED
 
 
 def beside(entry: AdmissionEntry, event: Decision) -> list[Decision]:

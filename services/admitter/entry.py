@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from events.admission import Mode, RequeueReason
+from events.admission import Mode, Recomputation, RequeueReason
 from events.device import PodPlacement
 from events.event import Millis
 from events.quota import ClusterQueueObserved
@@ -67,6 +67,10 @@ class AdmissionEntry(msgspec.Struct, kw_only=True):
     """The index of the last flavor tried before, by pod set and resource: the search goes on behind it."""
     placed: bool = False
     """Its usage counts for the rest of the cycle."""
+    skipped: bool = False
+    """It had victims, and entries before it took them or the room that they would make."""
+    recomputed: Recomputation = Recomputation.NONE
+    """What came of choosing its victims once more in the cycle."""
     deferred: bool = False
     """It fits once victims of others have left or cards are given back (docs/rules/cycle.md#same-victims)."""
 

@@ -52,6 +52,7 @@ def request_event(world: PreemptionState, entry: AdmissionEntry) -> PreemptionRe
         borrow_level=entry.borrow,
         candidates=looked_at.candidates,
         holders=looked_at.holders,
+        recomputed=entry.recomputed,
     )
 
 
@@ -88,7 +89,11 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
         if kind and not progress:
             return None
         if last.message == message:
-            if progress == last.progress and stays_in_line(entry.queue, entry.requeue, progress):
+            if (
+                entry.skipped == last.skipped
+                and progress == last.progress
+                and stays_in_line(entry.queue, entry.requeue, progress)
+            ):
                 return None
             return replace(_brief(entry, reason, message), progress=progress)
     event = _brief(entry, reason, message)
@@ -133,6 +138,8 @@ def _brief(entry: AdmissionEntry, reason: str, message: str) -> AdmissionRefused
         requeue=entry.requeue,
         reason=reason,
         message=message,
+        skipped=entry.skipped,
+        recomputed=entry.recomputed,
     )
 
 

@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,9 @@ extenders:
 class ApiServer:
     """One API server over one etcd. `assets` is a folder as KUBEBUILDER_ASSETS names it."""
 
-    def __init__(self, assets: Path, folder: Path) -> None:
-        self.assets, self.folder = assets, folder
+    def __init__(self, assets: Path, folder: Path, *, alone: bool = False, options: Sequence[str] = ()) -> None:
+        self.assets, self.folder, self._alone, self._options = assets, folder, alone, options
+        """`alone` leaves out what else the folder holds; the options are kube-apiserver's."""
         self.port, self._etcd_port = reserved_port(), reserved_port()
         self.kubeconfig = folder / "kubeconfig"
         self._etcd: subprocess.Popen[bytes] | None = None
@@ -65,8 +67,8 @@ class ApiServer:
         return f"http://127.0.0.1:{self._etcd_port}"
 
     def has(self, program: str) -> bool:
-        """Whether the folder holds a program of the control plane besides the API server."""
-        return (self.assets / program).exists()
+        """Whether a program of the control plane runs besides the API server."""
+        return not self._alone and (self.assets / program).exists()
 
     def start(self) -> None:
         """Start everything, and wait until the API server is ready."""
@@ -123,6 +125,7 @@ class ApiServer:
             # Nobody makes the accounts that every pod would have to have.
             "--disable-admission-plugins=ServiceAccount",
             "--allow-privileged=true",
+            *self._options,
         )
         self._await_ready(self._api)
         self.kubeconfig.write_text(self.kubeconfig_of(ADMIN))

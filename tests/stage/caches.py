@@ -72,6 +72,12 @@ class Caches:
         self.kinds[kind.key] = kind
         return kind.key
 
+    def serve_older(self, group: str, version: str) -> None:
+        """The cluster serves the kinds of a group in an older version alone."""
+        for key, kind in self.kinds.items():
+            if kind.group == group:
+                self.kinds[key] = replace(kind, version=version)
+
     def kind_of(self, value: JsonObject) -> ApiKind:
         """The kind of an object, or of what refers to one."""
         group = value["apiVersion"].rpartition("/")[0]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from events.json_object import JsonObject
 from ops.production.crds.definitions import manifests as definitions
@@ -58,10 +59,18 @@ class Real:
     real = True
 
     def __init__(
-        self, installation: Installation, clock: ScaledClock, *, webhooks: bool = True, controllers: bool = True
+        self,
+        installation: Installation,
+        clock: ScaledClock,
+        *,
+        webhooks: bool = True,
+        controllers: bool = True,
+        older: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.installation, self.kubeconfig = installation, installation.kubeconfig
         self._clock, self._webhooks, self._controllers = clock, webhooks, controllers
+        self._older = older
+        """By group, the version in which alone it is served."""
         server = installation.server
         self.managed = server is None or server.has("kube-controller-manager")
         self._made: list[JsonObject] = []
@@ -72,6 +81,8 @@ class Real:
     async def start(self) -> None:
         self._client = await connect(str(self.kubeconfig), service="tests")
         self._caches = Caches(self._client)
+        for group, version in self._older.items():
+            self._caches.serve_older(group, version)
         await self.installation.install(self._client)
         for value in (await self._client.request("GET", path_of(DEFINED)))["items"]:
             self._caches.learn(value)

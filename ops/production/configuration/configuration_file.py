@@ -35,6 +35,7 @@ from ops.production.configuration.device_classes import MappingPart, device_clas
 from ops.production.configuration.durations import duration
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
 from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
 from projections.feature_gates import enabled
 from services.validation.unsupported import problems_in
@@ -52,7 +53,6 @@ IGNORED = frozenset(
         "health",
         "internalCertManagement",
         "leaderElection",
-        "metrics",
         "namespace",
         "queueVisibility",
         "tls",
@@ -192,6 +192,8 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """How long objects stay that are over."""
     multi_kueue: MultiKueuePart = MultiKueuePart()
     """How workloads are dispatched to other clusters."""
+    metrics: MetricsPart = MetricsPart()
+    """What metrics bear besides; where they are served is an option here (`--metrics`)."""
     feature_gates: dict[str, bool] = {}
     """Kueue's feature gates that differ from their defaults."""
     manage_jobs_without_queue_name: bool = False
@@ -222,11 +224,15 @@ def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration
         raise ConfigurationBroken(source, "; ".join(problems))
     try:
         file = msgspec.convert(found, type=ConfigurationFile)
+        settings = _settings(file)
         ignored = IGNORED & set(found)
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         ignored |= {f"multiKueue.{one}" for one in WITHOUT_MEANING if one in object_at(found, "multiKueue")}
-        return ReadConfiguration(settings=_settings(file), ignored=tuple(sorted(ignored)))
+        ignored |= {f"metrics.{one}" for one in object_at(found, "metrics") if one != "customLabels"}
+        if file.metrics.custom_labels and not enabled(settings, GATE):
+            ignored |= {f"metrics.customLabels without the feature gate {GATE}"}
+        return ReadConfiguration(settings=settings, ignored=tuple(sorted(ignored)))
     except msgspec.ValidationError as problem:
         what, _, where = str(problem).partition(" - at `")
         field = where.rstrip("`").removeprefix("$.")
@@ -307,7 +313,10 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
         copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),
         hami=hami_settings(file.kuelog.hami),
         multikueue=multikueue_settings(file.multi_kueue),
+        metric_labels=metric_labels(file.metrics.custom_labels),
     )
+    if not enabled(found, GATE):
+        found = replace(found, metric_labels=())
     return found if enabled(found, "MultiKueue") else replace(found, multikueue=None)
 
 

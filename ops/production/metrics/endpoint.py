@@ -23,6 +23,7 @@ from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics
+from ops.production.metrics.custom_labels import WithCustomLabels
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.metrics.verifications import VerificationMetrics
@@ -146,9 +147,9 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     follower = CountersFollower(running) if TELLS_QUEUES in running.services else None
     if follower is not None:
         others += [
-            QueueMetrics(running.world_of_queues, running.ports.clock.now),
+            WithCustomLabels(QueueMetrics(running.world_of_queues, running.ports.clock.now), running.world_of_queues),
             BudgetMetrics(running.world_of_queues, running.ports.clock.now),
-            CounterMetrics(follower, running.trace_of),
+            WithCustomLabels(CounterMetrics(follower, running.trace_of), running.world_of_queues),
         ]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
 

@@ -61,9 +61,9 @@ _MEASURED = ("namespace", "pod", "container", "vdevice_index", "device_uuid")
 _SHARE = ("namespace", "node", "pod", "container_index", "device_uuid")
 
 
-def _kueue(kind: MetricKind, name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
+def _kueue(kind: MetricKind, name: str, labels: tuple[str, ...], meaning: str) -> Named:
     with_role = labels if name == "kueue_build_info" else (*labels, ROLE)
-    return Named(name=name, whose=Whose.KUEUE, kind=kind, labels=with_role, meaning=meaning, why_not=why_not)
+    return Named(name=name, whose=Whose.KUEUE, kind=kind, labels=with_role, meaning=meaning)
 
 
 def _hami(name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
@@ -82,7 +82,6 @@ def _client(kind: MetricKind, name: str, labels: tuple[str, ...], meaning: str) 
 
 MONITOR = "HAMi's node monitor goes on exporting it beside kuelog"
 """Why something is not exported that may still be asked for."""
-_IN_CYCLE = "which attempts a cycle gives up is not on the log, as nothing follows from it"
 _C, _G, _H = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
 
 # fmt: off
@@ -111,8 +110,8 @@ KUEUE = (
     _kueue(_C, "kueue_preempted_workloads_total", ("preempting_cluster_queue", "reason"), "Workloads that were preempted, by the queue of who preempted"),
     _kueue(_H, "kueue_workload_eviction_latency_seconds", (_CQ, "reason"), "From eviction until the quota was free"),
     _kueue(_H, "kueue_pods_ready_to_evicted_time_seconds", (_CQ, *_CAUSE), "How long the pods of evicted workloads had been ready: work that may be lost"),
-    _kueue(_G, "kueue_admission_cycle_preemption_skips", (_CQ,), "Workloads whose candidates others took in the same cycle", _IN_CYCLE),
-    _kueue(_C, "kueue_preemption_target_recomputations_total", (_CQ, "result"), "Searches for victims that were repeated in a cycle", _IN_CYCLE),
+    _kueue(_G, "kueue_admission_cycle_preemption_skips", (_CQ,), "Workloads that had victims in the last cycle of their queue, and were skipped because others of the cycle needed the same"),
+    _kueue(_C, "kueue_preemption_target_recomputations_total", (_CQ, "result"), "Searches for victims that were repeated in a cycle because others had taken some: new_targets, deferred_fit or skipped"),
     _kueue(_C, "kueue_replaced_workload_slices_total", (_CQ,), "Slices of elastic jobs that were replaced by others"),
     _kueue(_G, "kueue_cluster_queue_status", (_CQ, "status"), "1 for the one of pending, active and terminating that holds, else 0"),
     _kueue(_G, "kueue_cluster_queue_info", (_CQ, "parent_cohort", "root_cohort"), "1, with the cohorts that the queue is in"),

@@ -35,8 +35,8 @@ A fact counts as soon as it is read. Its place among the decisions is fixed by t
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
 `kuelog_appends_total`, `kuelog_append_seconds`, `kuelog_applied_total`, `kuelog_turn_seconds`, `kuelog_watch_lists_total` and
-`kueue_admission_attempt_duration_seconds` are not on the log and begin with each process; `kuelog_commits_total`, `kuelog_events_total`
-and `kuelog_preemptions_wasted_total` begin where counting was saved by a version that did not have them yet.
+`kueue_admission_attempt_duration_seconds` are not on the log and begin with each process; `kuelog_commits_total`, `kuelog_events_total`,
+`kueue_preemption_target_recomputations_total` and `kuelog_preemptions_wasted_total` begin where counting was saved by a version that did not have them yet.
 
 <a id="gates"></a>A gate of a pod is gone when the watcher sees it to be, which is a moment after the applier has taken it away. Of pods that had waited
 at a gate when counting began in a saved world nothing is told, but for those at the gate of their workload.
@@ -44,6 +44,10 @@ at a gate when counting began in a saved world nothing is told, but for those at
 <a id="wasted"></a>A preemption is wasted when who it was ordered for goes without quota: it ends, is removed, stopped or deactivated, or the
 room that was kept for it is kept no longer, before it gets any. It counts at that moment, under the queue and the rule for which
 `kueue_preempted_workloads_total` counted it. Of who still waits nothing is known yet.
+
+<a id="skips"></a>Each queue has one head in a cycle, so `kueue_admission_cycle_preemption_skips` is 0 or 1: 1 while the head that was tried last had
+victims, and was skipped because entries before it in the cycle took one of them or the room ([rule](rules/cycle.md#same-victims)).
+It is 0 again when the queue's next head is tried with another outcome, or that workload has left the line.
 
 For how long cards were idle is told by `kuelog bill`, and when who waits is expected to start by `kuelog top`; neither is a metric yet.
 
@@ -54,10 +58,32 @@ exemplar of each bucket the workload that was counted there last (`workload_uid`
 """
 
 _DIFFERENCES = """
+## <a id="custom-labels"></a>Labels of one's own
+
+With the feature gate `CustomMetricLabels` the metrics of a ClusterQueue, LocalQueue or Cohort bear labels or annotations of it as well:
+
+```yaml
+featureGates: {CustomMetricLabels: true}
+metrics:
+  customLabels:
+  - name: team                                       # custom_team, from the label team of ClusterQueues
+  - name: cost_center
+    sourceKind: LocalQueue                           # or ClusterQueue, Cohort
+    sourceAnnotationKey: billing.example.com/center  # or sourceLabelKey
+    trackedValues: [research, production]            # others become kueue.x-k8s.io/_UNTRACKED_VALUE_
+```
+
+Metrics with `cluster_queue` (or `preempting_cluster_queue`) bear those of the ClusterQueue, metrics with `name` and `namespace` of a local
+queue those of the LocalQueue, and metrics of cohorts those of the Cohort. An object without the label, or that is gone, has the empty value.
+What the labels of an object say is on the log; when they change, its series go on under the new value. There are at most 20 such labels, 6
+of each kind, and 16 tracked values of each.
+
 ## <a id="differences"></a>Differences from Kueue
 
 * `kueue_admission_attempts_total` counts turns of the admitter that changed something. A turn in which everybody waits on as before leaves
-  nothing on the log, and Kueue counts such cycles as inadmissible.
+  nothing on the log, and Kueue counts such cycles as inadmissible. In the same way `kueue_preemption_target_recomputations_total` counts a
+  repeated search once while it comes out the same cycle after cycle, and one of a workload that is parked with others that ask for the same,
+  and is tried for them, only if it comes to anything.
 * `kueue_unadmitted_workloads` has two more causes: `ExceedsCardCapacity`, and `Backoff` of who was evicted and must wait. A workload that
   has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
 * Counters of queues that are gone stay, as nothing that happened is taken back; gauges of them go.
@@ -65,7 +91,7 @@ _DIFFERENCES = """
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.
 * Time in the `kueue_execution_time_seconds` of a workload that was taken over, or of one that ran when counting began in a saved world, begins
   with its last admission.
-* Custom labels (`custom_*`, the gate `CustomMetricLabels`) are not offered.
+* Of labels of one's own, those of Workloads are not offered.
 
 Some names are asked for that Kueue never had: for `kueue_cluster_queue_usage` take
 `kueue_cluster_queue_resource_usage / kueue_cluster_queue_nominal_quota`, for `kueue_admission_duration_seconds` take

@@ -7,11 +7,11 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
 from ops.production.metrics.counters.follower import CountersFollower
-from ops.production.metrics.families import by_name, counter, histogram, in_seconds
+from ops.production.metrics.families import by_name, counter, gauge, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS, KUEUE, MetricKind
 from projections.counters.counted_so_far import Series
 from projections.counters.histogram import HOURS, Histogram, Observation
-from projections.counters.queue_counters import COMMITS, EVENTS, WASTED, QueueCounters
+from projections.counters.queue_counters import COMMITS, EVENTS, SKIPS, WASTED, QueueCounters
 from projections.counters.series import BOUNDS
 
 
@@ -33,6 +33,7 @@ class CounterMetrics(Collector):
         self._counts: dict[Series, int] = {}
         self._times: dict[Series, Histogram] = {}
         self._latest: dict[Series, dict[int, Observation]] = {}
+        self._skips: dict[str, int] = {}
 
     def collect(self) -> Iterator[Metric]:
         """All that are told, also those of which nothing was counted yet."""
@@ -42,8 +43,6 @@ class CounterMetrics(Collector):
             self._note(counters)
         counts, times = by_name(self._counts), by_name(self._times)
         for one in KUEUE:
-            if one.why_not:
-                continue
             if one.kind is MetricKind.COUNTER:
                 rows = [(series[1:], self._counts[series]) for series in counts.get(one.name, ())]
                 yield counter(one.name, rows)
@@ -52,11 +51,13 @@ class CounterMetrics(Collector):
                 found = times.get(one.name, ())
                 exemplars = {s[1:]: self._exemplars(s) for s in found}
                 yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in found], exemplars)
+        yield gauge(SKIPS, [((name,), count) for name, count in self._skips.items()])
         yield counter(WASTED, [(s[1:], self._counts[s]) for s in counts.get(WASTED, ())])
         for name in (COMMITS, EVENTS):
             yield counter(name, [((self._follower.partition, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
 
     def _note(self, counters: QueueCounters) -> None:
+        self._skips = counters.skips
         for series, count in counters.counts.items():
             self._counts[series] = max(count, self._counts.get(series, 0))
         for series, times in counters.times.items():

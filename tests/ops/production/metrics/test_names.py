@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest as as_text
 from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from events.admission import QuotaReserved
+from events.admission import PreemptionRequested, QuotaReserved, Recomputation
 from events.budget import Budget, BudgetLimits, BudgetPeriod
 from events.card import Card, CardShare, MigInstance
 from events.device import CardQuotaObserved, DevicesRegistered, PodObserved
@@ -127,6 +127,10 @@ def everything() -> CountedStory:
         )
         story.counters.fold(pod, story.at)
     story.counters.fold(WorkloadSliceReplaced(workload="team/checked", by="team/larger", message=""), story.at)
+    again = PreemptionRequested(
+        workload="team/waits", cluster_queue="cq", assignments=(), victims=(), recomputed=Recomputation.NEW_TARGETS
+    )
+    story.counters.fold(again, story.at)
     return story
 
 
@@ -162,7 +166,7 @@ def serving() -> Any:
 
 
 def families(story: CountedStory) -> dict[str, Metric]:
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story), partition=PARTITION))
+    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
     running = cast(Any, SimpleNamespace(hosts={}, control=Control(), given_back={}))
     verifying = cast(Any, SimpleNamespace(verifications={PARTITION: RunningVerification(PARTITION)}))
     told: dict[str, Metric] = {}
@@ -186,7 +190,8 @@ def families(story: CountedStory) -> dict[str, Metric]:
 
 
 @contextmanager
-def _given(story: CountedStory) -> Any:
+def given(story: CountedStory) -> Any:
+    """What `ahead` of the follower of a story hands out."""
     yield story.counters
 
 
@@ -245,7 +250,7 @@ def test_a_label_of_hami_s_with_all_cores_of_a_card_stays_when_more_of_them_are_
 
 def test_what_is_told_reads_as_open_metrics() -> None:
     story = everything()
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story), partition=PARTITION))
+    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
     others = [QueueMetrics(lambda: story.world, lambda: story.at), CounterMetrics(follower), BuildMetrics()]
     text = as_openmetrics(ApartInOpenMetrics(registry_of(lambda: story.world, (), others))).decode()
     found = {family.name for family in text_string_to_metric_families(text)}
@@ -264,7 +269,7 @@ def test_promtool_complains_only_of_two_names_that_are_promised(told: dict[str, 
 
 def test_waits_have_the_workload_that_was_counted_last_as_their_exemplar_and_its_trace_where_that_is_exported() -> None:
     story = everything()
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story), partition=PARTITION))
+    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
     uids = {one.uid for one in story.world.workloads.values()}
     for traced in ("4bf92f3577b34da6a3ce929d0e0e4736", ""):
         found = registry_of(lambda: None, (), [CounterMetrics(follower, lambda _uid, traced=traced: traced)])
