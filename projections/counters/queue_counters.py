@@ -6,17 +6,11 @@ remembers from when its waits are told. What a fact says counts only if nothing 
 Rule: docs/metrics.md#counters
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from events.admission import (
-    AdmissionRefused,
-    PreemptionRequested,
-    QuotaReserved,
-    Recomputation,
-    WorkloadAdmitted,
-)
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, Recomputation, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.commit import Sighting
@@ -25,7 +19,6 @@ from events.device import PodObserved
 from events.event import Millis
 from events.multikueue import ClusterChosen, ClustersNominated
 from events.preemption import PreemptionOrdered
-from events.quota import ClusterQueueObserved, CohortObserved
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.upkeep import CheckSettled, ChecksRequired, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
@@ -45,6 +38,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.counters.admission_attempt import result_of
+from projections.counters.cohort_ancestry import CohortAncestry
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.course import (
     Course,
@@ -92,10 +86,7 @@ class QueueCounters:
         self._preemptions = PreemptionOutcomes(self.trail)
         self._gates = GateRemovals(self.trail)
         self._skipped = SkippedHeads(self.trail)
-        self._cohorts: dict[str, str] = {}
-        """By cluster queue."""
-        self._parents: dict[str, str] = {}
-        """By cohort."""
+        self._ancestry = CohortAncestry(self.trail)
         self._settings: dict[str, bool] = {}
         self._versions = ObjectVersions(self.trail)
 
@@ -126,6 +117,7 @@ class QueueCounters:
         for told in self._variants.told(event):
             event = told if isinstance(event, MigrationOrdered) else event
         self._count_wasted(event)
+        self._ancestry.fold(event)
         if isinstance(event, Attempt):
             self._try(event)
         match event:
@@ -135,15 +127,8 @@ class QueueCounters:
                 self._variants.parent_of(event.workload)
             ):
                 self._fold_variant(event, at, sequence)
-            case ClusterQueueObserved():
-                self.trail.put(self._cohorts, event.name, event.cohort)
-            case CohortObserved():
-                self.trail.put(self._parents, event.name, event.parent)
             case ObjectRemoved(kind="ClusterQueue"):
-                self.trail.drop(self._cohorts, event.name)
                 self._skipped.removed(event.name)
-            case ObjectRemoved(kind="Cohort"):
-                self.trail.drop(self._parents, event.name)
             case SettingsObserved():
                 self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
             case ClustersNominated() | ClusterChosen():
@@ -299,7 +284,7 @@ class QueueCounters:
         self._took_both("admission_wait_time_seconds", course, course.queued_at, at)
         if course.checked and reserved is not None:
             self._took_both("admission_checks_wait_time_seconds", course, reserved, at)
-        for cohort in self._above(cluster_queue):
+        for cohort in self._ancestry.above(cluster_queue):
             self._count("kueue_cohort_subtree_admitted_workloads_total", cohort, named)
 
     def _ready(self, key: str, course: Course, at: Millis, *, ready: bool) -> None:
@@ -357,15 +342,6 @@ class QueueCounters:
         if course.first_admitted_at is not None:
             self._took_both("execution_time_seconds", course, course.first_admitted_at, at)
 
-    def _above(self, cluster_queue: str) -> Iterator[str]:
-        """The cohorts that a queue is in, from below; each once, also where they go round in a circle."""
-        seen: set[str] = set()
-        cohort = self._cohorts.get(cluster_queue, "")
-        while cohort and cohort not in seen:
-            seen.add(cohort)
-            yield cohort
-            cohort = self._parents.get(cohort, "")
-
     def _put(self, key: str, course: Course) -> None:
         self.trail.put(self._courses, key, course)
 
@@ -375,8 +351,8 @@ class QueueCounters:
             counts=tuple(self.counts.items()),
             times=tuple(self.times.items()),
             courses=dict(self._courses),
-            cohorts=dict(self._cohorts),
-            parents=dict(self._parents),
+            cohorts=dict(self._ancestry.cohorts),
+            parents=dict(self._ancestry.parents),
             until_ready=self._settings.get(_UNTIL_READY, False),
             known=dict(self._versions.known),
             epoch=self._versions.epoch,
@@ -391,8 +367,8 @@ class QueueCounters:
         self.counts.update(saved.counts)
         self.times.update(saved.times)
         self._courses.update(saved.courses)
-        self._cohorts.update(saved.cohorts)
-        self._parents.update(saved.parents)
+        self._ancestry.cohorts.update(saved.cohorts)
+        self._ancestry.parents.update(saved.parents)
         self._settings[_UNTIL_READY] = saved.until_ready
         self._versions.restore(saved.known, saved.epoch)
         self._slices.next.update(saved.slices)
@@ -403,8 +379,9 @@ class QueueCounters:
     def begin_in(self, world: WorkloadState) -> None:
         """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
         self._courses = {key: course_of(workload) for key, workload in world.workloads.items()}
-        self._cohorts = {name: queue.cohort for name, queue in world.cluster_queues.items()}
-        self._parents = {name: cohort.parent for name, cohort in world.cohorts.items()}
+        self._ancestry = CohortAncestry(self.trail)
+        self._ancestry.cohorts = {name: queue.cohort for name, queue in world.cluster_queues.items()}
+        self._ancestry.parents = {name: cohort.parent for name, cohort in world.cohorts.items()}
         self._settings = {_UNTIL_READY: world.settings.pods_ready is not None}
         self._versions = ObjectVersions(self.trail)
         self._versions.restore(world.versions.known, world.versions.epoch)

@@ -143,13 +143,12 @@ class View:
             beside = understood(lambda: self._pods.see(kind, value), value)
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
-        fresh += [*beside, *self.mended(place_in(kind, value), [*found, *beside])]
-        if any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh) and self.prebuilt.names(
-            place_in(kind, value)
-        ):
+        place = place_in(kind, value)
+        fresh += [*beside, *self.mended(place, [*found, *beside])]
+        if self.prebuilt.names(place) and any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh):
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":
-            fresh += self._jobs_naming(place_in(kind, value).removeprefix("Workload/"))
+            fresh += self._jobs_naming(place.removeprefix("Workload/"))
         return [*fresh, *self._see_again(self._families.learn(kind, value))]
 
     def _see_again(self, jobs: Iterable[ParentJob | NamingJob]) -> list[Fact]:
@@ -157,8 +156,8 @@ class View:
 
     def _jobs_naming(self, workload: str) -> list[Fact]:
         """What follows for jobs that name this Workload and do not run in it."""
-        jobs = [one for place, one in self.prebuilt.jobs_of(workload) if self.by_source.get(place) != workload]
-        return self._see_again(jobs)
+        named = self.prebuilt.jobs_of(workload)
+        return self._see_again(one for place, one in named if self.by_source.get(place) != workload)
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
         """The fact that a refused object is understood again, unless `found` says so."""
