@@ -26,14 +26,14 @@ from projections.devices.placement.gang import Gang
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
-from projections.explanation.pending import Tried, ahead_of, holding, outline, wait_as_variants, waiting
+from projections.explanation.pending import TREE_SPLIT, Tried, ahead_of, holding, outline, wait_as_variants, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, StoppedOnce, Tier
 from projections.flavors.plan import Plan
 from projections.log_position import LogPosition
-from projections.partitions.homes import homes_of_tree
+from projections.partitions.homes import parts_of_tree
 from projections.preemption.loops import loops_of
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
@@ -146,11 +146,14 @@ def _budget_used_up(world: World, workload: Workload, at: Millis) -> tuple[str, 
 def _split(world: World, queue: ClusterQueueObserved | None) -> tuple[str, str] | None:
     """Reason and message why nobody is admitted in its tree: several partitions decide about that, each about a part."""
     tree = world.quota.root_of(queue.name) if queue is not None else ""
-    homes = sorted(homes_of_tree(world, tree)) if tree else []
-    if len(homes) < 2:  # noqa: PLR2004 - a tree with one home is whole
+    parts = parts_of_tree(world, tree) if tree else {}
+    if len(parts) < 2:  # noqa: PLR2004 - a tree with one home is whole
         return None
-    parts = f"{tree} is split: {' and '.join(homes)} each decide about a part of it, and nobody is admitted"
-    return "TreeSplit", f"{parts} until what has joined them, a cohort or a shared topology, is taken back"
+    told = ", ".join(f"{' and '.join(queues)} in {home}" for home, queues in parts.items())
+    return (
+        TREE_SPLIT,
+        f"{tree} is split: {told} keep the partition in which they were first asked, and nobody is admitted",
+    )
 
 
 def _left_alone(world: World, workload: Workload, explanation: Explanation, at: Millis) -> Explanation:

@@ -39,6 +39,9 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
+TREE_SPLIT = "TreeSplit"
+"""Queues of one tree are decided in several partitions, so nobody is admitted there (docs/rules/log.md#placed)."""
+
 FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
     "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
@@ -50,6 +53,8 @@ FIXES: Mapping[str, str] = {
     EXHAUSTED: "have the budget raised, or wait for its next period",
     "Misconfigured": "create the queue that is named, or submit the job to one that is there",
     "Backoff": "nothing: it queues again by itself",
+    TREE_SPLIT: "give the queues of one partition another cohort than those of the others, or flavors of another topology; "
+    "for one tree with both, make a new ClusterQueue there and have jobs ask that",
     **{one.code: one.instead for one in NOT_DONE.values()},
 }
 """What would let a workload in, by the reason for which it waits."""

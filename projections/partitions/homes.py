@@ -47,8 +47,21 @@ def owns_tree(world: PartitionState, tree: str) -> bool:
 
 def homes_of_tree(world: PartitionState, tree: str) -> set[str]:
     """The partitions of a tree's queues, and of those that share a topology with them: several where it is split."""
+    return homes_of(world, _decided_together(world, tree))
+
+
+def parts_of_tree(world: PartitionState, tree: str) -> dict[str, tuple[str, ...]]:
+    """By partition the queues that it decides about, of a tree and of those that share a topology with it."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(_decided_together(world, tree)):
+        if name in world.homes:
+            found.setdefault(world.homes[name], []).append(name)
+    return {home: tuple(found[home]) for home in sorted(found)}
+
+
+def _decided_together(world: PartitionState, tree: str) -> set[str]:
     members = world.quota.members(tree)
-    return homes_of(world, (*members, *_sharing_topologies(world, members)))
+    return {*members, *_sharing_topologies(world, members)}
 
 
 def homes_of(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from events.catalogue import AnyEvent
 from events.codec import decode_commit
 from events.partition_map import PartitionMapObserved, TreePlacement
 from events.quota import FlavorObserved
@@ -58,19 +59,41 @@ def test_at_a_commit_the_other_partitions_stand_as_they_did_then(name: str) -> N
             assert run.upto <= point.upto[run.stream]
 
 
-def test_who_waits_in_a_tree_that_is_split_is_told_by_whom() -> None:
+PARTITIONS = ("LOG_0", "LOG_1", "LOG_2")
+
+
+def split() -> list[AnyEvent]:
+    """Two queues that were asked while they were trees of their own, one cohort by now, and a job that waits."""
     placed = PartitionMapObserved(
         partitions=3,
         placements=(TreePlacement(tree="queue/a", partition=1), TreePlacement(tree="queue/b", partition=2)),
     )
-    moved = [placed, FlavorObserved(name="v100"), *with_door("a"), *with_door("b"), job("j", queue="lq-a")]
-    moved += [queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both")]
-    stories = [folded(name, *moved) for name in ("LOG_0", "LOG_1", "LOG_2")]
+    asked = [placed, FlavorObserved(name="v100"), *with_door("a"), *with_door("b"), job("j", queue="lq-a")]
+    return [*asked, queue("a", nominal=8, cohort="both"), queue("b", nominal=8, cohort="both")]
+
+
+def test_who_waits_in_a_tree_that_is_split_is_told_by_whom_and_what_to_do() -> None:
+    stories = [folded(name, *split()) for name in PARTITIONS]
     for story in stories:
         story.decided()
     world = world_about([one.world for one in stories], "workload/team/j", 5000)
     found = explain(world, world.workloads["team/j"], 5000)
-    assert found.reason == "TreeSplit" and "LOG_1 and LOG_2" in found.message and "a cohort" in found.message
+    assert (found.reason, found.message) == (
+        "TreeSplit",
+        "cohort/both is split: a in LOG_1, b in LOG_2 keep the partition in which they were first asked, and nobody is admitted",
+    )
+    assert "another cohort" in found.fix and "a new ClusterQueue" in found.fix
+
+
+def test_a_queue_that_leaves_a_tree_that_is_split_makes_it_whole_and_one_that_is_new_joins_it() -> None:
+    mended = [queue("b", nominal=8), *with_door("c", cohort="both"), job("k", queue="lq-c")]
+    stories = {name: folded(name, *split(), *mended) for name in PARTITIONS}
+    for story in stories.values():
+        story.decided()
+    admitted = {
+        name: [key for key, one in story.world.workloads.items() if one.admitted] for name, story in stories.items()
+    }
+    assert admitted == {"LOG_0": [], "LOG_1": ["team/j", "team/k"], "LOG_2": []}
 
 
 async def test_the_command_line_answers(console: Console) -> None:
