@@ -250,8 +250,8 @@ class RemoteClusters:
         for owner in objects_at(copy, "metadata", "ownerReferences"):
             api, name = str(owner.get("apiVersion", "")), str(owner.get("name", ""))
             kind = self._kinds.of(api, str(owner.get("kind")))
-            # The pods of a group own it together, and none of them controls it.
-            if kind is not None and (owner.get("controller") or kind is POD):
+            # Pods of a group own it together, and what serves with them owns it beside them under Kueue: none of them controls it.
+            if kind is not None:
                 found.append((resource_of(kind, api), name))
         return list(dict.fromkeys(found))
 

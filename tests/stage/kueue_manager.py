@@ -82,7 +82,10 @@ def _mount(folder: Path, secret: JsonObject) -> None:
 class KueueManager:
     """The manager for Jobs, pods, Deployments, StatefulSets and further kinds, with Kueue's defaults for the rest."""
 
-    def __init__(self, program: Path, kubeconfig: Path, folder: Path, *frameworks: str) -> None:
+    def __init__(
+        self, program: Path, kubeconfig: Path, folder: Path, *frameworks: str, gates: dict[str, bool] | None = None
+    ) -> None:
+        self._gates = {"VisibilityOnDemand": False, **(gates or {})}
         self._frameworks = ["batch/job", "pod", "deployment", "statefulset", *frameworks]
         self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
         self._port, self._health = reserved_port(), reserved_port()
@@ -199,6 +202,6 @@ class KueueManager:
             "webhook": {"host": "127.0.0.1", "port": self._port, "certDir": str(certificates)},
             "leaderElection": {"leaderElect": False},
             "internalCertManagement": {"enable": True},
-            "featureGates": {"VisibilityOnDemand": False},
+            "featureGates": self._gates,
             "integrations": {"frameworks": self._frameworks},
         }

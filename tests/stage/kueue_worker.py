@@ -63,12 +63,13 @@ class KueueWorker:
         *,
         kinds: Sequence[JobKind] = (),
         others: Sequence[JsonObject] = (),
+        gates: dict[str, bool] | None = None,
     ) -> None:
         self._kinds = kinds
         self.name, self._folder = name, folder / name
         self.server = ApiServer(assets, self._folder / "server")
         frameworks = (one.name for one in kinds if one not in (POD, *SERVING.values()))
-        self._manager = KueueManager(program(), self.server.kubeconfig, self._folder, *frameworks)
+        self._manager = KueueManager(program(), self.server.kubeconfig, self._folder, *frameworks, gates=gates)
         self.cluster = Real(_UnderKueue(self.server, self._folder, self._manager, others), clock)
         self.client: KubeClient
         self._opened = AsyncExitStack()

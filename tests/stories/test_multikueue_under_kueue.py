@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from events.api.labels import RUN_SECONDS
 from events.job_kind import JobKind
@@ -19,7 +20,7 @@ from ops.production.process.clock import ScaledClock
 from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
-from services.jobs.kinds.table import JOB_SET, POD, TRAIN_JOB
+from services.jobs.kinds.table import JOB_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from tests.conftest import ABSENT, ASSETS
 from tests.stage.kueue_worker import KueueWorker
@@ -28,8 +29,9 @@ from tests.stage.real import Real
 from tests.stage.stage import JOBS, PODS, Stage, job
 from tests.stories.job_samples import definition, shown
 from tests.stories.test_checks import conditions, workload
-from tests.stories.test_multikueue import active, check_of, delegated, managing
+from tests.stories.test_multikueue import SETTINGS, active, check_of, delegated, managing
 from tests.stories.test_pods import Pods, member, pod
+from tests.stories.test_serving import stateful
 
 pytestmark = pytest.mark.timeout(600)
 EVICTED = "EvictedDueToDeactivatedDueToEvictedOnManagerCluster"
@@ -70,6 +72,7 @@ TRAINING = {
 }
 BIG = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
+GATES = {"MultiKueueOrchestratedPreemption": True}
 READY = ("Ready", 'The workload was admitted on "w1"')
 
 
@@ -244,4 +247,49 @@ async def test_a_pod_that_has_to_make_room_under_kueue_waits_here_and_runs_there
         await worker.client.delete(PODS, "default", "local")
         await stage.until(lambda: here.phase("patient") == "Running")
         await stage.client.delete(PODS, "default", "patient")
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_a_job_preempts_under_kueue_once_its_gate_is_opened(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = KueueWorker("w1", assets(), tmp_path, clock, gates=GATES)
+    settings = replace(SETTINGS, gates=GATES)
+    async with (
+        asyncio.timeout(300),
+        Stage(tmp_path, real, clock) as stage,
+        managing(stage, [worker], settings),
+    ):
+        await worker.cluster.add(job("local", 3_600_000))
+        await worker.cluster.until(lambda: worker.running("local"))
+        urgent = delegated("patient", 3_600_000)
+        urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+        await stage.add(urgent)
+        await stage.until(lambda: stage.running("patient"))
+        assert not worker.running("local")
+        copy = next(one for one in worker.copies if "multikueue" in str(one["metadata"]["labels"]))
+        assert copy["spec"]["preemptionGates"] == [{"name": "kueue.x-k8s.io/multikueue"}]
+        (gate,) = look(copy, "status.preemptionGates")
+        assert gate["position"] == "Open"
+
+
+async def test_a_stateful_set_runs_under_kueue_and_goes_with_the_one_here(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(POD, STATEFUL_SET))
+    if not worker.cluster.managed:
+        pytest.skip(
+            "nobody makes the pods of a StatefulSet: set KUBEBUILDER_ASSETS to a folder with kube-controller-manager"
+        )
+    sets = resource_of(STATEFUL_SET)
+    labels = {"kueue.x-k8s.io/queue-name": "team"}
+    meta = {"name": "s", "namespace": "default", "labels": labels}
+    value = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": stateful(2, **SMALL)}
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.client.create(sets, "default", value)
+        await stage.until(lambda: check_of(stage) == READY)
+        await worker.cluster.until(lambda: worker.running_pods() == {"s-0", "s-1"})
+        assert len(worker.copies) == 1, "it runs in the copy"
+        assert not any(one.get("status", {}).get("phase") == "Running" for one in stage.of("pods"))
+        await stage.client.delete(sets, "default", "s")
         await worker.cluster.until(leaves_nothing(worker))
