@@ -57,6 +57,7 @@ PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 CONCURRENT_ADMISSION_GATE = "kueue.x-k8s.io/concurrent-admission"
 CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
 WORKLOAD_ALLOWED_RESOURCE_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+AUTO_GENERATED = "kueue.x-k8s.io/auto-generated"
 RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
 """Kueue's finalizer: what bears it stays until nothing needs it."""
 NEVER_PREEMPT = "kuelog.io/never-preempt"
@@ -290,6 +291,7 @@ KNOWN = (
         "its copies preempt nobody before it is their turn",
     ),
     Known(CONCURRENT_ADMISSION_PARENT, _L, "Workload", _OURS, "there are variants of it, one for each flavor"),
+    Known(AUTO_GENERATED, _L, "LocalQueue", _OURS, "that `kuelog populator` has made it"),
     Known(
         RESOURCE_IN_USE,
         _F,

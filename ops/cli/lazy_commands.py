@@ -160,6 +160,12 @@ COMMANDS = (
         "Bring pods that run and that no queue manages into queues: each gets a Workload that holds its quota, and runs on.",
     ),
     _Place(
+        "populator",
+        "ops.cli.serving.populator_commands",
+        "populator",
+        "Make a LocalQueue of one name in each namespace that a ClusterQueue selects, until Ctrl-C or SIGTERM; it deletes none.",
+    ),
+    _Place(
         "convert",
         "ops.cli.convert",
         "convert",

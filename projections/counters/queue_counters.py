@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, Recomputation, WorkloadAdmitted
+from events.admission import QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.commit import Sighting
@@ -53,7 +53,7 @@ from projections.counters.course import (
 from projections.counters.gate_removals import GateRemovals, let_through, waiting_members
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
 from projections.counters.series import GATE_REMOVAL, CountedSeries
-from projections.counters.skipped_heads import LEAVES_LINE, Attempt, SkippedHeads
+from projections.counters.skipped_heads import SkippedHeads
 from projections.object_versions import ObjectVersions
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
@@ -66,7 +66,6 @@ from projections.workloads.variant_families import VariantFamilies
 ADMITTER = "admitter"
 WASTED = "kuelog_preemptions_wasted_total"
 """By the queue of who preempted and the rule, as Kueue tells preemptions."""
-SKIPS, RECOMPUTATIONS = "kueue_admission_cycle_preemption_skips", "kueue_preemption_target_recomputations_total"
 COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
 """By author, and by author and type, of the one partition that is folded: its name is put in front where they are exported."""
 
@@ -85,7 +84,7 @@ class QueueCounters:
         self._variants = VariantFamilies(self.trail)
         self._preemptions = PreemptionOutcomes(self.trail)
         self._gates = GateRemovals(self.trail)
-        self._skipped = SkippedHeads(self.trail)
+        self.skipped = SkippedHeads(self.trail, self._count)
         self._ancestry = CohortAncestry(self.trail)
         self._settings: dict[str, bool] = {}
         self._versions = ObjectVersions(self.trail)
@@ -116,10 +115,8 @@ class QueueCounters:
         """Count what an event means; most mean nothing here, and none does of a workload that is not known."""
         for told in self._variants.told(event):
             event = told if isinstance(event, MigrationOrdered) else event
-        self._count_wasted(event)
+        self._count_preemptions(event)
         self._ancestry.fold(event)
-        if isinstance(event, Attempt):
-            self._try(event)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, at)
@@ -127,8 +124,6 @@ class QueueCounters:
                 self._variants.parent_of(event.workload)
             ):
                 self._fold_variant(event, at, sequence)
-            case ObjectRemoved(kind="ClusterQueue"):
-                self._skipped.removed(event.name)
             case SettingsObserved():
                 self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
             case ClustersNominated() | ClusterChosen():
@@ -152,8 +147,6 @@ class QueueCounters:
                     key = self._slices.last(event.workload)
                 course = self._courses.get(key) if isinstance(key, str) else None
                 if isinstance(key, str) and course is not None:
-                    if isinstance(event, LEAVES_LINE):
-                        self._skipped.left(key, course.cluster_queue)
                     self._fold_one(key, course, event, at, sequence)
 
     def _fold_one(self, key: str, course: Course, event: AnyEvent, at: Millis, sequence: int) -> None:  # noqa: C901 - one case per event
@@ -209,22 +202,13 @@ class QueueCounters:
             case _:
                 pass
 
-    def _count_wasted(self, event: AnyEvent) -> None:
+    def _count_preemptions(self, event: AnyEvent) -> None:
         key = getattr(event, "workload", "")
         if isinstance(event, WorkloadFinished | WorkloadDeleted):
             key = self._slices.last(event.workload)
+        self.skipped.hear(event, key)
         for one in self._preemptions.wasted(event, key):
             self._count(WASTED, one.queue, one.reason)
-
-    def _try(self, attempt: Attempt) -> None:
-        self._skipped.tried(attempt)
-        if isinstance(attempt, AdmissionRefused | PreemptionRequested) and attempt.recomputed is not Recomputation.NONE:
-            self._count(RECOMPUTATIONS, attempt.cluster_queue, attempt.recomputed)
-
-    @property
-    def skips(self) -> dict[str, int]:
-        """By cluster queue, how many of its heads were skipped in its last cycle although they had victims."""
-        return {name: int(bool(one)) for name, one in sorted(self._skipped.by_queue.items())}
 
     def _fold_variant(
         self, event: WorkloadAdmitted | PreemptionOrdered | EvictionOrdered | QuotaReleased, at: Millis, sequence: int
@@ -359,7 +343,7 @@ class QueueCounters:
             slices=dict(self._slices.next),
             preemptions=dict(self._preemptions.open),
             held=dict(self._gates.held),
-            skipped=dict(self._skipped.by_queue),
+            skipped=dict(self.skipped.by_queue),
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -374,7 +358,7 @@ class QueueCounters:
         self._slices.next.update(saved.slices)
         self._preemptions.open.update(saved.preemptions)
         self._gates.held.update(saved.held)
-        self._skipped.by_queue.update(saved.skipped)
+        self.skipped.by_queue.update(saved.skipped)
 
     def begin_in(self, world: WorkloadState) -> None:
         """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
@@ -388,12 +372,11 @@ class QueueCounters:
         self._slices = SliceChains(self.trail)
         self._preemptions = PreemptionOutcomes(self.trail)
         self._gates = GateRemovals(self.trail)
-        self._skipped = SkippedHeads(self.trail)
+        self.skipped = SkippedHeads(self.trail, self._count)
         for one in world.workloads.values():
             before = world.workloads.get(one.spec.replaces)
             if before is not None and before.finished:
                 self._slices.next[before.key] = one.key
 
 
-_UNTIL_READY = "until ready"
-"""Whether it is waited for pods to be ready: only then is it told how long that took."""
+_UNTIL_READY = "until ready"  # Whether it is waited for pods: only then is it told how long they took to be ready.

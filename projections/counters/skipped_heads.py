@@ -1,15 +1,19 @@
-"""Which heads preempted nobody in the last cycle of their queue because others of the cycle took the same.
+"""Which heads preempted nobody in the last cycle of their queue because others of the cycle took the same, and who chose victims once more.
 
 Rule: docs/metrics.md#skips
 """
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved
+from collections.abc import Callable
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, Recomputation
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import WorkloadDeactivated, WorkloadDeleted, WorkloadFinished, WorkloadParked
 from projections.trail import Trail
 
-Attempt = QuotaReserved | AdmissionRefused | PreemptionRequested
-LEAVES_LINE = (
+SKIPS, RECOMPUTATIONS = "kueue_admission_cycle_preemption_skips", "kueue_preemption_target_recomputations_total"
+_LEAVES_LINE = (
     WorkloadDeactivated
     | WorkloadDeleted
     | WorkloadDiscarded
@@ -21,22 +25,30 @@ LEAVES_LINE = (
 
 
 class SkippedHeads:
-    """By cluster queue the head that was skipped in its last cycle; empty where none was."""
+    """By cluster queue the head that was skipped in its last cycle; empty where none was. Repeated searches are counted with `count`."""
 
-    def __init__(self, trail: Trail) -> None:
-        self._trail = trail
+    def __init__(self, trail: Trail, count: Callable[..., None]) -> None:
+        self._trail, self._count = trail, count
         self.by_queue: dict[str, str] = {}
 
-    def tried(self, attempt: Attempt) -> None:
-        """A head of a queue was tried: what is known of the one before it is no longer of the last cycle."""
-        skipped = isinstance(attempt, AdmissionRefused) and attempt.skipped
-        self._trail.put(self.by_queue, attempt.cluster_queue, attempt.workload if skipped else "")
+    @property
+    def gauge(self) -> dict[str, int]:
+        """By cluster queue, how many of its heads were skipped in its last cycle although they had victims."""
+        return {name: int(bool(one)) for name, one in sorted(self.by_queue.items())}
 
-    def left(self, workload: str, cluster_queue: str) -> None:
-        """A workload is in no line any more, so none of that queue is skipped on its account."""
-        if workload and self.by_queue.get(cluster_queue) == workload:
-            self._trail.put(self.by_queue, cluster_queue, "")
-
-    def removed(self, cluster_queue: str) -> None:
-        """The queue is gone, and its gauge with it."""
-        self._trail.drop(self.by_queue, cluster_queue)
+    def hear(self, event: AnyEvent, workload: str) -> None:
+        """What an event about a workload means: most mean nothing."""
+        match event:
+            case QuotaReserved() | AdmissionRefused() | PreemptionRequested():
+                # What is known of the head before it is no longer of the last cycle.
+                skipped = isinstance(event, AdmissionRefused) and event.skipped
+                self._trail.put(self.by_queue, event.cluster_queue, event.workload if skipped else "")
+                if not isinstance(event, QuotaReserved) and event.recomputed is not Recomputation.NONE:
+                    self._count(RECOMPUTATIONS, event.cluster_queue, event.recomputed)
+            case ObjectRemoved(kind="ClusterQueue"):
+                self._trail.drop(self.by_queue, event.name)
+            case _ if isinstance(event, _LEAVES_LINE):
+                for queue in [name for name, one in self.by_queue.items() if one == workload]:
+                    self._trail.put(self.by_queue, queue, "")
+            case _:
+                pass

@@ -9,10 +9,11 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from events.settings import LabelSource, MetricLabel
+from ops.production.crds.definitions import GROUP
 from ops.production.metrics.names import BY_NAME, Named, Whose
 from projections.world import World
 
-PREFIX, UNTRACKED = "custom_", "kueue.x-k8s.io/_UNTRACKED_VALUE_"
+PREFIX, UNTRACKED = "custom_", f"{GROUP}/_UNTRACKED_VALUE_"
 _QUEUE_LABELS = ("cluster_queue", "preempting_cluster_queue")
 _LOCAL_QUEUE, _COHORT = ("name", "namespace"), "cohort"
 

@@ -40,7 +40,7 @@ def test_who_fits_once_the_victims_of_others_have_left_is_told_as_deferred_and_n
     told = lent_out(4)
     found = refusal_of_two(both_want_theirs(told))
     assert (found.recomputed, found.skipped) == (Recomputation.DEFERRED_FIT, False)
-    assert told.counters.skips["b"] == 0
+    assert told.counters.skipped.gauge["b"] == 0
     assert told.counters.counts["kueue_preemption_target_recomputations_total", "b", "deferred_fit"] == 1
 
 
@@ -60,10 +60,10 @@ def test_where_victims_are_not_chosen_once_more_the_second_is_skipped_until_it_i
     found = refusal_of_two(both_want_theirs(told))
     assert (found.requeue, found.skipped) == (RequeueReason.FAILED_AFTER_NOMINATION, True)
     assert found.recomputed is Recomputation.NONE
-    assert told.counters.skips == {"a": 0, "b": 1, "cq": 0}
+    assert told.counters.skipped.gauge == {"a": 0, "b": 1, "cq": 0}
     told.left()
     assert told.world.workloads["team/two"].reserved
-    assert told.counters.skips["b"] == 0
+    assert told.counters.skipped.gauge["b"] == 0
 
 
 def test_a_refusal_that_nothing_of_it_concerns_has_the_bytes_that_it_had_before() -> None:

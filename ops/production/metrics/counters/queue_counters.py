@@ -11,8 +11,9 @@ from ops.production.metrics.families import by_name, counter, gauge, histogram, 
 from ops.production.metrics.names import ATTEMPTS, KUEUE, MetricKind
 from projections.counters.counted_so_far import Series
 from projections.counters.histogram import HOURS, Histogram, Observation
-from projections.counters.queue_counters import COMMITS, EVENTS, SKIPS, WASTED, QueueCounters
+from projections.counters.queue_counters import COMMITS, EVENTS, WASTED, QueueCounters
 from projections.counters.series import BOUNDS
+from projections.counters.skipped_heads import SKIPS
 
 
 def _untraced(uid: str) -> str:
@@ -57,7 +58,7 @@ class CounterMetrics(Collector):
             yield counter(name, [((self._follower.partition, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
 
     def _note(self, counters: QueueCounters) -> None:
-        self._skips = counters.skips
+        self._skips = counters.skipped.gauge
         for series, count in counters.counts.items():
             self._counts[series] = max(count, self._counts.get(series, 0))
         for series, times in counters.times.items():

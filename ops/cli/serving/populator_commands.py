@@ -1,0 +1,84 @@
+"""`kuelog populator`: a local queue of one name in each namespace that a cluster queue selects."""
+
+import asyncio
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from events.selector import LabelSelector
+from ops.cli.failures import known_failures
+from ops.cli.serving.serve import stop_signal
+from ops.production.kubernetes.client import connect
+from ops.production.populator import Population, WantedQueue, keep_populated, populated, why_not
+from ops.terminal.console import terminal
+
+console = terminal(soft_wrap=True)
+
+
+def populator(
+    local_queue_name: Annotated[str, typer.Option(help="What the local queues are called.")] = "default",
+    namespace_selector: Annotated[
+        str, typer.Option(help="KEY=VALUE[,KEY=VALUE]: labels of namespaces that may get one; all without it.")
+    ] = "",
+    once: Annotated[bool, typer.Option("--once", help="Make what is missing now, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is missing now.")] = False,
+    kubeconfig: Annotated[str, typer.Option(help="The cluster.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+) -> None:
+    """Make a LocalQueue of one name in each namespace that a ClusterQueue selects, until Ctrl-C or SIGTERM; it deletes none.
+
+    Exit codes: 0 all of them are there, or it was stopped; 1 a namespace has one of another cluster queue; 2 a mistake.
+
+    Example: kuelog populator --local-queue-name default --namespace-selector queues=yes
+    """
+    with known_failures() as outcome:
+        population = Population(name=local_queue_name, namespaces=_selector(namespace_selector))
+        if once or dry_run:
+            found = asyncio.run(_populated(population, (kubeconfig, context), writes=not dry_run))
+            _print(found, dry_run=dry_run)
+            outcome.code = 1 if any(one.taken_by for one in found) else 0
+        else:
+            asyncio.run(_served(population, (kubeconfig, context)))
+            outcome.code = 0
+    raise typer.Exit(outcome.code)
+
+
+async def _populated(population: Population, where: tuple[str, str], *, writes: bool) -> list[WantedQueue]:
+    client = await connect(*where, service="populator")
+    try:
+        return await populated(client, population, writes=writes)
+    finally:
+        await client.close()
+
+
+async def _served(population: Population, where: tuple[str, str]) -> None:
+    stop = stop_signal()
+    client = await connect(*where, service="populator")
+    try:
+        keeping, stopping = asyncio.create_task(keep_populated(client, population)), asyncio.create_task(stop.wait())
+        await asyncio.wait({keeping, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
+    finally:
+        await client.close()
+
+
+def _selector(text: str) -> LabelSelector | None:
+    labels: dict[str, str] = {}
+    for one in (part.strip() for part in text.split(",") if part.strip()):
+        name, equals, value = one.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"--namespace-selector: {one!r} is not of the form KEY=VALUE")
+        labels[name] = value
+    return LabelSelector(labels=labels) if labels else None
+
+
+def _print(found: list[WantedQueue], *, dry_run: bool) -> None:
+    for one in found:
+        told = why_not(one) if one.taken_by else f"{'would be made' if dry_run else 'made'}, of {one.cluster_queue}"
+        console.print(f"{one.namespace}/{one.name}: {told}", highlight=False, markup=False)
+    if not found:
+        console.print("nothing is missing", highlight=False)
