@@ -260,8 +260,7 @@ class PartitionHost:
         world = self.fold.world
         at = max(self.fold.at, self._clock.now())
         # Who stands back for its clock goes on looking at it: it may take the lease again once the clock is right.
-        told = self.decides or CLOCK in self.halts.kinds
-        ahead = await self._time.ahead(at, self.fold.control) if told else ""
+        ahead = await self._time.ahead(at, self.fold.control) if self.decides or CLOCK in self.halts.kinds else ""
         if ahead:
             self.halts.halt(CLOCK, ahead)
             await self._clock.sleep(_RETRY)
