@@ -46,3 +46,5 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cause: str = ""
     events: tuple[Decision, ...]
     state_hash: str = ""
+    most_admissions: int = 0
+    """So many workloads its author was to let in at most (docs/rules/log.md#on-their-way); 0 where nothing bounded that."""

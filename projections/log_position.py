@@ -11,3 +11,5 @@ class LogPosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     partition: str
     sequence: int
     at: Millis
+    most_admissions: int = 0
+    """What is decided here may let in so many workloads at most; 0 where nothing bounds that. Folding does not use it."""

@@ -108,6 +108,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     refused: dict[str, ObjectRefused]
     accounted: dict[str, PodAccounted] = {}
     terminating: dict[str, Terminating] = {}
+    rejected: dict[str, int] = {}
     forced_pods: dict[str, PodEndForced] = {}
     workloads: dict[str, Workload]
     requests: dict[str, PreemptionRequested]
@@ -161,6 +162,7 @@ _PLAIN = (
     "refused",
     "accounted",
     "terminating",
+    "rejected",
     "forced_pods",
     "requests",
     "answered",

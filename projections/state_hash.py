@@ -120,6 +120,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         for name, table in (
             ("accounted", world.accounted),
             ("terminating", world.terminating),
+            ("rejected", world.rejected),
             ("forced_pods", world.forced_pods),
         )
         if table

@@ -61,7 +61,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
         self.dispatches, self.remotes = {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}
-        self.chains, self.variants = {}, {}
+        self.chains, self.variants, self.rejected = {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.epochs: dict[str, int] = {}

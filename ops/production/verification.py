@@ -126,7 +126,12 @@ class Verification:
             self._since_all = 0
             fold.world.review_all()
         fold.world.advance(commit.at)
-        place = LogPosition(partition=fold.partition, sequence=commit.base + 1, at=commit.at)
+        place = LogPosition(
+            partition=fold.partition,
+            sequence=commit.base + 1,
+            at=commit.at,
+            most_admissions=commit.most_admissions,
+        )
         try:
             # That somebody took over follows from no state, and is taken as it was said.
             begun = [one for one in commit.events if isinstance(one, EpochStarted)]

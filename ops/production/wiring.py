@@ -45,7 +45,7 @@ from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
-from services.runtime.partition.admission_window import AdmissionWindow
+from services.runtime.partition.admission_window import SIZE, AdmissionWindow
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import REGRESSED, WITNESS
 from services.runtime.partition.host import PartitionHost
@@ -82,7 +82,9 @@ class Running:
         handing_out: HandingOut | None = None,
         snapshots_every: int = EVERY,
         partitions: Sequence[str] = (),
+        let_in_ahead: int = SIZE,
     ) -> None:
+        """`let_in_ahead`: how many admissions of a partition may wait to be written however few were; any number where nobody writes."""
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
         self.appliers: dict[str, Applier] = {}
@@ -101,6 +103,7 @@ class Running:
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
         self._whole = WholeWorld()
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
+        self._let_in_ahead = let_in_ahead
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self.leases = OwnLeases(ports.leases, self._replica)
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
@@ -154,7 +157,7 @@ class Running:
                 observers += self._remote_clusters(facts, tasks)
                 if deciders or observers or again or FOLLOWER in self.services:
                     self.hosts[name] = await self._host(
-                        name, deciders, observers, listed, again.get(name), tasks, AdmissionWindow()
+                        name, deciders, observers, listed, again.get(name), tasks, AdmissionWindow(self._let_in_ahead)
                     )
             for name in self._serves(self.streams.pools):
                 accountants = [Accountant()] if "accountant" in self.services else []

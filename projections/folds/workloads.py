@@ -151,6 +151,7 @@ def _applied(world: PreemptionState, workload: Workload, event: DecisionApplied)
     if workload.discarded and event.sequence >= workload.decided:
         _forget(world, workload)
         return
+    world.trail.drop(world.rejected, workload.key)
     if event.ended:
         workload = found_running(workload, event.ended)
     world.put_workload(
@@ -175,6 +176,7 @@ def _rejected(world: PreemptionState, workload: Workload, event: DecisionRejecte
     # A report about an earlier decision may be right again by now: it is tried once more with what holds today.
     if event.reason == FAILED_TO_START and workload.admitted and event.sequence >= workload.decided:
         workload = replace(workload, start_failed=event.message)
+    world.trail.put(world.rejected, workload.key, event.sequence)
     world.put_workload(workload)
 
 
@@ -346,6 +348,7 @@ def _forget(world: PreemptionState, workload: Workload) -> None:
     _unindex(world.by_local_queue, world.trail, workload)
     world.trail.drop(world.workloads, workload.key)
     world.trail.drop(world.second_passes, workload.key)
+    world.trail.drop(world.rejected, workload.key)
     world.work.forget(workload.key)
     if workload.spec.elastic:
         world.trail.take(world.chains, chain_of(workload), workload.key)

@@ -27,6 +27,8 @@ class WorkloadState(Configuration, Protocol):
     """Workloads to be looked at: a hint."""
     terminating: dict[str, Terminating]
     """Workload objects of jobs that somebody has deleted and that still bear Kueue's finalizer, by workload."""
+    rejected: dict[str, int]
+    """By workload the sequence of the last decision that the cluster did not take, where none was applied since."""
     second_passes: dict[str, None]
     """Workloads that hold quota and need domains for pods of theirs, to be looked at in the cycles of their tree."""
 

@@ -78,8 +78,8 @@ class Cycle:
         self._claimed: Claimed = {}
         self._unready: bool | None = None
 
-    def run(self, heads: Sequence[QueueHead], most: int | None = None) -> None:
-        """Decide about these heads; after `most` decisions the rest is left to the next cycle.
+    def run(self, heads: Sequence[QueueHead], most: int | None = None, most_reserved: int | None = None) -> None:
+        """Decide about these heads; after `most` decisions, or `most_reserved` reservations, the rest is left to the next cycle.
 
         A head whose nomination fails is set aside on record, and the others go on.
         """
@@ -90,7 +90,7 @@ class Cycle:
             for node, kept in self._claimed.values():
                 charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
-        owners_go_on = False
+        owners_go_on, reserved = False, 0
         for entry in in_turn(world, entries):
             if owners_go_on and self.events and would_borrow(entry):
                 continue  # Something was decided, so there is another cycle.
@@ -99,7 +99,8 @@ class Cycle:
             if event is not None:
                 self.events.extend(beside(entry, event))
                 self.events.append(event)
-                if most is not None and len(self.events) >= most:
+                reserved += isinstance(event, QuotaReserved)
+                if (most is not None and len(self.events) >= most) or reserved == most_reserved:
                     return
 
     def _nominate_first(self, head: QueueHead | None) -> AdmissionEntry | None:

@@ -1,7 +1,8 @@
 """What the admitter decides: cycles over all trees until nothing more fits, and admission when everything is ready."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
@@ -31,27 +32,35 @@ MOST_EVENTS = 50
 """Events after which a commit is closed; the rest is decided in the next one (docs/rules/log.md#inputs)."""
 
 
+class _Limits(NamedTuple):
+    """How much one cycle may decide."""
+
+    decisions: int
+    reservations: int | None
+    """None where nothing bounds them."""
+
+
 class Admitter:
     """Runs scheduling cycles (quota reserved, refused, preemption requested) and admits workloads that are ready."""
 
     name = ADMITTER
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """Decide about all trees in which something changed, at most about `MOST_EVENTS` decisions.
+        """Decide about all trees in which something changed, at most about `MOST_EVENTS` decisions, and let in no more than the position says.
 
         Each cycle's decisions are folded into the world before the next cycle.
         """
         world.begin()
-        events = _fold(world, _admit_ready(world, world.reserved_work.take(self.name)), position)
+        events = _fold(world, _admit_reserved(world, position), position)
         known, touched = world.cards.count[0], world.touched_trees()
         for tree in _trees_in_rotation(world.quota, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
                 continue
             if not owns_tree(world, tree) or is_aside(world.aside, self.name, Scope.TREE, tree):
                 continue
-            while len(events) < MOST_EVENTS and one_cycle(world, tree, position, events):
+            while not _is_full(position, events) and one_cycle(world, tree, position, events):
                 pass
-            if len(events) >= MOST_EVENTS:
+            if _is_full(position, events):
                 return events
             world.quota.looked_at(tree)
         world.cards_looked_at = known
@@ -77,30 +86,62 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
     """
     if not world.shortcuts:
         world.examined.clear()  # Within one cycle it is how the next of a queue is found.
-    decided = guarded(partial(_decide_cycle, world, tree, position.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)
+    limits = _Limits(MOST_EVENTS - len(events), _room(position, events))
+    decided = guarded(partial(_decide_cycle, world, tree, position.at, limits), ADMITTER, tree=tree)
     if isinstance(decided, SetAside):
         events.extend(_fold(world, [decided], position))
         return False
     events.extend(_fold(world, decided, position))
     reserved = [event.workload for event in decided if isinstance(event, QuotaReserved | TopologyAssigned)]
-    events.extend(_fold(world, _admit_ready(world, reserved), position))
+    let_in, room = _let_in(events), _room(position, events)
+    later = [
+        key for key in reserved if key not in let_in
+    ]  # Their quota was reserved before: now they have their domains.
+    ready = reserved if room is None else [key for key in reserved if key in let_in or key in later[:room]]
+    events.extend(_fold(world, _admit_ready(world, ready), position))
     return bool(decided)
 
 
-def _decide_cycle(world: AdmitterState, tree: str, at: Millis, most: int) -> list[Decision]:
+def _let_in(events: Iterable[Decision]) -> set[str]:
+    """The workloads that decisions let in: each gets quota, or is admitted, or both."""
+    return {event.workload for event in events if isinstance(event, QuotaReserved | WorkloadAdmitted)}
+
+
+def _room(position: LogPosition, events: Iterable[Decision]) -> int | None:
+    """How many more workloads may be let in after these decisions; None where nothing bounds that."""
+    return position.most_admissions - len(_let_in(events)) if position.most_admissions else None
+
+
+def _is_full(position: LogPosition, events: Sequence[Decision]) -> bool:
+    """Whether a commit with these decisions is closed; the rest is decided in the next one."""
+    room = _room(position, events)
+    return len(events) >= MOST_EVENTS or (room is not None and room <= 0)
+
+
+def _decide_cycle(world: AdmitterState, tree: str, at: Millis, limits: _Limits) -> list[Decision]:
     """The decisions of one cycle: its heads (step 1), then the steps in `Cycle`; the world is as before, also on errors."""
     cycle = Cycle(world, at)
     with world.trial():
         cycle.events.extend(second_passes(world, tree, at))
         queue_heads = heads(world, tree, at)
         if queue_heads:
-            cycle.run(queue_heads, most)
+            cycle.run(queue_heads, limits.decisions, limits.reservations)
     return cycle.events
 
 
 def _fold(world: World, events: list[Decision], position: LogPosition) -> list[Decision]:
     for event in events:
         evolve(world, event, position)
+    return events
+
+
+def _admit_reserved(world: World, position: LogPosition) -> list[Decision]:
+    """Admit whoever holds quota and has become ready; whom there is no room for is looked at in the next commit."""
+    events: list[Decision] = []
+    for key in world.reserved_work.take(ADMITTER):
+        events.extend(_admit_ready(world, [key]))
+        if _room(position, events) == 0:
+            break
     return events
 
 

@@ -106,7 +106,7 @@ def _applying(appliers: Mapping[str, Applier], now: Millis) -> Iterator[Metric]:
     """What is decided in each partition and not written to the cluster yet."""
     waiting: Rows = []
     lag: Rows = []
-    done: list[tuple[Values, int]] = []
+    done: list[tuple[tuple[str, str], int]] = []
     for partition, applier in sorted(appliers.items()):
         backlog = applier.backlog
         waiting += [((partition, "urgent"), backlog.urgent), ((partition, "low"), backlog.low)]

@@ -50,7 +50,6 @@ from projections.trail import Trail
 from services.runtime.fact_message import fact_message
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus, Message, Stream
-from services.runtime.partition.admission_window import LONGEST
 from services.runtime.partition.appends import CONFLICT
 from services.watcher.routes import Routes
 
@@ -58,6 +57,8 @@ DECIDERS = ("queue-manager", "admitter", "preemptor")
 TREE = "tree"
 _BATCH = 200
 _STREAM = 256 << 20
+_ANY = 1_000_000
+"""So many may be admitted ahead of what is written, for nobody writes here."""
 """Bytes that each stream may take: the server sets them aside on the disk, for as many streams as there are."""
 _LOOK_S, _PATIENCE_S = 0.25, 60.0
 _LOOKS = round(_PATIENCE_S / _LOOK_S)
@@ -233,7 +234,9 @@ def _serve(nats: str, setting: ScaleSetting, number: int, pipe: Any) -> None:
 async def _decide(nats: str, setting: ScaleSetting, number: int, pipe: Any) -> None:
     bus = await connect(nats, replicas=setting.servers, max_bytes=_STREAM)
     ports = Ports(bus=bus, reader=AbsentCluster(), writer=AbsentCluster(), clock=ScaledClock())
-    running = Running(ports, DECIDERS, replica=f"bench-{number}", partitions=setting.served_by(number))
+    running = Running(
+        ports, DECIDERS, replica=f"bench-{number}", partitions=setting.served_by(number), let_in_ahead=_ANY
+    )
     deciding = asyncio.create_task(running.run())
     await asyncio.to_thread(pipe.recv)
     used = time.process_time()
@@ -253,7 +256,6 @@ async def _measured(bus: Bus, setting: ScaleSetting, pipes: Sequence[Any]) -> Sc
     facts = _Facts(setting)
     await _publish(bus, facts.first)
     before = await _admitted(bus, setting, len(facts.first))
-    await asyncio.sleep(LONGEST / 1000 + 1)
     for pipe in pipes:
         pipe.send(None)
     await _publish(bus, facts.jobs, setting.rate)

@@ -1,14 +1,17 @@
-"""When the admitter is asked: not while much of what it has let in is still to be written, nor while somebody has yet to get in line.
+"""When the admitter is asked, and how many it may let in: not many more than the applier has written lately, and nobody while somebody has yet to get in line.
 
 While the API server is at its limit, an admission that is not written yet helps nobody, and a workload of higher priority that
 comes meanwhile preempts it before it has run. So the admitter is not asked while many admissions are on their way, and then
 decides about all workloads that have come by then. Nor is it asked while workloads that are known have not been put in line: whoever would
-borrow before the owner's own workload stands there is evicted for it a moment later. The window affects only when the admitter is
-asked, never what it answers: a replay does not need it. What takes longer than `LONGEST` keeps nobody waiting, neither jobs that can't be started nor a
-queue manager that is away; where nothing was ever written in that time, nobody writes, and any number may be on their way.
+borrow before the owner's own workload stands there is evicted for it a moment later. When it is asked is all that the window decides, and how many it may let in
+then; that stands in its commit, so a replay does not need the window. A queue manager that is away keeps nobody waiting for longer than `LONGEST`.
+
+Rule: docs/rules/log.md#on-their-way
 """
 
-from enum import Enum, auto
+from collections import deque
+
+import msgspec
 
 from events.event import Millis
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
@@ -18,16 +21,17 @@ READER = "admission window"
 SIZE = 4
 """As many as the applier writes at once while the API server is at its limit."""
 LONGEST: Millis = 2000
-"""After this time an admission counts as written, in milliseconds."""
+"""So long, in milliseconds, an admission may take before others may overtake it; and what was written within it says how many are let in."""
 
 
-class Writing(Enum):
-    """Whether anybody writes to the cluster what is admitted here."""
+class _Unwritten(msgspec.Struct):
+    """An admission that is on its way to the cluster."""
 
-    UNKNOWN = auto()
-    SEEN = auto()
-    NOBODY = auto()
-    """An admission has waited for it as long as any may, and none was ever written."""
+    decided: int
+    """The sequence of the decision that has to be written."""
+    since: Millis
+    overtaken_by: set[str] = msgspec.field(default_factory=set[str])
+    """Workloads of which a later decision was written since it took long."""
 
 
 class AdmissionWindow:
@@ -35,30 +39,53 @@ class AdmissionWindow:
 
     def __init__(self, size: int = SIZE) -> None:
         self._size = size
-        self._admitted: dict[str, Millis] = {}
-        """By workload key, when it was admitted; only admissions that are not written yet."""
+        self._unwritten: dict[str, _Unwritten] = {}
+        """By workload key, admissions that are not written yet."""
+        self._settled: dict[str, Millis] = {}
+        """By workload key, when it was admitted; only admissions that are written, or that nobody waits for any more."""
+        self._written: deque[Millis] = deque()
+        """When admissions were seen to be written, within `LONGEST`."""
         self._newcomers: dict[str, Millis] = {}
         """By workload key, since when it is known and in no line yet."""
         self._overdue: set[str] = set()
         """Keys of newcomers that were waited for, in vain."""
-        self._writing = Writing.UNKNOWN
 
     def look(self, world: World, at: Millis) -> None:
         """Take note of what happened to workloads since the last look."""
+        slow = [one for one in self._unwritten.values() if one.since + LONGEST <= at]
         for key in world.work.take(READER):
             workload = world.workloads.get(key)
             self._note_newcomer(key, workload, at)
-            self._note_admission(key, workload)
+            self._note_admission(world, key, at)
+            applied = 0 if workload is None else workload.applied
+            for one in slow:
+                if applied > one.decided and len(one.overtaken_by) < self._size:
+                    one.overtaken_by.add(key)
         self._forget(world)
         self._give_up(at)
+        if len(self._unwritten) >= self._size:
+            # Who is deleted is in nobody's work.
+            for key in list(self._unwritten):
+                self._note_admission(world, key, at)
+        while self._written and self._written[0] + LONGEST <= at:
+            self._written.popleft()
 
-    def opens(self) -> Millis | None:
-        """The time at which the admitter may be asked even if nothing is written until then; None when it may be asked now."""
-        times = [since + LONGEST for since in self._newcomers.values()]
-        many = len(self._admitted) - self._size
-        if self._writing is not Writing.NOBODY and many >= 0:
-            times.append(sorted(self._admitted.values())[many] + LONGEST)
-        return max(times, default=None)
+    @property
+    def is_open(self) -> bool:
+        """Whether the admitter may be asked now."""
+        return not self._newcomers and len(self._unwritten) < self._size
+
+    @property
+    def opens_at(self) -> Millis | None:
+        """The time at which the admitter may be asked whatever happens until then; None when that depends on what is written."""
+        if len(self._unwritten) >= self._size:
+            return None
+        return max((since + LONGEST for since in self._newcomers.values()), default=None)
+
+    @property
+    def room(self) -> int:
+        """How many workloads may be let in now: with them no more are on their way than were written within `LONGEST`, or than `size`."""
+        return max(self._size, len(self._written)) - len(self._unwritten)
 
     def _note_newcomer(self, key: str, workload: Workload | None, at: Millis) -> None:
         if workload is None or not _has_to_get_in_line(workload):
@@ -67,14 +94,26 @@ class AdmissionWindow:
         elif key not in self._overdue:
             self._newcomers.setdefault(key, at)
 
-    def _note_admission(self, key: str, workload: Workload | None) -> None:
+    def _note_admission(self, world: World, key: str, at: Millis) -> None:
+        workload = world.workloads.get(key)
         if workload is None or not workload.admitted or workload.finished or workload.admitted_at is None:
-            self._admitted.pop(key, None)
-        elif workload.applied >= workload.decided:
-            self._writing = Writing.SEEN
-            self._admitted.pop(key, None)
-        else:
-            self._admitted.setdefault(key, workload.admitted_at)
+            self._unwritten.pop(key, None)
+            self._settled.pop(key, None)
+            return
+        since = workload.admitted_at
+        if self._settled.get(key) == since:
+            return
+        found = self._unwritten.get(key)
+        if found is None or found.since != since:
+            found = self._unwritten[key] = _Unwritten(decided=workload.decided, since=since)
+        if workload.applied >= found.decided:
+            self._written.append(at)
+            self._settle(key)
+        elif world.rejected.get(key, 0) >= found.decided:
+            self._settle(key)
+
+    def _settle(self, key: str) -> None:
+        self._settled[key] = self._unwritten.pop(key).since
 
     def _forget(self, world: World) -> None:
         """Who is deleted is taken from what is to be looked at; whoever comes by its name is another one."""
@@ -82,11 +121,9 @@ class AdmissionWindow:
         self._overdue = {key for key in self._overdue if key in world.workloads}
 
     def _give_up(self, at: Millis) -> None:
-        """Wait no more for what has taken longer than any may."""
-        still = {key: since for key, since in self._admitted.items() if since + LONGEST > at}
-        if self._writing is Writing.UNKNOWN and len(still) < len(self._admitted):
-            self._writing = Writing.NOBODY
-        self._admitted = still
+        """Wait no more for a newcomer that has waited for long, nor for an admission that as many as are written at once have overtaken."""
+        for key in [key for key, one in self._unwritten.items() if len(one.overtaken_by) >= self._size]:
+            self._settle(key)
         late = [key for key, since in self._newcomers.items() if since + LONGEST <= at]
         for key in late:
             del self._newcomers[key]

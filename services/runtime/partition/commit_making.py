@@ -13,7 +13,15 @@ from services.runtime.partition.fold import PartitionFold
 
 
 def commit_of(
-    fold: PartitionFold, author: str, events: Sequence[Decision], at: Millis, *, rules: str, replica: str, mark: str
+    fold: PartitionFold,
+    author: str,
+    events: Sequence[Decision],
+    at: Millis,
+    *,
+    rules: str,
+    replica: str,
+    mark: str,
+    most_admissions: int = 0,
 ) -> Commit:
     """The commit to append behind all that is folded; its id is different for each replica that decides the same."""
     body = Commit(
@@ -28,6 +36,7 @@ def commit_of(
         at=at,
         events=tuple(events),
         state_hash=mark,
+        most_admissions=most_admissions,
     )
     digest = hashlib.sha256(encode(body))
     # Two replicas may decide the same on the same base: only one of the two may take its append for done.

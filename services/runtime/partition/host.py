@@ -288,7 +288,7 @@ class PartitionHost:
         self._silent += 1
         if decider.name == ADMITTER and self._window is not None:
             self._window.look(self.fold.world, at)
-            if self._behind or self._window.opens() is not None:
+            if self._behind or not self._window.is_open:
                 return True
         # Without any commit, the trail that can undo all of these facts would grow for ever.
         settle = self._silent >= len(self.deciders) and (
@@ -309,10 +309,11 @@ class PartitionHost:
         nothing of it stays folded, and the others go on.
         """
         fold, name = self.fold, decider.name
-        place = LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at)
+        most = self._window.room if name == ADMITTER and self._window is not None else 0
+        place = LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at, most_admissions=most)
         try:
             events = [] if self._view.late else [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
-            commit = self._made(name, events, at) if events or settle else None
+            commit = self._made(name, events, place) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)
             self.halts.fails(name, problem)
@@ -320,9 +321,18 @@ class PartitionHost:
         self.halts.works(name)
         return commit
 
-    def _made(self, author: str, events: Sequence[Decision], at: Millis) -> Commit:
+    def _made(self, author: str, events: Sequence[Decision], place: LogPosition) -> Commit:
         fold = self.fold
-        return commit_of(fold, author, events, at, rules=self._rules, replica=self._replica, mark=self._mark(fold))
+        return commit_of(
+            fold,
+            author,
+            events,
+            place.at,
+            rules=self._rules,
+            replica=self._replica,
+            mark=self._mark(fold),
+            most_admissions=place.most_admissions,
+        )
 
     async def _append(self, commit: Commit, mark: int) -> bool:
         """Append a commit that is folded already; False, with the fold undone, when it could not be appended."""
@@ -380,9 +390,10 @@ class PartitionHost:
         pace = PACE if self._spoke else 10 * PACE
         # If the clock was set back, the last look lies in the future.
         await self._clock.sleep(min(pace, self._woke + pace - self._clock.now()))
-        opens = self._window.opens() if self._window is not None else None
+        closed = self._window is not None and not self._window.is_open
+        opens = self._window.opens_at if self._window is not None else None
         if not self._news.is_set():
-            if opens is None:
+            if not closed:
                 self.quiet.set()
             due = [one for one in (opens, self.fold.world.next_deadline()) if one is not None]
             await self._clock.wait(self._news, min(due, default=None))

@@ -59,7 +59,7 @@ class _Held:
 def replica(bus: Bus, shelf: Shelf | None, name: str) -> Running:
     nobody = cast(Any, NoCluster())
     ports = Ports(bus=bus, reader=nobody, writer=nobody, clock=ScaledClock(scale=100), shelf=shelf)
-    return Running(ports, DECIDERS, snapshots_every=OFTEN, replica=name)
+    return Running(ports, DECIDERS, snapshots_every=OFTEN, replica=name, let_in_ahead=1000)
 
 
 async def submitted(bus: MemoryBus, first: int, count: int) -> None:

@@ -34,7 +34,7 @@ async def played(bus: MemoryBus, shelf: MemoryShelf, first: int, count: int) -> 
     """Services serve until so many more jobs are admitted, and stop."""
     nobody = NoCluster()
     ports = Ports(bus=bus, reader=cast(Reader, nobody), writer=cast(Writer, nobody), clock=ScaledClock(), shelf=shelf)
-    services = Running(ports, DECIDERS, snapshots_every=OFTEN)
+    services = Running(ports, DECIDERS, snapshots_every=OFTEN, let_in_ahead=1000)
     task = asyncio.create_task(services.run())
     for number in range(first, first + count):
         await tell(bus, [job(f"j{number}", memory=1000, cores=5)], begin=1000 + number)

@@ -88,7 +88,9 @@ async def admitted(bus: JetStreamBus, count: int) -> list[str]:
 
 def running(bus: JetStreamBus) -> Running:
     return Running(
-        Ports(bus=bus, reader=cast(Any, NoCluster()), writer=cast(Any, NoCluster()), clock=ScaledClock()), DECIDERS
+        Ports(bus=bus, reader=cast(Any, NoCluster()), writer=cast(Any, NoCluster()), clock=ScaledClock()),
+        DECIDERS,
+        let_in_ahead=1000,
     )
 
 
