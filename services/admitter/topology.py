@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.admission import FlavorAttempt, Mode
+from events.amount import Requests
 from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment
 from projections.checks.controllers import MULTIKUEUE, PROVISIONING
@@ -209,6 +210,7 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
     gangs: list[Gang] = []
     problems: dict[str, str] = {}
     delayed: list[str] = []
+    beside: dict[str, Requests] = {}
     replaces = replaced_in(world, workload, plan.queue.name)
     for by_topology, asked, choice in zip(plan.by_topology, plan.asked, assignment.pod_sets, strict=True):
         if not by_topology or not choice.count:
@@ -224,7 +226,7 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
             request = request_of(world, workload, asked.pod_set, choice.count, flavors[0])
             previous = _places_before(replaces, choice.name, flavors[0])
             if replaces is not None and gets_cards(world, asked.pod_set):
-                previous = where_cards_stay(world, replaces, request)
+                previous = where_cards_stay(world, replaces, request, beside)
                 if previous is None:
                     problems[choice.name] = ELASTIC_WITH_CARDS
                     continue

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from events.amount import Requests
 from events.device import PodPlacement
 from events.topology import TopologyAssignment
 from events.workload import PodSetAssignment
@@ -16,7 +17,7 @@ from projections.devices.placement.pod_cards import living_assignments
 from projections.devices.placement.slice_cards import holds_too_many, key_of
 from projections.devices.placement.workload_gangs import gangs_of
 from projections.topology.domains.assigned_leaves import assignment_of, leaves_of
-from projections.topology.domains.room import held_by
+from projections.topology.domains.room import held_by, take
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.placement.card_places import CardLedger, CardPlaces, TooMany, in_order
 from projections.topology.placement.node_failures import host_of
@@ -106,11 +107,13 @@ def _in_their_places(
     return found
 
 
-def where_cards_stay(world: TopologyState, old: Workload, request: PlacementRequest) -> TopologyAssignment | None:
+def where_cards_stay(
+    world: TopologyState, old: Workload, request: PlacementRequest, beside: dict[str, Requests]
+) -> TopologyAssignment | None:
     """Where the pods of a set of a slice lie that another one replaces: on the leaves where they have their cards.
 
-    Of one that has become smaller these are also pods too many, where so many are wanted again and there is room for them. None while some
-    are still to end, or to move, or have cards on no leaf.
+    Of one that has become smaller these are also pods too many, where so many are wanted again and there is room for them; `beside` says by leaf what
+    such of other pod sets take, and grows. None while some are still to end, or to move, or have cards on no leaf.
     """
     given = (
         next((one for one in old.admission.assignments if one.name == request.pod_set), None) if old.admission else None
@@ -130,9 +133,12 @@ def where_cards_stay(world: TopologyState, old: Workload, request: PlacementRequ
     for domain in given.topology.assignment.domains:
         if (leaf := tree.leaf_at(domain.values)) is not None:
             charged[leaf] += domain.count
-    fitting = room.room.fitting(held_by(request.requests))
-    if any(pods - charged[leaf] > max(fitting[leaf], 0) for leaf, pods in held.items()):
+    fitting = replace(room.room, assumed=beside).fitting(held_by(request.requests))
+    more = {leaf: pods - charged[leaf] for leaf, pods in held.items() if pods > charged[leaf]}
+    if any(pods > fitting[leaf] for leaf, pods in more.items()):
         return None
+    for leaf, pods in more.items():
+        take(beside, tree.leaves[leaf].key, held_by(request.requests), pods)
     return assignment_of(tree, held)
 
 

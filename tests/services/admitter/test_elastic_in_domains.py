@@ -170,6 +170,23 @@ def test_pods_too_many_that_are_wanted_again_wait_while_there_is_no_room_where_t
     assert [one for one in told.decisions if isinstance(one, QuotaReserved)][-1].assignments[0].count == 4
 
 
+def test_pods_too_many_of_two_pod_sets_do_not_count_on_the_same_room() -> None:
+    told, asked = racked(host("a", "r1", cards=4, pods=4)).told(GATE), elastic("e", 2)
+    (main,) = asked.spec.pod_sets
+    asked = replace(asked, spec=replace(asked.spec, pod_sets=(main, replace(main, name="side"))))
+    told.told(asked).decided()
+    pods = [replace(living(f"{name}-{index}"), pod_set=name) for name in ("main", "side") for index in range(2)]
+    told.told(*pods).decided()
+    there = PodTopology(gated=False, node_selector={HOSTNAME: "a"})
+    told.told(*(replace(one, gated=False, topology=there, node="a", phase="Running") for one in pods)).decided()
+    told.told(sized(asked, 1)).decided()
+    told.told(NodeUsageObserved(node="a", requests={"pods": 1})).decided()
+    assert not [one for one in told.told(sized(asked, 2)).decided() if isinstance(one, QuotaReserved)]
+    said = told.told(NodeUsageObserved(node="a")).decided()
+    (reserved,) = [one for one in said if isinstance(one, QuotaReserved)]
+    assert [one.count for one in reserved.assignments] == [2, 2]
+
+
 def test_a_growth_is_tried_again_when_pods_have_been_given_other_cards_for_those_of_a_lost_host() -> None:
     told = racked(*(host(name, "r1", cards=2) for name in "abc")).told(GATE)
     asked = elastic("e", 1, memory=30000)
