@@ -112,8 +112,9 @@ def _reserve(world: World, event: DevicesReserved) -> None:
     before = world.cards.holdings.get(holding_key(event.workload, event.reservation))
     world.cards.confirm(event.workload, event.reservation, event.placements)
     keep_assignments(world, event)
-    if before is not None and before.confirmed:
-        retry_all_refused(world)  # A slice has become smaller: it has given cards back.
+    had = world.workloads.get(event.workload)
+    if (before is not None and before.confirmed) or (had is not None and had.devices is not None):
+        retry_all_refused(world)  # A slice has become smaller, or pods have others: cards have come back.
     _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
 
 

@@ -167,7 +167,7 @@ def _staying(entry: AdmissionEntry, plan: Plan) -> dict[str, int]:
     old = entry.replaces
     if old is None or old.admission is None:
         return {}
-    return staying(old.admission.assignments, {one.pod_set.name: one.count for one in plan.asked})
+    return staying(old, {one.pod_set.name: one.count for one in plan.asked})
 
 
 def cards_kept(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> tuple[PodPlacement, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.admission import FlavorAttempt, Mode
+from events.amount import Requests
 from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment
 from projections.checks.controllers import MULTIKUEUE, PROVISIONING
@@ -20,7 +21,7 @@ from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.preemption.card_victims import vacate_leavers
 from projections.preemption.classic import discharge
 from projections.topology.placement.nearest import NearestDomains, nearest_domains
-from projections.topology.placement.workload_cards import ledger_of, stay_where_placed
+from projections.topology.placement.workload_cards import ledger_of, where_cards_stay
 from projections.topology.placement.workload_placement import (
     PlacesWithCards,
     first_failure,
@@ -209,6 +210,7 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
     gangs: list[Gang] = []
     problems: dict[str, str] = {}
     delayed: list[str] = []
+    beside: dict[str, Requests] = {}
     replaces = replaced_in(world, workload, plan.queue.name)
     for by_topology, asked, choice in zip(plan.by_topology, plan.asked, assignment.pod_sets, strict=True):
         if not by_topology or not choice.count:
@@ -216,33 +218,23 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
         flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
         if replaces is not None and not topology_gates(world.settings).elastic:
             problems[choice.name] = ELASTIC_OFF
-        elif replaces is not None and gets_cards(world, asked.pod_set) and not _cards_stay(world, replaces, choice):
-            problems[choice.name] = ELASTIC_WITH_CARDS
         elif len(flavors) != 1:
             problems[choice.name] = _which_flavor(flavors)
         elif _is_delayed(world, plan.queue, flavors[0], reserved=workload.reserved):
             delayed.append(choice.name)
         else:
             request = request_of(world, workload, asked.pod_set, choice.count, flavors[0])
-            requests.append(
-                msgspec.structs.replace(request, previous=_places_before(replaces, choice.name, flavors[0]))
-            )
+            previous = _places_before(replaces, choice.name, flavors[0])
+            if replaces is not None and gets_cards(world, asked.pod_set):
+                previous = where_cards_stay(world, replaces, request, beside)
+                if previous is None:
+                    problems[choice.name] = ELASTIC_WITH_CARDS
+                    continue
+            requests.append(msgspec.structs.replace(request, previous=previous))
             if gets_cards(world, asked.pod_set):
                 assigned = {resource: one.flavor for resource, one in choice.flavors.items()}
                 gangs.append(gang_of(world, workload.namespace, asked.pod_set, choice.count, assigned))
     return TopologyDemand(requests=tuple(requests), gangs=tuple(gangs), problems=problems, delayed=tuple(delayed))
-
-
-def _cards_stay(world: TopologyState, old: Workload, choice: PodSetChoice) -> bool:
-    """Whether the pods of the slice that is replaced all stay, with their cards, on the hosts on which they are placed.
-
-    Rule: docs/rules/elastic.md#with-topology
-    """
-    given = old.admission.assignments if old.admission is not None else ()
-    before = next((one for one in given if one.name == choice.name), None)
-    if before is None or old.devices is None or before.count > choice.count:
-        return False
-    return stay_where_placed(world, before, old.devices.placements)
 
 
 def _places_before(old: Workload | None, pod_set: str, flavor: str) -> TopologyAssignment | None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from events.device import PodPlacement
-from events.workload import PodSetAssignment
 from projections.devices.placement.pod_cards import living_assignments
 from projections.devices.state import DeviceState
 from projections.workloads.lifecycle import Workload
@@ -39,9 +38,11 @@ def first_of(placements: Iterable[PodPlacement], counts: Mapping[str, int]) -> t
     return tuple(sorted(found, key=key_of))
 
 
-def staying(given: Iterable[PodSetAssignment], wanted: Mapping[str, int]) -> dict[str, int]:
-    """How many pods of each set stay when so many are wanted."""
-    return {one.name: min(one.count, wanted.get(one.name, 0)) for one in given}
+def staying(old: Workload, wanted: Mapping[str, int]) -> dict[str, int]:
+    """How many pods of each set of a slice stay when so many are wanted: of a smaller one also pods too many that still hold their cards."""
+    held = Counter(one.pod_set for one in old.devices.placements) if old.devices is not None else Counter[str]()
+    given = old.admission.assignments if old.admission is not None else ()
+    return {one.name: min(max(one.count, held[one.name]), wanted.get(one.name, 0)) for one in given}
 
 
 def numbered(placements: Sequence[PodPlacement], taken: Iterable[PodPlacement]) -> tuple[PodPlacement, ...]:

@@ -3,15 +3,21 @@
 Rule: docs/rules/topology.md#card-reservation
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from events.amount import Requests
 from events.device import PodPlacement
+from events.topology import TopologyAssignment
 from events.workload import PodSetAssignment
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Placed, place
+from projections.devices.placement.pod_cards import living_assignments
+from projections.devices.placement.slice_cards import holds_too_many, key_of
 from projections.devices.placement.workload_gangs import gangs_of
-from projections.topology.domains.assigned_leaves import leaves_of
+from projections.topology.domains.assigned_leaves import assignment_of, leaves_of
+from projections.topology.domains.room import held_by, take
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.placement.card_places import CardLedger, CardPlaces, TooMany, in_order
 from projections.topology.placement.node_failures import host_of
@@ -57,7 +63,8 @@ def places_instead(
 ) -> PlacesWithCards:
     """Where the pods are without a node that has failed, and the cards of all pods of the workload then.
 
-    A pod that moves keeps its index and gets other cards; the others keep theirs. Rule: docs/rules/topology.md#card-replacement
+    A pod that moves keeps its index and gets other cards; the others keep theirs. Cards of pods that are gone, on hosts where none is to lie,
+    are for those that move as well. Rule: docs/rules/topology.md#card-replacement
     """
     gates, names = topology_gates(world.settings), {one.pod_set for one in requests}
     flavors = world.domains.rooms({one.flavor for one in requests})
@@ -68,20 +75,71 @@ def places_instead(
         cards = CardPlaces(ledger_of(world), gangs)
         pod_sets = replace_node(flavors, requests, lost, gates, cards)
     fresh = {name: [one for one in cards.placements if one.pod_set == name] for name in names}
+    stay = _in_their_places(world, workload, workload.devices.placements, lost.host)
     kept: list[PodPlacement] = []
     for one in workload.devices.placements:
-        moves = one.pod_set in names and host_of(world, one.node) == lost.host and bool(fresh[one.pod_set])
+        moves = one.pod_set in names and key_of(one) not in stay and bool(fresh[one.pod_set])
         kept.append(replace(fresh[one.pod_set].pop(0), index=one.index) if moves else one)
     return PlacesWithCards(pod_sets=pod_sets, cards=tuple(kept))
 
 
-def stay_where_placed(world: TopologyState, given: PodSetAssignment, placements: Sequence[PodPlacement]) -> bool:
-    """Whether the pods of a set have their cards on the leaves on which they are placed, all of which are there."""
-    room = world.domains.room(given.topology.flavor) if given.topology is not None else None
-    if given.topology is None or room is None:
-        return False
-    tree = room.room.tree
-    return leaves_of(tree, given.topology.assignment.domains) == _on_leaves(tree, given.name, placements)
+def _in_their_places(
+    world: TopologyState, workload: Workload, placements: Sequence[PodPlacement], lost: str
+) -> set[tuple[str, int]]:
+    """The placements on other hosts than one that is lost, as many on each as pods are to lie there, those of living pods first."""
+    assignments = workload.admission.assignments if workload.admission is not None else ()
+    room = Counter(
+        {
+            (one.name, domain.values[-1]): domain.count
+            for one in assignments
+            if one.topology is not None
+            for domain in one.topology.assignment.domains
+            if domain.values[-1] != lost
+        }
+    )
+    alive = living_assignments(world, workload)
+    found: set[tuple[str, int]] = set()
+    for one in sorted(placements, key=lambda one: key_of(one) not in alive):
+        place = one.pod_set, host_of(world, one.node)
+        if room[place] > 0:
+            room[place] -= 1
+            found.add(key_of(one))
+    return found
+
+
+def where_cards_stay(
+    world: TopologyState, old: Workload, request: PlacementRequest, beside: dict[str, Requests]
+) -> TopologyAssignment | None:
+    """Where the pods of a set of a slice lie that another one replaces: on the leaves where they have their cards.
+
+    Of one that has become smaller these are also pods too many, where so many are wanted again and there is room for them; `beside` says by leaf what
+    such of other pod sets take, and grows. None while some are still to end, or to move, or have cards on no leaf.
+    """
+    given = (
+        next((one for one in old.admission.assignments if one.name == request.pod_set), None) if old.admission else None
+    )
+    room = world.domains.room(given.topology.flavor) if given is not None and given.topology is not None else None
+    if given is None or given.topology is None or room is None or old.devices is None:
+        return None
+    tree, placements = room.room.tree, [one for one in old.devices.placements if one.pod_set == given.name]
+    placed, held = leaves_of(tree, given.topology.assignment.domains), _on_leaves(tree, given.name, placements)
+    if max(given.count, len(placements)) > request.count or sum(held.values()) < len(placements):
+        return None
+    if placed == held:
+        return given.topology.assignment
+    if not (old.shrunk or holds_too_many(old)) or len(placements) < given.count:
+        return None
+    charged = Counter[int]()
+    for domain in given.topology.assignment.domains:
+        if (leaf := tree.leaf_at(domain.values)) is not None:
+            charged[leaf] += domain.count
+    fitting = replace(room.room, assumed=beside).fitting(held_by(request.requests))
+    more = {leaf: pods - charged[leaf] for leaf, pods in held.items() if pods > charged[leaf]}
+    if any(pods > fitting[leaf] for leaf, pods in more.items()):
+        return None
+    for leaf, pods in more.items():
+        take(beside, tree.leaves[leaf].key, held_by(request.requests), pods)
+    return assignment_of(tree, held)
 
 
 def _on_leaves(tree: TopologyTree, pod_set: str, placements: Sequence[PodPlacement]) -> dict[int, int]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, QuotaReserved, TopologyAssigned
 from events.catalogue import Decision
 from events.control import ObjectRemoved
-from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.device import DevicesReserved, NodeUsageObserved, PodCardsAssigned, PodObserved
 from events.pod_set import ContainerShape
 from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup
 from events.selector import LabelSelector
@@ -136,15 +136,64 @@ def test_while_pods_that_are_not_wanted_any_more_have_cards_elsewhere_it_does_no
     index_of = {one.pod: one.index for one in pods if isinstance(one, PodCardsAssigned)}
     told.told(*(living(name, cards[index][0]) for name, index in index_of.items())).decided()
     (last,) = [name for name, index in index_of.items() if cards[index][0] == "b"]
-    told.told(sized(asked, 2)).decided()
-    said = told.told(sized(asked, 4)).decided()
+    told.told(sized(asked, 1)).decided()
+    said = told.told(sized(asked, 2)).decided()
     assert not [one for one in said if isinstance(one, QuotaReserved)]
     (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
     assert "have no cards on the hosts on which they are placed" in refused.message
     said = told.told(
         living(last, "b", terminating=True), ObjectRemoved(kind="Pod", namespace="team", name=last)
     ).decided()
-    assert sum(last_places(said).values()) == 4
+    assert last_places(said) == {"a": 2}
+
+
+def test_pods_too_many_that_are_wanted_again_stay_where_they_are_with_their_cards_and_only_others_are_placed() -> None:
+    told, asked = two_racks(), elastic("e", 3)
+    pods = after_a_shrink(told, asked)
+    said = told.told(sized(asked, 4)).decided()
+    given = last_cards(said)
+    assert all(given[index][0] == node for index, node in pods.values()) and len(given) == 4
+    grown, cards = places_and_cards(told)
+    assert grown == cards and grown["a"] == 2 and grown["b"] >= 1
+    again = told.told(sized(asked, 2)).decided()
+    assert not [one for one in again if isinstance(one, QuotaReserved)]
+    assert [one for one in told.told(sized(asked, 4)).decided() if isinstance(one, QuotaReserved)]
+
+
+def test_pods_too_many_that_are_wanted_again_wait_while_there_is_no_room_where_they_are() -> None:
+    told, asked = two_racks(), elastic("e", 3)
+    after_a_shrink(told, asked)
+    told.told(NodeUsageObserved(node="b", requests={"pods": 110})).decided()
+    said = told.told(sized(asked, 4)).decided()
+    assert not [one for one in said if isinstance(one, QuotaReserved)]
+    told.told(NodeUsageObserved(node="b", requests={})).decided()
+    assert [one for one in told.decisions if isinstance(one, QuotaReserved)][-1].assignments[0].count == 4
+
+
+def test_pods_too_many_of_two_pod_sets_do_not_count_on_the_same_room() -> None:
+    told, asked = racked(host("a", "r1", cards=4, pods=4)).told(GATE), elastic("e", 2)
+    (main,) = asked.spec.pod_sets
+    asked = replace(asked, spec=replace(asked.spec, pod_sets=(main, replace(main, name="side"))))
+    told.told(asked).decided()
+    pods = [replace(living(f"{name}-{index}"), pod_set=name) for name in ("main", "side") for index in range(2)]
+    told.told(*pods).decided()
+    there = PodTopology(gated=False, node_selector={HOSTNAME: "a"})
+    told.told(*(replace(one, gated=False, topology=there, node="a", phase="Running") for one in pods)).decided()
+    told.told(sized(asked, 1)).decided()
+    told.told(NodeUsageObserved(node="a", requests={"pods": 1})).decided()
+    assert not [one for one in told.told(sized(asked, 2)).decided() if isinstance(one, QuotaReserved)]
+    said = told.told(NodeUsageObserved(node="a")).decided()
+    (reserved,) = [one for one in said if isinstance(one, QuotaReserved)]
+    assert [one.count for one in reserved.assignments] == [2, 2]
+
+
+def test_a_growth_is_tried_again_when_pods_have_been_given_other_cards_for_those_of_a_lost_host() -> None:
+    told = racked(*(host(name, "r1", cards=2) for name in "abc")).told(GATE)
+    asked = elastic("e", 1, memory=30000)
+    (home,) = {node for node, _ in last_cards(told.told(asked).decided()).values()}
+    told.told(sized(asked, 2), lost(home)).decided()
+    places, cards = places_and_cards(told)
+    assert places == cards and sum(places.values()) == 2 and home not in places
 
 
 def after_a_shrink(told: Story, asked: WorkloadSubmitted) -> dict[str, tuple[int, str]]:
@@ -178,10 +227,11 @@ def test_a_job_whose_shrink_has_ended_other_pods_than_the_last_grows_and_those_t
 def test_a_job_that_wants_to_grow_again_before_the_other_pods_are_gone_grows_when_they_are() -> None:
     told, asked = two_racks(), elastic("e", 3)
     pods = after_a_shrink(told, asked)
-    assert not [one for one in told.told(sized(asked, 4)).decided() if isinstance(one, QuotaReserved)]
+    told.told(sized(asked, 1)).decided()
+    assert not [one for one in told.told(sized(asked, 2)).decided() if isinstance(one, QuotaReserved)]
     ended = next(name for name, (_, node) in pods.items() if node == "a")
     said = told.told(*gone(ended, "a")).decided()
-    assert sum(last_places(said).values()) == 4
+    assert sum(last_places(said).values()) == 2
     given = last_cards(said)
     assert all(given[index][0] == node for name, (index, node) in pods.items() if name != ended)
 
