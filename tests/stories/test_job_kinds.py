@@ -13,6 +13,7 @@ from events.json_object import JsonObject
 from events.json_path import look
 from events.subjects import FACTS
 from events.workload import PodsReady
+from ops.production.kubernetes.client import KubeClient
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.train_job import CHILD
@@ -93,15 +94,20 @@ async def test_a_job_of_every_kind_waits_runs_makes_room_comes_back_and_ends(kin
 
 
 async def prepare(stage: Stage, *kinds: JobKind) -> None:
-    group = stage.get("clusterqueues.kueue.x-k8s.io", "", "team")["spec"]["resourceGroups"][0]
+    await make_room(stage.client, stage.get("clusterqueues.kueue.x-k8s.io", "", "team"))
+    for one in {"jobsets": SAMPLED[0], **{one.plural: one for one in kinds}}.values():
+        await stage.add(definition(one))
+
+
+async def make_room(client: KubeClient, queue: JsonObject) -> None:
+    """Quota for what the samples ask for besides cards, and a node that they choose."""
+    group = queue["spec"]["resourceGroups"][0]
     (flavor,) = group["flavors"]
     plain = [{"name": one, "nominalQuota": "100Gi"} for one in ("cpu", "memory")]
     wider = {"coveredResources": [*group["coveredResources"], "cpu", "memory"]}
     wider["flavors"] = [{**flavor, "resources": [*flavor["resources"], *plain]}]
-    await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"resourceGroups": [wider]}})
-    await stage.client.merge(NODES, "", "n1", {"metadata": {"labels": {"own": "yes"}}})
-    for one in {"jobsets": SAMPLED[0], **{one.plural: one for one in kinds}}.values():
-        await stage.add(definition(one))
+    await client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"resourceGroups": [wider]}})
+    await client.merge(NODES, "", "n1", {"metadata": {"labels": {"own": "yes"}}})
 
 
 async def life(play: Play) -> None:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from msgspec.structs import replace
 
 from events.api.labels import DECISION
@@ -22,6 +23,7 @@ from ops.production.served import MULTIKUEUE, SERVICES
 from ops.production.wiring import Running
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
+from services.multikueue.connection import SECRETS
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
@@ -248,3 +250,21 @@ async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_clu
                 active(stage, "w3") == ("False", "BadKubeConfig", 'load client config failed: Secret "none" not found')
             )
         )
+
+
+async def test_a_kubeconfig_with_an_authority_that_is_none_is_shown_on_the_cluster_and_read_again_once_mended(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.timeout(90), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, _):
+        whole = w1.kubeconfig.read_text()
+        broken = yaml.safe_load(whole)
+        broken["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:1", "certificate-authority-data": "eA=="}
+        meta, source = {"name": "w3", "namespace": "default"}, {"kubeConfig": {"location": "w3"}}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+        await stage.add({**secret, "data": {"kubeconfig": base64.b64encode(yaml.safe_dump(broken).encode()).decode()}})
+        cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": {"name": "w3"}}
+        await stage.add({**cluster, "spec": {"clusterSource": source}})
+        await stage.until(lambda: active(stage, "w3")[:2] == ("False", "ClientConnectionFailed"))
+        mended = {"data": {"kubeconfig": base64.b64encode(whole.encode()).decode()}}
+        await stage.client.merge(SECRETS, "default", "w3", mended)
+        await stage.until(lambda: active(stage, "w3") == ("True", "Active", "Connected"))

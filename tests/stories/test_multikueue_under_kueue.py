@@ -15,20 +15,21 @@ from msgspec.structs import replace
 
 from events.api.labels import RUN_SECONDS
 from events.job_kind import JobKind
-from events.json_path import look
+from events.json_path import look, put
 from ops.production.process.clock import ScaledClock
-from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
+from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER, managed_by_path
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
-from services.jobs.kinds.table import JOB_SET, POD, STATEFUL_SET, TRAIN_JOB
+from services.jobs.kinds.table import APP_WRAPPER, JOB_SET, POD, RAY_JOB, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from tests.conftest import ABSENT, ASSETS
 from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.real import Real
 from tests.stage.stage import JOBS, PODS, Stage, job
-from tests.stories.job_samples import definition, shown
+from tests.stories.job_samples import SAMPLED, definition, manifest, shown
 from tests.stories.test_checks import conditions, workload
+from tests.stories.test_job_kinds import make_room, prepare
 from tests.stories.test_multikueue import SETTINGS, active, check_of, delegated, managing
 from tests.stories.test_pods import Pods, member, pod
 from tests.stories.test_serving import stateful
@@ -72,6 +73,8 @@ TRAINING = {
 }
 BIG = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
+APART = (TRAIN_JOB, APP_WRAPPER)
+"""The first has a story of its own; of the second Kueue has other pod sets (docs/rules/multikueue.md#kinds)."""
 GATES = {"MultiKueueOrchestratedPreemption": True}
 READY = ("Ready", 'The workload was admitted on "w1"')
 
@@ -293,3 +296,43 @@ async def test_a_stateful_set_runs_under_kueue_and_goes_with_the_one_here(
         assert not any(one.get("status", {}).get("phase") == "Running" for one in stage.of("pods"))
         await stage.client.delete(sets, "default", "s")
         await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_a_job_of_any_kind_asks_for_what_kueue_finds_in_it_by_itself(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    kinds = [one for one in SAMPLED if managed_by_path(SETTINGS, one.group, one.kind) and one not in APART]
+    defined = [definition(one) for one in kinds]
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=kinds, others=defined)
+    async with asyncio.timeout(500), Stage(tmp_path, real, clock) as stage:
+        await prepare(stage, *kinds)
+        async with managing(stage, [worker]):
+            await make_room(worker.client, worker.cluster.get("clusterqueues.kueue.x-k8s.io", ("", "team")) or {})
+            for value in defined:
+                await worker.cluster.add(value)
+            found = {one.kind: await end_under_kueue(one, stage, worker) for one in kinds}
+            assert found == dict.fromkeys(found, "")
+
+
+async def end_under_kueue(kind: JobKind, stage: Stage, worker: KueueWorker) -> str:
+    """Why the copy of a job of a kind has ended there as soon as the job came; empty where it is started."""
+    resource, key = resource_of(kind), f"{kind.plural}.{kind.group}"
+    path = tuple(managed_by_path(SETTINGS, kind.group, kind.kind).split("."))
+    asked = put(manifest(kind, "patient"), path, MULTIKUEUE_MANAGER)
+    if kind is RAY_JOB:
+        asked = put(asked, ("spec", "submissionMode"), "K8sJobMode")  # As its own definition has it by default.
+    await stage.client.create(resource, "default", asked)
+
+    def ended() -> str:
+        return "".join(str(look(one, "status.conditions[Finished].message") or "") for one in worker.copies)
+
+    def started() -> bool:
+        # Some of Kueue's kinds leave the field out rather than say that it is false.
+        there = worker.cluster.get(key, ("default", "patient"))
+        return there is not None and look(there, kind.suspend) is not True
+
+    await worker.cluster.until(lambda: bool(ended()) or started())
+    why = ended()
+    await stage.client.delete(resource, "default", "patient")
+    await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(key))
+    return why

@@ -113,6 +113,9 @@ class KubeConnector:
         try:
             value: Any = yaml_of(kubeconfig)
             await kube_config.load_kube_config_from_dict(value, client_configuration=configuration)
+            return RemoteClient(configuration, service="multikueue")
         except (ConfigException, Unreadable, OSError) as problem:
             raise ClusterUnavailable(str(problem)) from problem
-        return RemoteClient(configuration, service="multikueue")
+        except Exception as problem:  # noqa: BLE001 - the official client reads what somebody else wrote, and fails anyhow
+            what = f"{type(problem).__name__}: {problem}"
+            raise ClusterUnavailable(f"the kubeconfig can't be read: {what}") from problem
