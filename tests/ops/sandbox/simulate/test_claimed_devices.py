@@ -26,6 +26,11 @@ def test_a_history_with_claims_has_nothing_wrong() -> None:
     assert play(SEED, SPAN, []).broken == ()
 
 
+def test_a_history_with_claims_in_which_pods_have_to_be_ready_in_time_ends_and_has_nothing_wrong() -> None:
+    waits = next(seed for seed in SEEDS if platform_of(seed, SPAN).settings.pods_ready is not None)
+    assert play(waits, SPAN, []).broken == ()
+
+
 def test_a_device_that_is_not_told_to_be_free_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
     told = held_devices.claim_fact
 
