@@ -28,6 +28,8 @@ class Meter(StrEnum):
     """GiB-hours of card memory that was free and could have been given."""
     STRANDED = "stranded"
     """GiB-hours of card memory that was free on cards which nobody could have a part of any more."""
+    DEVICE = "device"
+    """Hours of a device that a claim holds; the price may name the device class."""
     LENT = "lent"
     """Hours of a resource of quota that one queue had of another; shown in money, and charged to nobody."""
 
@@ -88,6 +90,8 @@ class Price(Value, frozen=True, kw_only=True):
     """Only for workloads whose priority comes from this class."""
     resource: str = ""
     """Of `QUOTA`: the resource, as quota names it."""
+    device_class: str = ""
+    """Of `DEVICE`: only of devices that were claimed by this class."""
     window: str = ""
     """Only within this window of the price list."""
     flavor_label: str = ""

@@ -115,13 +115,13 @@ class Ledger:
 
     def found(self, entry: str) -> AnyEntry | None:
         """An entry by its id, if it was among those to look for and has been billed by now."""
-        return self.cards.found.get(entry) or self.holds.found.get(entry)
+        return self.cards.found.get(entry) or self.holds.found_entry(entry)
 
     def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
         """Enter what an event means for time and money; most events mean nothing for it."""
         if not isinstance(event, _ENTERED):
             self.at = max(self.at, position.at)
-        self.holds.claimed.fold(event, position.at)
+        self.holds.claimed.fold(event, position)
         for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
             self._forget(gone, position.at)
         for told in self._variants.told(event):
@@ -289,7 +289,7 @@ class Ledger:
             attempt.stopped, attempt.preemptor = reason, preemptor
 
     def _let_quota_go(self, workload: str, position: LogPosition) -> None:
-        self.holds.release(workload, position, self._asking)
+        self.holds.release(workload, self._current.get(workload), position, self._asking)
         self._close_handed(workload, position)
 
     def _slice(

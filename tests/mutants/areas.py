@@ -123,6 +123,7 @@ AREAS = {
             "services/watcher/claims/older_versions.py",
             "projections/claims/held_devices.py",
             "projections/billing/claims/claim_time.py",
+            "projections/billing/claims/device_lines.py",
         ),
         (
             "tests/services/watcher/claims",

@@ -33,7 +33,7 @@ from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, form_of, print_answer
 from projections.billing.cards.reconcile import Mismatch, reconcile
-from projections.billing.entries.entry import AnyEntry, QuotaEntry, Window
+from projections.billing.entries.entry import AnyEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.lines.charge import HOUR
 from projections.billing.lines.charged_lines import EVERYBODY, BilledTo
@@ -121,7 +121,7 @@ def run_entries(asked: BillOptions, workload: str, *, output: AnswerForm, consol
             check_tenant(ledger, asked.tenant)
         found = [
             entry
-            for entry in (*ledger.entries, *ledger.quota_entries)
+            for entry in (*ledger.entries, *ledger.quota_entries, *ledger.holds.claimed.lines.entries)
             if (not asked.tenant or entry.holder.tenant == asked.tenant)
             and (not workload or workload in {entry.holder.workload, entry.holder.job})
         ]
@@ -216,6 +216,14 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster:
             'resource that is held: enter one with `kuelog price set -f FILE`, with price "0" for what is free',
             highlight=False,
         )
+    for (device_class, _), length in found.unpriced_devices.items():
+        wrong += 1
+        stderr.print(
+            f"[yellow]warning:[/yellow] {of}no price for devices of class {device_class}: {quotient(length, HOUR, 4)} "
+            "Device-Hours have no cost. A price list that prices claimed devices names every class that is held, or has a price "
+            'of the meter device without one: enter it with `kuelog price set -f FILE`, with price "0" for what is free',
+            highlight=False,
+        )
     for entry in found.unknown_entries:
         wrong += 1
         stderr.print(
@@ -300,6 +308,8 @@ def _show_entries(found: Sequence[AnyEntry], console: Console) -> None:
 def _what_is_held(entry: AnyEntry) -> str:
     if isinstance(entry, QuotaEntry):
         return f"{entry.amount} {entry.resource} of {entry.flavor}"
+    if isinstance(entry, DeviceEntry):
+        return f"{entry.count} device(s) of class {entry.device_class} by claim {entry.claim}"
     slice_ = entry.slice
     return f"{slice_.node} {slice_.card.uuid}  {slice_.memory} MiB {slice_.cores} cores"
 

@@ -12,6 +12,8 @@ from ops.cli.serving.serve import stop_signal
 from ops.production.kubernetes.client import connect
 from ops.production.populator import Population, WantedQueue, keep_populated, populated, why_not
 from ops.terminal.console import terminal
+from ops.terminal.endings import complain
+from services.runtime.cluster_port import ObjectMissing
 
 console = terminal(soft_wrap=True)
 
@@ -35,13 +37,22 @@ def populator(
     with known_failures() as outcome:
         population = Population(name=local_queue_name, namespaces=_selector(namespace_selector))
         if once or dry_run:
-            found = asyncio.run(_populated(population, (kubeconfig, context), writes=not dry_run))
-            _print(found, dry_run=dry_run)
-            outcome.code = 1 if any(one.taken_by for one in found) else 0
+            outcome.code = _once(population, (kubeconfig, context), dry_run=dry_run)
         else:
             asyncio.run(_served(population, (kubeconfig, context)))
             outcome.code = 0
     raise typer.Exit(outcome.code)
+
+
+def _once(population: Population, where: tuple[str, str], *, dry_run: bool) -> int:
+    try:
+        found = asyncio.run(_populated(population, where, writes=not dry_run))
+    except ObjectMissing as problem:
+        return complain(
+            f"{problem}: the cluster needs the definitions of Kueue's kinds (docs/deploy.md), and its namespaces have to stay"
+        )
+    _print(found, dry_run=dry_run)
+    return 1 if any(one.taken_by for one in found) else 0
 
 
 async def _populated(population: Population, where: tuple[str, str], *, writes: bool) -> list[WantedQueue]:

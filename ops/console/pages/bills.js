@@ -120,13 +120,20 @@ function after(month) {
 /** A word as the name of a column. @param {string} word */
 const titled = (word) => word[0].toUpperCase() + word.slice(1).replace("_", " ");
 
+/** What has no price: cards, quota, or devices that claims hold, and how much of it where that is hours of pieces. @param {any} one */
+function unpriced(one) {
+  if (one.device_class) return `devices of class ${one.device_class}: ${hours(one.device_ms)} device-hours have no cost`;
+  if (one.resource) return `${one.resource} of flavor ${one.flavor}: what was held of it has no cost`;
+  return `cards of flavor ${one.flavor || "?"} (model ${one.model}): ${hours(one.card_ms)} card-hours have no cost`;
+}
+
 /** @param {any} data */
 function parts(data) {
   const names = data.lines.length ? Object.keys(data.lines[0]).filter((name) => !MEASURES.includes(name)) : [];
   const total = Object.entries(data.total).map(([currency, amount]) => `${amount} ${currency}`).join(", ");
   return [
     h("p", { class: "lead" }, data.until ? `${moment(data.since)} to ${moment(data.until)}: ${total || "nothing has a price yet"}` : "Nothing has happened yet: the log is empty. The services write it: `kuelog up` on this machine, `kuelog deploy` in a cluster."),
-    ...data.unpriced.map((/** @type {any} */ one) => h("p", { class: "problem" }, `No price for cards of flavor ${one.flavor || "?"} (model ${one.model}): ${hours(one.card_ms)} card-hours have no cost. Enter a price list with \`kuelog price set -f FILE\`.`)),
+    ...data.unpriced.map((/** @type {any} */ one) => h("p", { class: "problem" }, `No price for ${unpriced(one)}. Enter a price list with \`kuelog price set -f FILE\`.`)),
     h("section", {}, h("h2", {}, "Lines"),
       table("What was held, and what it costs", [...names.map(titled), "Kind", "GiB-hours", "Card-hours", "Of them alone on a card", "Cost"],
         data.lines.map((/** @type {any} */ line) => [...names.map((name) => further(name, line[name])), line.kind, hours(line.memory_mib_ms / 1024), hours(line.card_ms), hours(line.exclusive_ms), line.cost === null ? "no price" : `${line.cost} ${line.currency ?? ""}`]), "Nobody held a card in this period. A line appears here when a workload gets cards.")),

@@ -79,6 +79,10 @@ def bill_answer(ledger: Ledger, found: Bill, read: LogRead) -> dict[str, object]
         + [
             {"flavor": flavor, "resource": resource, "unit_ms": amount}
             for (flavor, resource), amount in found.unpriced_quota.items()
+        ]
+        + [
+            {"device_class": device_class, "resource": resource, "device_ms": length}
+            for (device_class, resource), length in found.unpriced_devices.items()
         ],
         "cards": plain_cards(ledger),
         "unused": plain_unused(ledger),

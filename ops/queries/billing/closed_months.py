@@ -203,6 +203,9 @@ def drawn_up(
     if found.unpriced_quota:
         flavor, resource = next(iter(found.unpriced_quota))
         raise BillRefused(f"{resource} of flavor {flavor} has no price in {month}: enter one first")
+    if found.unpriced_devices:
+        device_class, _ = next(iter(found.unpriced_devices))
+        raise BillRefused(f"claimed devices of class {device_class} have no price in {month}: enter one first")
     if found.unknown_entries:
         raise BillRefused(f"a correction names entry {found.unknown_entries[0]}, which the ledger has not or not yet")
     closing = MonthClosed(

@@ -7,7 +7,7 @@ import msgspec
 from ops.queries.billing.card_sums import money
 from ops.queries.billing.closed_months import check_closed, closings, invoice_of, month_ledger, window_of
 from ops.queries.billing.problems import BillRefused
-from projections.billing.entries.entry import AnyEntry, QuotaEntry, Window
+from projections.billing.entries.entry import AnyEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.lines.charged_lines import BilledTo, ChargedPiece, charged_lines
 from services.runtime.log_port import Entry
@@ -63,6 +63,13 @@ def _plain(one: _Sum) -> dict[str, object]:
 def _held(entry: AnyEntry) -> dict[str, object]:
     if isinstance(entry, QuotaEntry):
         return {"flavor": entry.flavor, "resource": entry.resource, "amount": entry.amount}
+    if isinstance(entry, DeviceEntry):
+        return {
+            "claim": entry.claim,
+            "device_class": entry.device_class,
+            "resource": entry.resource,
+            "devices": entry.count,
+        }
     held = entry.slice
     return {
         "flavor": held.flavor,

@@ -10,7 +10,7 @@ from events.billing import Commitment, LineKind, Meter
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.focus_columns import ALL_NAMES, BillPart, names_with
-from projections.billing.entries.entry import CardEntry, QuotaEntry, Window
+from projections.billing.entries.entry import AnyEntry, CardEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.lines.amounts import Amount
 from projections.billing.lines.charge import Charge, Piece
@@ -65,6 +65,7 @@ def parts_of(ledger: Ledger) -> frozenset[BillPart]:
         part
         for part, wanted in (
             (BillPart.QUOTA, any(one.of_quota for one in lists)),
+            (BillPart.DEVICES, any(one.of_devices for one in lists)),
             (BillPart.EXCHANGE, any(one.event.billed_in for one in lists)),
             (BillPart.ACCOUNTS, bool(ledger.prices.accounts.lists.all)),
             (BillPart.COMMITMENTS, any(one.event.commitments for one in lists)),
@@ -157,7 +158,29 @@ def _of_piece(piece: Piece) -> dict[str, str]:
         "x_LineKind": piece.kind,
         "x_LocalQueue": holder.local_queue,
         "x_LogPlace": piece.place or f"{piece.entry.began.partition}/{piece.entry.began.sequence}",
-        **(_of_card(piece.entry) if isinstance(piece.entry, CardEntry) else _of_quota(piece.entry)),
+        **_of_entry(piece.entry),
+    }
+
+
+def _of_entry(entry: AnyEntry) -> dict[str, str]:
+    match entry:
+        case CardEntry():
+            return _of_card(entry)
+        case QuotaEntry():
+            return _of_quota(entry)
+        case DeviceEntry():
+            return _of_devices(entry)
+
+
+def _of_devices(entry: DeviceEntry) -> dict[str, str]:
+    return {
+        "ResourceId": entry.claim,
+        "ResourceName": entry.claim,
+        "ResourceType": "Claimed devices",
+        "ServiceName": "Job Queue",
+        "x_Claim": entry.claim,
+        "x_DeviceClass": entry.device_class,
+        "x_Devices": str(entry.count),
     }
 
 
@@ -197,11 +220,13 @@ _QUOTA_DETAILS = {
 }
 
 
-def _measured(entry: CardEntry | QuotaEntry, meter: Meter) -> tuple[str, str, str, str]:
+def _measured(entry: AnyEntry, meter: Meter) -> tuple[str, str, str, str]:
     """Unit, name and properties of what was metered, and what it was metered of."""
     if isinstance(entry, QuotaEntry):
         details = _QUOTA_DETAILS.get(entry.resource, '{"x_Units":1}')
         return unit_of(entry.resource).name, entry.resource, details, f"flavor {entry.flavor}"
+    if isinstance(entry, DeviceEntry):
+        return "Device-Hours", "claimed device", '{"x_Devices":1}', f"class {entry.device_class}"
     return (*_UNITS[meter], _DETAILS[meter], entry.slice.card.model)
 
 

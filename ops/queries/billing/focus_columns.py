@@ -108,6 +108,7 @@ class BillPart(Enum):
     """What a bill may have besides cards that only some columns are for."""
 
     QUOTA = "quota"
+    DEVICES = "devices"
     EXCHANGE = "exchange"
     ACCOUNTS = "accounts"
     CLUSTERS = "clusters"
@@ -116,6 +117,11 @@ class BillPart(Enum):
 
 OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
     BillPart.QUOTA: (_column("x_Amount", _I, "0"), _column("x_Resource", _S, "0")),
+    BillPart.DEVICES: (
+        _column("x_Claim", _S, "0"),
+        _column("x_DeviceClass", _S, "0"),
+        _column("x_Devices", _I, "0"),
+    ),
     BillPart.EXCHANGE: (
         _column("PricingCurrency", _S, "0"),
         _column("PricingCurrencyContractedUnitPrice", _D, "0"),

@@ -26,6 +26,7 @@ _NAMES = {
     "tenant": "tenant",
     "priorityClass": "priority_class",
     "resource": "resource",
+    "deviceClass": "device_class",
     "window": "window",
     "flavorLabel": "flavor_label",
 }
@@ -33,6 +34,7 @@ _NAMES = {
 _ROW = frozenset({"meter", "price", "spread", *_NAMES})
 _WORDS_OF_UNUSED = frozenset({"flavor", "model"})
 _WORDS_OF_LENT = frozenset({"flavor"})
+_WORDS_OF_DEVICES = frozenset({"deviceClass", "tenant", "priorityClass", "window"})
 _CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
 
 
@@ -58,11 +60,7 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
     for price in prices:
         key = (price.meter, *(getattr(price, name) for name in _NAMES.values()))
         if key in seen:
-            _refuse(
-                path,
-                f"{price.resource or price.meter} of {price.flavor or price.model or ('all flavors' if price.resource else 'all cards')}",
-                "is priced twice",
-            )
+            _refuse(path, _named(price), "is priced twice")
         seen.add(key)
     starts = time(str(found["from"]), first) if "from" in found else now
     windows = windows_of(path, found.get("windows", []), starts)
@@ -87,6 +85,13 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
     )
 
 
+def _named(price: Price) -> str:
+    if price.meter is Meter.DEVICE:
+        return f"device of {price.device_class or 'all classes'}"
+    of_all = "all flavors" if price.resource else "all cards"
+    return f"{price.resource or price.meter} of {price.flavor or price.model or of_all}"
+
+
 def _price(path: Path, place: int, row: Any) -> Price:
     if not isinstance(row, dict):
         _refuse(path, f"price {place}", "has to be a mapping with meter and price")
@@ -108,8 +113,9 @@ def _price(path: Path, place: int, row: Any) -> Price:
 def _spread(path: Path, place: int, row: Mapping[str, Any], meter: Meter) -> Spread:
     """Who pays for what nobody used; only prices of that say so. Raises `BillRefused`."""
     unused = meter in UNUSED
-    words = (_WORDS_OF_UNUSED | {"spread", "resource"}) if unused else _WORDS_OF_LENT | {"resource"}
-    strange = sorted({*row} - words - {"meter", "price"}) if unused or meter is Meter.LENT else []
+    words = _WORDS_OF_DEVICES if meter is Meter.DEVICE else _WORDS_OF_LENT | {"resource"}
+    words = (_WORDS_OF_UNUSED | {"spread", "resource"}) if unused else words
+    strange = sorted({*row} - words - {"meter", "price"}) if unused or meter in (Meter.LENT, Meter.DEVICE) else []
     if strange:
         _refuse(
             path,
@@ -117,6 +123,8 @@ def _spread(path: Path, place: int, row: Mapping[str, Any], meter: Meter) -> Spr
             f"it can't go by: {_several(words)} it may",
         )
     if not unused:
+        if "deviceClass" in row and (meter is not Meter.DEVICE or not row["deviceClass"]):
+            _refuse(path, f"price {place}: deviceClass", "is of the meter device alone, and names a DeviceClass")
         if "spread" in row:
             _refuse(path, f"price {place}: spread", "is of idle and stranded alone")
         if meter is Meter.LENT and not row.get("resource"):
@@ -159,7 +167,7 @@ def _meter(path: Path, place: int, row: Mapping[str, Any]) -> Meter:
     """The meter of cards that is named; a price that names a resource alone is of quota, and needs none."""
     named = [meter for meter in Meter if meter is not Meter.QUOTA]
     found = str(row.get("meter", ""))
-    if "resource" in row and found not in {*UNUSED, Meter.LENT}:
+    if "resource" in row and found not in {*UNUSED, Meter.LENT, Meter.DEVICE}:
         wrong = sorted({"meter", "model"} & set(row))
         if wrong or not str(row["resource"]):
             _refuse(path, f"price {place}", "of a resource has no meter and no model: both are of cards")

@@ -155,6 +155,7 @@ def scope_of(
         grain=grain,
         wanted=frozenset(wanted),
         priced=frozenset(price.resource for price in prices if price.meter is Meter.QUOTA),
+        prices_devices=any(price.meter is Meter.DEVICE for price in prices),
         cuts=TimeCuts(cuts) if between else None,
     )
 

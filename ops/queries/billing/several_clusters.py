@@ -109,6 +109,7 @@ def in_one(bills: Sequence[ClusterBill]) -> Bill:
         total=dict(sorted(total.items())),
         unpriced=_summed(one.bill.unpriced for one in bills),
         unpriced_quota=_summed(one.bill.unpriced_quota for one in bills),
+        unpriced_devices=_summed(one.bill.unpriced_devices for one in bills),
         unknown_entries=[entry for one in bills for entry in one.bill.unknown_entries],
         covered=[f"{one.cluster}/{place}" for one in bills for place in one.bill.covered],
     )

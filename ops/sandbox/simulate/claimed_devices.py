@@ -15,6 +15,8 @@ RESOURCE, EXTENDED = "example.com/gpus", "example.com/gpu"
 PUBLISH, WITHDRAW = "publish", "withdraw"
 """What is done to objects of resource.k8s.io: made, or made anew, and taken away."""
 _GROUP = "resource.k8s.io/v1"
+_PODS = 3
+"""The most that a queue's job may have (`SeedPlatform`)."""
 _MOST = 2
 """Devices of one pod: every node has as many, so that there is a place for each when the others have ended."""
 
@@ -29,10 +31,14 @@ def with_claims(platform: SeedPlatform, seed: int, span: Millis) -> None:
     chance = random.Random(f"{seed}/claimed devices")  # noqa: S311 - a world, not a secret
     spaces = sorted({NAMESPACE, *platform.namespaces.values()})
     mapping = DeviceClassMapping(resource=RESOURCE, classes=("gpu", "ext"))
-    # There is quota for more devices than nodes have together, and cards are reserved wherever devices are: pods wait for
-    # one another's devices, and must not be stopped for that time and again (docs/claims.md#not-done).
-    platform.settings = replace(platform.settings, device_class_mappings=(mapping,), pods_ready=None)
+    platform.settings = replace(platform.settings, device_class_mappings=(mapping,))
     slices = {node: _slice(node, chance.choice((2, 3, 4))) for node in platform.nodes}
+    fewer = _MOST
+    if platform.settings.pods_ready is not None:
+        # Whose pods are not all ready in time is stopped, and tried again, here as in Kueue: where pods wait for one another's
+        # devices that goes on for ever. So every node has as many as there is quota of together (docs/claims.md#not-done).
+        fewer = _MOST * _PODS * len(platform.queues)
+        slices = {node: _slice(node, fewer) for node in platform.nodes}
     platform.objects = [
         *(_with_quota(one, chance) for one in platform.objects),
         kueue_object("ResourceFlavor", "claimed", {}),
@@ -48,7 +54,7 @@ def with_claims(platform: SeedPlatform, seed: int, span: Millis) -> None:
         changed = chance.randrange(span)
         actions += [_act(changed, PUBLISH, _template("grows", space, count=_MOST)) for space in spaces]
     for value in slices.values():
-        actions += _comings_and_goings(value, chance, span)
+        actions += _comings_and_goings(value, fewer, chance, span)
     platform.actions = sorted(actions, key=lambda one: one.at)
 
 
@@ -93,13 +99,13 @@ def _with_claims(job: JsonObject, names: tuple[str, ...]) -> JsonObject:
     return {**job, "spec": {**spec, "template": {**template, "spec": pods}}}
 
 
-def _comings_and_goings(value: JsonObject, chance: random.Random, span: Millis) -> list[UserAction]:
-    """The devices of a node vanish for a while, or some of them for good."""
+def _comings_and_goings(value: JsonObject, least: int, chance: random.Random, span: Millis) -> list[UserAction]:
+    """The devices of a node vanish for a while, or some of them for good, down to so many."""
     found: list[UserAction] = []
     for _ in range(chance.choice((0, 0, 1, 2))):
         at = chance.randrange(span)
         found.append(_act(at, WITHDRAW, value))
-        fewer = _slice(value["spec"]["nodeName"], _MOST)
+        fewer = _slice(value["spec"]["nodeName"], least)
         found.append(_act(min(at + chance.choice((500, 5_000, 30_000)), span), PUBLISH, chance.choice((value, fewer))))
     return found
 
@@ -114,8 +120,7 @@ def _with_quota(value: JsonObject, chance: random.Random) -> JsonObject:
         return value
     groups = value["spec"]["resourceGroups"]
     first = groups[0]["flavors"][0]["resources"][0]
-    pods = 3  # The most that a queue's job may have (`SeedPlatform`).
-    quota: JsonObject = {"name": RESOURCE, "nominalQuota": str(pods * _MOST)}
+    quota: JsonObject = {"name": RESOURCE, "nominalQuota": str(_PODS * _MOST)}
     if "borrowingLimit" in first:
         quota["borrowingLimit"] = str(chance.choice((0, 1, _MOST)))
     group = {"coveredResources": [RESOURCE], "flavors": [{"name": "claimed", "resources": [quota]}]}

@@ -18,9 +18,13 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced
 from events.workload import WorkloadDeleted
-from projections.billing.entries.entry import Holder, Window
+from projections.billing.claims.device_lines import DeviceLines, HeldDevices
+from projections.billing.entries.attempts import Attempt
+from projections.billing.entries.entry import Cause, Holder, caused
+from projections.billing.entries.ledger_scope import LedgerScope
 from projections.claims.counted import counts_claims, resource_of_class
 from projections.claims.held_devices import users_of
+from projections.log_position import LogPosition
 from projections.workloads.slice_chains import SliceChains
 
 
@@ -36,7 +40,8 @@ class DeviceHours(msgspec.Struct, frozen=True, order=True):
 
 
 class _Open(msgspec.Struct, frozen=True):
-    since: Millis
+    began: Cause
+    holder: Holder
     held: Mapping[DeviceHours, int]
     """How many devices, by whose and what they are."""
     known: bool
@@ -46,9 +51,11 @@ class _Open(msgspec.Struct, frozen=True):
 class ClaimTime:
     """The claims that are there, and how long devices were held within the window, in milliseconds."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, scope: LedgerScope) -> None:
         self.sums: dict[DeviceHours, Millis] = {}
-        self._window = window
+        self.lines = DeviceLines(scope)
+        """What of it is billed."""
+        self._window = scope.window
         self._settings = SettingsObserved()
         self._claims: dict[str, ResourceClaimObserved] = {}
         self._users: dict[str, dict[str, None]] = {}
@@ -67,52 +74,58 @@ class ClaimTime:
         self._open: dict[str, _Open] = {}
         """By claim."""
 
-    def fold(self, event: AnyEvent, at: Millis) -> None:
+    def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Count what an event means for devices that claims hold; most events mean nothing for it."""
         match event:
             case ResourceClaimObserved():
-                self._see_claim(event, at)
+                self._see_claim(event, caused("claim seen", position))
             case PodObserved():
-                self._see_pod(event, at)
+                self._see_pod(event, caused("pod seen", position))
             case ObjectRemoved(kind="ResourceClaim"):
-                self._remove_claim(f"{event.namespace}/{event.name}", at)
+                self._remove_claim(f"{event.namespace}/{event.name}", caused("claim gone", position))
             case ObjectRemoved(kind="Pod"):
                 self._remove_pod(f"{event.namespace}/{event.name}")
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slices.replace(event.workload, event.by)
                 for key in tuple(self._pods.get(event.workload, ())):
-                    self._belong(key, event.by, at)
+                    self._belong(key, event.by, caused("slice replaced", position))
             case WorkloadDeleted():
                 last = self._slices.last(event.workload)
                 self._slices.forget(event.workload)
                 self._deleted[last] = None
                 self._forget(last)
             case SettingsObserved():
-                self._use(event, at)
+                self._use(event, caused("settings changed", position))
             case _:
                 pass
 
-    def hold(self, holder: Holder, at: Millis) -> None:
+    def hold(self, holder: Holder, cause: Cause) -> None:
         """A workload holds quota from now on: what its pods have is on the account of its queue."""
+        self.lines.begin(holder.workload)
         self._holders[holder.workload] = holder
         self._deleted.pop(holder.workload, None)
         for key in self._pods.get(holder.workload, ()):
-            self._review(key, at)
+            self._review(key, cause)
+
+    def release(self, attempt: Attempt, position: LogPosition, preemptor_queue: str) -> None:
+        """An attempt holds no quota any more; what its pods still have is on its account until they give it up."""
+        going_on = bool(self._pods.get(attempt.holder.workload))
+        self.lines.release(attempt, position, preemptor_queue, going_on=going_on)
 
     def finish(self, at: Millis) -> None:
         """Count what goes on, as far as the log reaches; nothing may be folded after that."""
         for key in sorted(self._open):
-            self._close(key, at)
+            self._close(key, None, at)
 
-    def _use(self, settings: SettingsObserved, at: Millis) -> None:
+    def _use(self, settings: SettingsObserved, cause: Cause) -> None:
         self._settings = settings
         for key in sorted(self._claims):
             if counts_claims(settings):
-                self._reckon(key, at)
+                self._reckon(key, cause)
             else:
-                self._remove_claim(key, at)
+                self._remove_claim(key, cause)
 
-    def _see_claim(self, claim: ResourceClaimObserved, at: Millis) -> None:
+    def _see_claim(self, claim: ResourceClaimObserved, cause: Cause) -> None:
         key = f"{claim.namespace}/{claim.name}"
         before = self._claims.get(key)
         self._claims[key] = claim
@@ -120,18 +133,18 @@ class ClaimTime:
         for pod in pods:
             self._users.setdefault(pod, {})[key] = None
         self._leave(key, [one for one in _pods_of(before) if one not in pods])
-        self._reckon(key, at)
+        self._reckon(key, cause)
 
-    def _remove_claim(self, key: str, at: Millis) -> None:
+    def _remove_claim(self, key: str, cause: Cause) -> None:
         claim = self._claims.pop(key, None)
         if claim is not None:
-            self._close(key, at)
+            self._close(key, cause)
             self._leave(key, _pods_of(claim))
 
-    def _see_pod(self, pod: PodObserved, at: Millis) -> None:
+    def _see_pod(self, pod: PodObserved, cause: Cause) -> None:
         key = f"{pod.namespace}/{pod.name}"
         self._gone.pop(key, None)
-        self._belong(key, self._slices.last(pod.workload) if pod.elastic else pod.workload, at)
+        self._belong(key, self._slices.last(pod.workload) if pod.elastic else pod.workload, cause)
 
     def _remove_pod(self, key: str) -> None:
         if key in self._users:
@@ -139,12 +152,12 @@ class ClaimTime:
         else:
             self._leave_workload(key)
 
-    def _belong(self, pod: str, workload: str, at: Millis) -> None:
+    def _belong(self, pod: str, workload: str, cause: Cause) -> None:
         if self._workloads.get(pod) != workload:
             self._leave_workload(pod)
             self._workloads[pod] = workload
             self._pods.setdefault(workload, {})[pod] = None
-            self._review(pod, at)
+            self._review(pod, cause)
 
     def _leave_workload(self, pod: str) -> None:
         workload = self._workloads.pop(pod, None)
@@ -159,10 +172,11 @@ class ClaimTime:
             if workload in self._deleted:
                 del self._deleted[workload]
                 self._holders.pop(workload, None)
+                self.lines.forget(workload)
 
-    def _review(self, pod: str, at: Millis) -> None:
+    def _review(self, pod: str, cause: Cause) -> None:
         for key in self._users.get(pod, ()):
-            self._reckon(key, at)
+            self._reckon(key, cause)
 
     def _leave(self, key: str, pods: Iterable[str]) -> None:
         """These pods use a claim no more."""
@@ -175,21 +189,26 @@ class ClaimTime:
                     del self._gone[pod]
                     self._leave_workload(pod)
 
-    def _reckon(self, key: str, at: Millis) -> None:
+    def _reckon(self, key: str, cause: Cause) -> None:
         claim, open_ = self._claims[key], self._open.get(key)
-        held, known = self._held(claim), any(pod in self._workloads for pod in _pods_of(claim))
+        workload, of = self._holder_of(claim)
+        held, known = self._held(claim, workload, of), any(pod in self._workloads for pod in _pods_of(claim))
+        holder = of or Holder(tenant=claim.namespace, workload=workload)
         if open_ is not None and held and known and not open_.known:
             # The claim was seen before its pod: it was that pod's all the time.
-            self._open[key] = _Open(open_.since, held, known)
+            self._open[key] = _Open(open_.began, holder, held, known)
         elif open_ is None or open_.held != held:
-            self._close(key, at)
+            self._close(key, cause)
             if held:
-                self._open[key] = _Open(at, held, known)
+                self._open[key] = _Open(cause, holder, held, known)
 
-    def _held(self, claim: ResourceClaimObserved) -> dict[DeviceHours, int]:
-        """The devices of a claim, by whose they are: of several pods that share it, the first's that belongs to a workload."""
+    def _holder_of(self, claim: ResourceClaimObserved) -> tuple[str, Holder | None]:
+        """Whose a claim is: of several pods that share it, the first's that belongs to a workload; and on whose account that is."""
         workload = next((one for pod in _pods_of(claim) if (one := self._workloads.get(pod))), "")
-        holder = self._holders.get(workload)
+        return workload, self._holders.get(workload)
+
+    def _held(self, claim: ResourceClaimObserved, workload: str, holder: Holder | None) -> dict[DeviceHours, int]:
+        """The devices of a claim, by whose they are."""
         found: dict[DeviceHours, int] = {}
         for device in claim.devices:
             if device.admin:
@@ -205,13 +224,18 @@ class ClaimTime:
             found[of] = found.get(of, 0) + 1
         return found
 
-    def _close(self, key: str, at: Millis) -> None:
+    def _close(self, key: str, cause: Cause | None, at: Millis = 0) -> None:
         open_ = self._open.pop(key, None)
         if open_ is None:
             return
-        length = self._window.clip(open_.since, at)
-        for of, count in open_.held.items() if length else ():
-            self.sums[of] = self.sums.get(of, 0) + count * length
+        until = cause.at if cause is not None else at
+        length = self._window.clip(open_.began.at, until)
+        for of, count in open_.held.items():
+            if length:
+                self.sums[of] = self.sums.get(of, 0) + count * length
+            self.lines.add(
+                HeldDevices(key, of.device_class, of.resource, count), open_.holder, open_.began, cause, until
+            )
 
 
 def _pods_of(claim: ResourceClaimObserved | None) -> list[str]:

@@ -14,7 +14,7 @@ from events.workload import (
     WorkloadSubmitted,
     job_behind,
 )
-from projections.billing.entries.entry import CardEntry, Holder, QuotaEntry, Waste
+from projections.billing.entries.entry import CardEntry, DeviceEntry, Holder, QuotaEntry, Waste
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.card_use import CardUse, effective_use
@@ -120,9 +120,13 @@ def flavor_of(attempt: Attempt, pod_set: str, config: CardConfig = HAMI) -> str:
 
 
 def wasted(
-    attempt: Attempt, position: LogPosition, preemptor_queue: str, quota: tuple[QuotaEntry, ...] | None = None
+    attempt: Attempt,
+    position: LogPosition,
+    preemptor_queue: str,
+    quota: tuple[QuotaEntry, ...] | None = None,
+    devices: tuple[DeviceEntry, ...] | None = None,
 ) -> Waste:
-    """What an attempt that was cut short had held: of cards, or of quota where that is given."""
+    """What an attempt that was cut short had held: of cards, or of quota or claimed devices where these are given."""
     return Waste(
         at=position.at,
         place=f"{position.partition}/{position.sequence}",
@@ -130,8 +134,9 @@ def wasted(
         holder=attempt.holder,
         preemptor=attempt.preemptor,
         preemptor_queue=preemptor_queue,
-        entries=tuple(attempt.entries) if quota is None else (),
+        entries=tuple(attempt.entries) if quota is None and devices is None else (),
         quota=quota or (),
+        devices=devices or (),
     )
 
 

@@ -3,6 +3,7 @@
 Times are half-open. All quantities are integers: MiB, percent of cores (or a vendor's unit), slots, units of quota, milliseconds.
 """
 
+import hashlib
 from math import lcm
 
 import msgspec
@@ -117,7 +118,26 @@ class QuotaEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None while it goes on, and `until` is as far as the log reaches."""
 
 
-AnyEntry = CardEntry | QuotaEntry
+class DeviceEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One line about devices that a claim holds: so many of one class, for a time. Its id says which, whatever is learnt later."""
+
+    id: str
+    kind: LineKind
+    holder: Holder
+    claim: str
+    """`namespace/name`."""
+    device_class: str
+    resource: str
+    """What the class counts as in quota; empty where it is not mapped."""
+    count: int
+    since: Millis
+    until: Millis
+    began: Cause
+    ended: Cause | None
+    """None while it goes on, and `until` is as far as the log reaches."""
+
+
+AnyEntry = CardEntry | QuotaEntry | DeviceEntry
 
 
 class Waste(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,6 +151,13 @@ class Waste(msgspec.Struct, frozen=True, kw_only=True):
     preemptor_queue: str
     entries: tuple[CardEntry, ...] = ()
     quota: tuple[QuotaEntry, ...] = ()
+    devices: tuple[DeviceEntry, ...] = ()
+
+
+def entry_id(kind: LineKind, holder: Holder, began: Cause, *held: str) -> str:
+    """The name of an entry that is not of a card: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
+    parts = (*(holder.uid, kind, holder.workload, holder.attempt, *held), began.partition, began.sequence)
+    return hashlib.sha256("\n".join(str(part) for part in (*parts, began.at)).encode()).hexdigest()[:24]
 
 
 def is_whole(card: Card, memory: int, cores: int, slots: int) -> bool:

@@ -19,6 +19,8 @@ class LedgerScope(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of entries that are to be found wherever they lie."""
     priced: frozenset[str] = frozenset()
     """The resources of quota that any price list of the log prices; without one quota makes no entries."""
+    prices_devices: bool = False
+    """Whether any price list of the log prices devices that claims hold; without one they make no entries."""
     cuts: TimeCuts | None = None
     """The moments at which what operators enter may change the price of unused cards or lent quota; None where nothing prices them."""
 

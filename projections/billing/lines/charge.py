@@ -10,7 +10,7 @@ import msgspec
 
 from events.billing import LineKind, Meter
 from events.event import Millis
-from projections.billing.entries.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window
+from projections.billing.entries.entry import AnyEntry, CardEntry, DeviceEntry, QuotaEntry, Waste, Window
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.lines.standing import EntryStandings
 from projections.billing.terms.accounts import Payer
@@ -79,11 +79,11 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
-    """All lines with a quantity of a bill for that window, in the order in which they ended; those of cards first.
+    """All lines with a quantity of a bill for that window, in the order in which they ended; those of cards first, then those of quota.
 
     What goes on beyond the window comes last, by its beginning: when it ends is no news of that window.
     """
-    for entries in (ledger.entries, ledger.quota_entries):
+    for entries in (ledger.entries, ledger.quota_entries, ledger.holds.claimed.lines.entries):
         ended = [one for one in entries if one.until < window.until]
         going_on = [one for one in entries if one.until >= window.until]
         for entry in (*ended, *sorted(going_on, key=lambda one: (one.since, one.id))):
@@ -103,7 +103,10 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
 
 def changes(ledger: Ledger) -> list[Waste | Correction]:
     """What was given back and corrected, one after the other; of one time corrections come first, as they are read."""
-    wastes = [(one.at, 1, one) for one in (*ledger.foregone, *ledger.wastes, *ledger.holds.wastes)]
+    wastes = [
+        (one.at, 1, one)
+        for one in (*ledger.foregone, *ledger.wastes, *ledger.holds.wastes, *ledger.holds.claimed.lines.wastes)
+    ]
     corrections = [(one.at, 0, one) for one in ledger.prices.corrections]
     return [one for _, _, one in sorted([*wastes, *corrections], key=lambda one: one[:2])]
 
@@ -145,7 +148,7 @@ def cut(
     booked: Millis | None = None,
     place: str = "",
 ) -> Iterator[Piece]:
-    """An entry in pieces, each in one month and at one price; none of quota under a list that prices cards alone."""
+    """An entry in pieces, each in one month and at one price; none of quota or claimed devices under a list that prices none."""
     since = entry.since if window is None else max(entry.since, window.since)
     until = entry.until if window is None else min(entry.until, window.until)
     while since < until:
@@ -159,7 +162,7 @@ def cut(
             labels = ledger.cards.flavor_labels.having(flavor, prices.flavor_labels, since)
             rate = ledger.prices.rate(prices, since)
             terms = PriceTerms(open_windows(prices.event.windows, since), labels, rate)
-        if isinstance(entry, CardEntry) or (prices is not None and prices.of_quota):
+        if _is_priced_at_all(entry, prices):
             yield Piece(
                 entry=entry,
                 kind=kind,
@@ -173,6 +176,17 @@ def cut(
                 payer=ledger.prices.accounts.payer_of(entry.holder, since),
             )
         since = end
+
+
+def _is_priced_at_all(entry: AnyEntry, prices: PriceList | None) -> bool:
+    """Whether a list prices anything of its kind: cards are on every bill, the rest only where something of it has a price."""
+    match entry:
+        case CardEntry():
+            return True
+        case QuotaEntry():
+            return prices is not None and prices.of_quota
+        case DeviceEntry():
+            return prices is not None and prices.of_devices
 
 
 def charges(piece: Piece) -> list[Charge]:
@@ -195,15 +209,25 @@ def charges(piece: Piece) -> list[Charge]:
 
 
 def flavor_of(entry: AnyEntry) -> str:
-    """The flavor of the card slice or quota that an entry is about."""
-    return entry.flavor if isinstance(entry, QuotaEntry) else entry.slice.flavor
+    """The flavor of the card slice or quota that an entry is about; empty of devices that are claimed."""
+    match entry:
+        case CardEntry():
+            return entry.slice.flavor
+        case QuotaEntry():
+            return entry.flavor
+        case DeviceEntry():
+            return ""
 
 
 def quantity_of(entry: AnyEntry, meter: Meter, length: Millis) -> tuple[int, int]:
     """So much of a meter in so many milliseconds, in its unit, as an exact fraction."""
-    if isinstance(entry, QuotaEntry):
-        return entry.amount * length, unit_of(entry.resource).size * HOUR
-    return quantity(entry, meter, length)
+    match entry:
+        case CardEntry():
+            return quantity(entry, meter, length)
+        case QuotaEntry():
+            return entry.amount * length, unit_of(entry.resource).size * HOUR
+        case DeviceEntry():
+            return entry.count * length, HOUR
 
 
 def quantity(entry: CardEntry, meter: Meter, length: Millis) -> tuple[int, int]:
@@ -225,7 +249,7 @@ def quantity(entry: CardEntry, meter: Meter, length: Millis) -> tuple[int, int]:
             return slice_.slots * length, HOUR
         case Meter.NODE:
             return (length if slice_.node_cards else 0), max(slice_.node_cards, 1) * HOUR
-        case Meter.QUOTA | Meter.IDLE | Meter.STRANDED | Meter.LENT:
+        case Meter.QUOTA | Meter.DEVICE | Meter.IDLE | Meter.STRANDED | Meter.LENT:
             return 0, HOUR
 
 
@@ -262,6 +286,8 @@ def _numbered(found: Iterable[Piece]) -> Iterator[tuple[tuple[object, ...], Piec
 def _held(entry: AnyEntry) -> tuple[object, ...]:
     if isinstance(entry, QuotaEntry):
         return entry.flavor, entry.resource, entry.amount
+    if isinstance(entry, DeviceEntry):
+        return entry.claim, entry.device_class, entry.resource, entry.count
     held, card = entry.slice, entry.slice.card
     of_card = (card.uuid, card.model, card.memory, card.cores, card.slots, held.node, held.flavor)
     return (*of_card, held.memory, held.cores, held.slots, held.node_cards, held.pod_set, held.index)
@@ -273,7 +299,7 @@ def _given_back(ledger: Ledger, waste: Waste, standings: EntryStandings) -> list
         return []
     return [
         piece
-        for entry in (*waste.entries, *waste.quota)
+        for entry in (*waste.entries, *waste.quota, *waste.devices)
         for left in standings.credited(entry, waste.place)
         for piece in cut(ledger, left, LineKind.CREDIT, sign=-1, booked=waste.at, place=waste.place)
         if piece.status is ChargeStatus.PRICED

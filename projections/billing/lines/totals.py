@@ -6,7 +6,7 @@ from fractions import Fraction
 import msgspec
 
 from events.billing import LineKind
-from projections.billing.entries.entry import BilledSlice, QuotaEntry, Window
+from projections.billing.entries.entry import BilledSlice, CardEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.lines.amounts import Amount
 from projections.billing.lines.charge import ChargeStatus, Piece, covered, flavor_of
@@ -23,7 +23,7 @@ GROUPS: Mapping[str, Callable[[Piece], str]] = {
     "model": lambda piece: _of_card(piece, lambda held: held.card.model),
     "node": lambda piece: _of_card(piece, lambda held: held.node),
     "card": lambda piece: _of_card(piece, lambda held: held.card.uuid),
-    "resource": lambda piece: piece.entry.resource if isinstance(piece.entry, QuotaEntry) else "",
+    "resource": lambda piece: "" if isinstance(piece.entry, CardEntry) else piece.entry.resource,
     "workload": lambda piece: piece.entry.holder.workload,
     "uid": lambda piece: piece.entry.holder.uid,
     "job": lambda piece: piece.entry.holder.job,
@@ -75,6 +75,8 @@ class Bill(msgspec.Struct, kw_only=True):
     """Card·ms without a price, by flavor and model."""
     unpriced_quota: dict[tuple[str, str], int]
     """Units of quota x ms without a price, by flavor and resource."""
+    unpriced_devices: dict[tuple[str, str], int]
+    """Device·ms without a price, by device class and what that counts as."""
     unknown_entries: list[str]
     """Entries that corrections name and the log does not have, or that still go on."""
     covered: list[str]
@@ -87,6 +89,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], of: BilledTo
     total: dict[str, int] = {}
     unpriced: dict[tuple[str, str], int] = {}
     unpriced_quota: dict[tuple[str, str], int] = {}
+    unpriced_devices: dict[tuple[str, str], int] = {}
     words = [GROUPS[name] for name in group_by]
 
     def sums_of(group: tuple[str, ...], kind: LineKind) -> Totals:
@@ -112,7 +115,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], of: BilledTo
             cost, list_cost = sum(one.cost for one in costs), sum(one.list_cost for one in costs)
             owe(sums, cost, list_cost, piece.prices.currency)
         elif piece.status is ChargeStatus.UNPRICED:
-            _lacks_price(piece, sums, unpriced, unpriced_quota)
+            _lacks_price(piece, sums, unpriced, unpriced_quota, unpriced_devices)
     rows = [BillRow(*key, sums) for key, sums in sorted(found.items(), key=lambda one: _order(*one[0]))]
     return Bill(
         window=window,
@@ -121,6 +124,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], of: BilledTo
         total=dict(sorted(total.items())),
         unpriced=dict(sorted(unpriced.items())),
         unpriced_quota=dict(sorted(unpriced_quota.items())),
+        unpriced_devices=dict(sorted(unpriced_devices.items())),
         unknown_entries=unknown_entries(ledger, window),
         covered=covered(ledger, window),
     )
@@ -160,17 +164,23 @@ def _order(group: tuple[str, ...], kind: LineKind) -> tuple[bool, tuple[str, ...
 
 
 def _lacks_price(
-    piece: Piece, sums: Totals, of_cards: dict[tuple[str, str], int], of_quota: dict[tuple[str, str], int]
+    piece: Piece,
+    sums: Totals,
+    of_cards: dict[tuple[str, str], int],
+    of_quota: dict[tuple[str, str], int],
+    of_devices: dict[tuple[str, str], int],
 ) -> None:
     entry = piece.entry
     sums.unpriced += 1
-    if isinstance(entry, QuotaEntry):
-        column = (entry.flavor, entry.resource)
-        of_quota[column] = of_quota.get(column, 0) + piece.length * entry.amount
-        return
-    sums.unpriced_time += piece.length
-    kind = (entry.slice.flavor, entry.slice.card.model)
-    of_cards[kind] = of_cards.get(kind, 0) + piece.length
+    match entry:
+        case QuotaEntry():
+            known, kind, held = of_quota, (entry.flavor, entry.resource), entry.amount
+        case DeviceEntry():
+            known, kind, held = of_devices, (entry.device_class, entry.resource), entry.count
+        case CardEntry():
+            sums.unpriced_time += piece.length
+            known, kind, held = of_cards, (entry.slice.flavor, entry.slice.card.model), 1
+    known[kind] = known.get(kind, 0) + piece.length * held
 
 
 def _of_amount(amount: Amount, name: str) -> str:
@@ -186,7 +196,7 @@ def _of_amount(amount: Amount, name: str) -> str:
 
 
 def _of_card(piece: Piece, word: Callable[[BilledSlice], str]) -> str:
-    return "" if isinstance(piece.entry, QuotaEntry) else word(piece.entry.slice)
+    return word(piece.entry.slice) if isinstance(piece.entry, CardEntry) else ""
 
 
 def _over(ledger: Ledger, entry: str) -> bool:
@@ -197,7 +207,7 @@ def _over(ledger: Ledger, entry: str) -> bool:
 def _measure(sums: Totals, piece: Piece) -> None:
     """Add the quantities of cards; a credit gives money back, and the cards were held all the same."""
     entry, length = piece.entry, piece.length
-    if piece.kind in CREDITED or isinstance(entry, QuotaEntry):
+    if piece.kind in CREDITED or not isinstance(entry, CardEntry):
         return
     slice_ = entry.slice
     sums.memory += slice_.memory * length

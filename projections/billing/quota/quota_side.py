@@ -4,7 +4,6 @@ Cards are billed as cards, so a resource that counts them makes entries only whe
 price list of the log prices any resource nothing is entered at all (docs/rules/billing.md#quota).
 """
 
-import hashlib
 from collections.abc import Mapping
 
 import msgspec
@@ -14,7 +13,7 @@ from events.event import Millis
 from events.workload import PodSetAssignment
 from projections.billing.claims.claim_time import ClaimTime
 from projections.billing.entries.attempts import Attempt, wasted
-from projections.billing.entries.entry import Cause, Holder, QuotaEntry, Waste, caused
+from projections.billing.entries.entry import Cause, DeviceEntry, QuotaEntry, Waste, caused, entry_id
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.quota.quota_book import QuotaBook
 from projections.devices.capacity.offer import meaning_of
@@ -40,7 +39,7 @@ class QuotaSide:
     def __init__(self, scope: LedgerScope) -> None:
         self.window, self.wanted = scope.window, scope.wanted
         self.book = QuotaBook(scope.window, scope.cuts)
-        self.claimed = ClaimTime(scope.window)
+        self.claimed = ClaimTime(scope)
         """How long claims held the devices that some of it is for."""
         self.config = HAMI
         """Which resources count cards."""
@@ -63,7 +62,7 @@ class QuotaSide:
         amounts = charged_amounts(assignments)
         self._assignments[workload] = (queue, assignments)
         self.book.hold(workload, queue, amounts, cause.at)
-        self.claimed.hold(attempt.holder, cause.at)
+        self.claimed.hold(attempt.holder, cause)
         if not self._priced:
             return
         before = self._open.get(workload)
@@ -110,9 +109,15 @@ class QuotaSide:
         self._close(workload, open_, cause)
         open_.kind, open_.began = open_.attempt.kind, cause
 
-    def release(self, workload: str, position: LogPosition, asking: Mapping[str, str]) -> None:
+    def found_entry(self, entry: str) -> QuotaEntry | DeviceEntry | None:
+        """An entry of quota or of claimed devices by its id, if it was asked for."""
+        return self.found.get(entry) or self.claimed.lines.found.get(entry)
+
+    def release(self, workload: str, current: Attempt | None, position: LogPosition, asking: Mapping[str, str]) -> None:
         """It holds nothing any more. `asking` has the cluster queue of each workload that has requested preemption."""
         self._assignments.pop(workload, None)
+        if current is not None:
+            self.claimed.release(current, position, asking.get(current.preemptor, ""))
         cause = caused("quota released", position)
         open_ = self._open.pop(workload, None)
         if open_ is not None:
@@ -148,7 +153,7 @@ class QuotaSide:
         inside = began.at < self.window.until and until > self.window.since
         for (flavor, resource), amount in open_.amounts.items():
             entry = QuotaEntry(
-                id=_entry_id(open_.kind, open_.attempt.holder, flavor, resource, began),
+                id=entry_id(open_.kind, open_.attempt.holder, began, flavor, resource),
                 kind=open_.kind,
                 holder=open_.attempt.holder,
                 flavor=flavor,
@@ -170,9 +175,3 @@ class QuotaSide:
 def _not_before(began: Cause, cause: Cause) -> Cause:
     """Another machine's clock may be behind what it tells the end of: that takes no time away."""
     return cause if cause.at >= began.at else Cause(cause.why, began.at, cause.partition, cause.sequence)
-
-
-def _entry_id(kind: LineKind, holder: Holder, flavor: str, resource: str, began: Cause) -> str:
-    """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
-    parts = (*(holder.uid, kind, holder.workload, holder.attempt, flavor, resource), began.partition, began.sequence)
-    return hashlib.sha256("\n".join(str(part) for part in (*parts, began.at)).encode()).hexdigest()[:24]

@@ -13,7 +13,7 @@ from events.billing import (
     PriceListSet,
 )
 from events.event import Millis
-from projections.billing.entries.entry import AnyEntry, QuotaEntry
+from projections.billing.entries.entry import AnyEntry, CardEntry, DeviceEntry, QuotaEntry
 from projections.billing.terms.accounts import AccountBook
 from projections.billing.terms.exchange_rates import ExchangeRates
 from projections.billing.terms.in_force import InForce
@@ -56,6 +56,11 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     def of_quota(self) -> bool:
         """Whether it prices any resource of quota: what is held of others then lacks a price."""
         return any(price.meter is Meter.QUOTA for price in self.event.prices)
+
+    @property
+    def of_devices(self) -> bool:
+        """Whether it prices any device that claims hold: what is held of other classes then lacks a price."""
+        return any(price.meter is Meter.DEVICE for price in self.event.prices)
 
     @property
     def currency(self) -> str:
@@ -139,13 +144,17 @@ NO_TERMS = PriceTerms()
 def rates_of(prices: PriceList, entry: AnyEntry, terms: PriceTerms = NO_TERMS) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
     holder = entry.holder
-    if isinstance(entry, QuotaEntry):
-        flavor, model, resource, alone = entry.flavor, "", entry.resource, None
-    else:
-        held = entry.slice
-        flavor, model, resource = held.flavor, held.card.model, ""
-        alone = Meter.NODE if held.node_cards else Meter.EXCLUSIVE if held.exclusive else None
-    key = (holder.tenant, flavor, model, resource, holder.priority_class)
+    flavor, model, resource, device_class, alone = "", "", "", "", None
+    match entry:
+        case QuotaEntry():
+            flavor, resource = entry.flavor, entry.resource
+        case DeviceEntry():
+            device_class = entry.device_class
+        case CardEntry():
+            held = entry.slice
+            flavor, model = held.flavor, held.card.model
+            alone = Meter.NODE if held.node_cards else Meter.EXCLUSIVE if held.exclusive else None
+    key = (holder.tenant, flavor, model, resource, device_class, holder.priority_class)
     looked_up = (*key, alone, terms.windows, terms.labels)
     found = prices.rates.get(looked_up)
     if found is None:
@@ -161,11 +170,12 @@ def _running(
     flavor: str,
     model: str,
     resource: str,
+    device_class: str,
     priority: str,
 ) -> Iterator[Rate]:
     """The rates that apply; one of a whole card or node alone, where there is one, and none of them elsewhere."""
-    meters = (Meter.QUOTA,) if resource else OF_CARDS
-    rates = [_rate(event, meter, terms, tenant, flavor, model, priority, resource) for meter in meters]
+    meters = (Meter.QUOTA,) if resource else (Meter.DEVICE,) if device_class else OF_CARDS
+    rates = [_rate(event, meter, terms, tenant, flavor, model, priority, resource, device_class) for meter in meters]
     found = {rate.meter: rate for rate in rates if rate is not None}
     for meter in (Meter.NODE, Meter.EXCLUSIVE):
         rate = found.pop(meter, None)
@@ -205,12 +215,14 @@ def _rate(
     model: str,
     priority: str,
     resource: str,
+    device_class: str,
 ) -> Rate | None:
     fitting = [
         price
         for price in event.prices
         if price.meter is meter
         and price.resource == resource
+        and price.device_class in {"", device_class}
         and price.flavor in {"", flavor}
         and price.model in {"", model}
         and price.tenant in {"", tenant}
@@ -230,11 +242,19 @@ def _rate(
         meter=meter,
         list_price=parse_money(listed.unit_price),
         contracted=parse_money(contracted.unit_price),
-        sku="/".join(filter(None, (listed.flavor or listed.model or "any", listed.priority_class, *when, of_what))),
+        sku="/".join(
+            filter(
+                None,
+                (listed.flavor or listed.model or listed.device_class or "any", listed.priority_class, *when, of_what),
+            )
+        ),
     )
 
 
 def _particular(price: Price) -> tuple[bool, ...]:
     return tuple(
-        bool(word) for word in (price.priority_class, price.flavor, price.model, price.flavor_label, price.window)
+        bool(word)
+        for word in (
+            *(price.priority_class, price.flavor, price.model, price.device_class, price.flavor_label, price.window),
+        )
     )

@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from events.json_object import JsonObject
 from events.selector import LabelSelector
+from ops.cli.main import app
 from ops.production.kubernetes.client import KubeClient, connect, path_of
 from ops.production.populator import READ, Population, WantedQueue, keep_populated, populated
+from ops.production.process.clock import ScaledClock
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from services.runtime.cluster_port import AccessRefused, Resource
 from tests.places import ROOT
-from tests.stage.cluster import Cluster
+from tests.stage.cluster import Cluster, Embedded
+from tests.stage.installation import DEFINED
 from tests.stage.real import Real
 
 EXAMPLE = ROOT / "examples" / "populator" / "populator.yaml"
@@ -106,6 +110,21 @@ async def test_on_a_cluster_it_makes_what_is_missing_and_again_when_it_is_gone(c
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         assert await populated(client, population) == []
+        await client.close()
+    finally:
+        await cluster.stop()
+
+
+async def test_a_cluster_without_the_kinds_is_told_of_in_one_line(tmp_path: Path, clock: ScaledClock) -> None:
+    cluster = Embedded(tmp_path, clock)
+    await cluster.start()
+    try:
+        client = await cluster.connect("")
+        await client.request("DELETE", path_of(DEFINED, "", "localqueues.kueue.x-k8s.io"))
+        kubeconfig = str(await cluster.kubeconfig_of(""))
+        told = await asyncio.to_thread(CliRunner().invoke, app, ["populator", "--once", "--kubeconfig", kubeconfig])
+        assert told.exit_code == 2
+        assert "needs the definitions of Kueue's kinds" in " ".join(told.output.split())
         await client.close()
     finally:
         await cluster.stop()

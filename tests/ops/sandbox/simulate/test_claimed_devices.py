@@ -26,6 +26,15 @@ def test_a_history_with_claims_has_nothing_wrong() -> None:
     assert play(SEED, SPAN, []).broken == ()
 
 
+def test_a_history_with_claims_in_which_pods_have_to_be_ready_in_time_ends_and_has_nothing_wrong() -> None:
+    seed, span = (
+        447,
+        108_000,
+    )  # With two devices on each node some of its jobs would be stopped and tried again for ever.
+    assert has_claims(seed) and not has_racks(seed) and platform_of(seed, span).settings.pods_ready is not None
+    assert play(seed, span, []).broken == ()
+
+
 def test_a_device_that_is_not_told_to_be_free_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
     told = held_devices.claim_fact
 
