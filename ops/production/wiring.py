@@ -96,14 +96,12 @@ class Running:
         """The streams of the log, as its CONTROL stream said when the services began."""
         self.verifications: dict[str, RunningVerification] = {}
         """By partition what was decided again here; empty where nothing is."""
-        self.regressed = ""
-        self.witness_problem = ""
+        self.regressed = self.witness_problem = ""
         """Why the witness can take no note at the moment; empty when it can."""
         self.witnessed_at: Millis | None = None if witness is None else 0
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
-        self._whole = WholeWorld()
+        self._whole, self._let_in_ahead = WholeWorld(), let_in_ahead
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
-        self._let_in_ahead = let_in_ahead
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self.leases = OwnLeases(ports.leases, self._replica)
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
@@ -111,8 +109,8 @@ class Running:
         """The partitions that are folded here; all of them when empty."""
         self.archivist, self.handing_out = archivist, handing_out or HandingOut(Path(), ())
         self._witness = HeadWitness(witness) if witness is not None else None
-        folder = witness / "snapshots" if witness is not None else None
-        self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
+        saved = witness / "snapshots" if witness is not None else None
+        self._snapshots = Snapshots(saved, RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
         """Serve until cancelled; a partition that has missed messages which are rolled away begins anew from a saved world."""
@@ -130,7 +128,6 @@ class Running:
         await self._prepare_shelf()
         await self._record_clock(control)
         await self.leases.prepare()
-        tracer = self._tracer
         async with asyncio.TaskGroup() as tasks:
             listed: asyncio.Event | None = None
             if "watcher" in self.services:
@@ -141,7 +138,7 @@ class Running:
                     settings=self._settings,
                     shelf=self.ports.shelf,
                     control=self.control,
-                    tracer=tracer,
+                    tracer=self._tracer,
                     lease=self.leases.lease("watcher", tasks),
                     selectors=selectors_for(self._settings),
                 )

@@ -94,9 +94,8 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
     events.extend(_fold(world, decided, position))
     reserved = [event.workload for event in decided if isinstance(event, QuotaReserved | TopologyAssigned)]
     let_in, room = _let_in(events), _room(position, events)
-    later = [
-        key for key in reserved if key not in let_in
-    ]  # Their quota was reserved before: now they have their domains.
+    # Others got their quota before, and have their domains now.
+    later = [key for key in reserved if key not in let_in]
     ready = reserved if room is None else [key for key in reserved if key in let_in or key in later[:room]]
     events.extend(_fold(world, _admit_ready(world, ready), position))
     return bool(decided)

@@ -111,19 +111,23 @@ class _Partition:
         at = max(fold.at, at)
         fold.world.advance(at)
         for decider in self._deciders:
-            events = decider.decide(fold.world, LogPosition(partition=fold.partition, sequence=fold.base + 1, at=at))
+            place = self._next_place(at)
+            events = decider.decide(fold.world, place)
             if events:
-                self._append(decider.name, events, at)
+                self._append(decider.name, events, place)
                 decisions.extend(events)
         if not decisions:
             if fold.ahead >= MOST_AHEAD:
-                self._append(self._deciders[-1].name, (), at)
+                self._append(self._deciders[-1].name, (), self._next_place(at))
             fold.world.reviewed()
         return decisions
 
-    def _append(self, author: str, events: Sequence[Decision], at: Millis) -> None:
+    def _next_place(self, at: Millis) -> LogPosition:
+        return LogPosition(partition=self.fold.partition, sequence=self.fold.base + 1, at=at)
+
+    def _append(self, author: str, events: Sequence[Decision], place: LogPosition) -> None:
         fold = self.fold
-        commit = commit_of(fold, author, events, at, rules=RULES, replica="", mark=self.mark(fold))
+        commit = commit_of(fold, author, events, place, rules=RULES, replica="", mark=self.mark(fold))
         data, sequence = encode(commit), fold.base + 1
         subject = commit_subject(fold.partition, author)
         self._store(Entry(stream=fold.partition, sequence=sequence, subject=subject, message_id=commit.id, data=data))

@@ -69,7 +69,9 @@ class DeviceLines:
             return
         attempt, queue = self._cut_short.get(holder.workload, (None, ""))
         if attempt is not None and attempt.holder.attempt == holder.attempt:
-            self._waste(attempt, queue, LogPosition(partition=ended.partition, sequence=ended.sequence, at=ended.at), (entry,))
+            self._waste(
+                attempt, queue, LogPosition(partition=ended.partition, sequence=ended.sequence, at=ended.at), (entry,)
+            )
         else:
             self._over.setdefault(holder.workload, []).append(entry)
 

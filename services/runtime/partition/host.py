@@ -153,11 +153,8 @@ class PartitionHost:
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
-            after, reader = (
-                self.fold.position(stream.name),
-                self.own.name if self.routed is not None and stream.name == FACTS else "",
-            )
-            async for batch in stream.follow(after, reader):
+            reader = self.own.name if self.routed is not None and stream.name == FACTS else ""
+            async for batch in stream.follow(self.fold.position(stream.name), reader):
                 self.fold.offer(stream.name, batch)
                 self._news.set()
         except (LogGap, LogRegressed) as problem:
@@ -322,17 +319,8 @@ class PartitionHost:
         return commit
 
     def _made(self, author: str, events: Sequence[Decision], place: LogPosition) -> Commit:
-        fold = self.fold
-        return commit_of(
-            fold,
-            author,
-            events,
-            place.at,
-            rules=self._rules,
-            replica=self._replica,
-            mark=self._mark(fold),
-            most_admissions=place.most_admissions,
-        )
+        mark = self._mark(self.fold)
+        return commit_of(self.fold, author, events, place, rules=self._rules, replica=self._replica, mark=mark)
 
     async def _append(self, commit: Commit, mark: int) -> bool:
         """Append a commit that is folded already; False, with the fold undone, when it could not be appended."""
