@@ -37,7 +37,7 @@ from projections.topology.usage import DomainTables, TopologyUsage
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
-from projections.workloads.lifecycle import Workload, chain_of, with_earlier
+from projections.workloads.lifecycle import Workload, chain_of, object_of_parts, with_earlier
 from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.variants import BETWEEN_GATES, gate_opened_at
 
@@ -61,7 +61,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
         self.dispatches, self.remotes = {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}
-        self.chains, self.variants, self.rejected = {}, {}, {}
+        self.chains, self.variants, self.rejected, self.parts = {}, {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.epochs: dict[str, int] = {}
@@ -171,6 +171,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:
             self.trail.add(self.chains, chain_of(workload), workload.key)
+        self._note_part(before, workload)
         if workload.spec.variant_of:
             self._note_variant(workload)
         if workload.line and before is not None and before.checks is not workload.checks:
@@ -186,6 +187,14 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         due = next_deadline(workload, self.settings)
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
+
+    def _note_part(self, before: Workload | None, workload: Workload) -> None:
+        """Whose object has several workloads is known by that object."""
+        object_before, its_object = object_of_parts(before), object_of_parts(workload)
+        if object_before and object_before != its_object:
+            self.trail.take(self.parts, object_before, workload.key)
+        if its_object:
+            self.trail.add(self.parts, its_object, workload.key)
 
     def _note_variant(self, workload: Workload) -> None:
         """What becomes of a variant concerns its workload, and whoever of the others only waits to be admitted."""

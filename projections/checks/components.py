@@ -15,11 +15,12 @@ def siblings(world: WorkloadState, workload: Workload) -> list[Workload]:
         return []
     found = [
         other
-        for key in world.by_local_queue.get(f"{workload.namespace}/{workload.spec.queue}", ())
+        for key in world.parts.get(owner.uid, ())
         if key != workload.key
         and (other := world.workloads.get(key)) is not None
+        and other.local_queue == workload.local_queue
         and other.owner is not None
-        and (other.owner.uid, other.owner.kind) == (owner.uid, owner.kind)
+        and other.owner.kind == owner.kind
         and not other.finished
     ]
     return sorted(found, key=index_of)

@@ -122,9 +122,8 @@ def _miss_component(world: DispatchState, key: str) -> None:
     known = world.dispatches.get(key)
     if known is None or not known.part_of:
         return
-    for other in world.workloads.values():
-        if other.owner is not None and other.owner.uid == known.part_of:
-            world.work.mark_dirty(other.key)
+    for other in world.parts.get(known.part_of, ()):
+        world.work.mark_dirty(other)
 
 
 def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:

@@ -49,6 +49,7 @@ from projections.workloads.lifecycle import (
     SecondPass,
     Workload,
     chain_of,
+    object_of_parts,
     true_condition,
     with_condition,
 )
@@ -352,6 +353,8 @@ def _forget(world: PreemptionState, workload: Workload) -> None:
     world.work.forget(workload.key)
     if workload.spec.elastic:
         world.trail.take(world.chains, chain_of(workload), workload.key)
+    if its_object := object_of_parts(workload):
+        world.trail.take(world.parts, its_object, workload.key)
     if workload.spec.variant_of:
         world.trail.take(world.variants, workload.spec.variant_of, workload.key)
         world.work.mark_dirty(workload.spec.variant_of)

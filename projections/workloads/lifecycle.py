@@ -282,6 +282,12 @@ def chain_of(workload: Workload) -> str:
     return f"{workload.namespace}/{first_slice_name(workload)}"
 
 
+def object_of_parts(workload: Workload | None) -> str:
+    """The UID of its object, where that has several workloads, such as the groups of a LeaderWorkerSet; else empty."""
+    owner = None if workload is None else workload.owner
+    return owner.uid if owner is not None and owner.part else ""
+
+
 def true_condition(kind: str, reason: str, message: str, workload: Workload, position: LogPosition) -> Condition:
     """The condition with status True, since this position of the log."""
     return condition_at(kind, ConditionStatus.TRUE, reason, message, workload, position)

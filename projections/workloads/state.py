@@ -23,6 +23,8 @@ class WorkloadState(Configuration, Protocol):
     """The slices of each elastic job, by the key of the first."""
     variants: dict[str, dict[str, None]]
     """The variants of each workload that has some, by its key."""
+    parts: dict[str, dict[str, None]]
+    """The workloads of each object that has several, by the UID of the object."""
     work: WorkQueue
     """Workloads to be looked at: a hint."""
     terminating: dict[str, Terminating]

@@ -159,6 +159,20 @@ def test_pods_that_stay_keep_their_cards_and_only_new_ones_are_given_some() -> N
     assert not told.world.cards.attempts_of("team/e"), "what was reserved for the old slice is held once"
 
 
+def test_pods_too_many_that_are_wanted_again_before_they_have_ended_keep_their_cards_though_no_other_card_is_left() -> (
+    None
+):
+    asked = elastic("e", 2, memory=WIDE)
+    told = Story().told(*platform(nominal=16, cards=2), asked)
+    told.decided()
+    told.told(pod("e-0"), pod("e-1")).decided()
+    before = cards(told, "team/e")
+    told.told(sized(asked, 1)).decided()
+    said = told.told(sized(asked, 2)).decided()
+    (new,) = [one.workload for one in said if isinstance(one, WorkloadAdmitted)]
+    assert cards(told, new) == before
+
+
 def test_a_slice_that_was_replaced_while_pods_too_many_still_ran_is_given_no_cards_again() -> None:
     asked = elastic("e", 2, memory=15000)
     told = Story().told(*platform(nominal=8, cards=5), asked)

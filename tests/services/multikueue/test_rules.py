@@ -500,6 +500,9 @@ def test_the_workloads_of_one_object_go_where_the_first_of_them_goes() -> None:
     assert plan(told.world, second).make == ("w2",) and not plan(told.world, second).gated
     told.after(WorkloadDeleted(workload=first))
     assert told.world.dispatches[second].clusters == ("w1", "w2"), "now it is the first"
+    assert told.world.parts == {"uid-l": {second: None}}
+    told.after(WorkloadDeleted(workload=second))
+    assert told.world.parts == {}
 
 
 def test_a_job_that_changes_its_size_does_not_run_elsewhere() -> None:
