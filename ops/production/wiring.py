@@ -84,11 +84,10 @@ class Running:
         partitions: Sequence[str] = (),
         let_in_ahead: int = SIZE,
     ) -> None:
-        """`let_in_ahead`: how many admissions of a partition may wait to be written however few were; any number where nobody writes."""
+        """`let_in_ahead`: so many admissions of a partition may wait to be written however few were; any number where nobody writes."""
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
         self.appliers: dict[str, Applier] = {}
-        """By partition, who writes to the cluster what was decided there."""
         self.hosts: dict[str, PartitionHost] = {}
         self.control = Control()
         """What is skipped, and what is wrong on the stream of control itself."""
@@ -101,9 +100,8 @@ class Running:
         """Why the witness can take no note at the moment; empty when it can."""
         self.witnessed_at: Millis | None = None if witness is None else 0
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
-        self._whole = WholeWorld()
+        self._whole, self._let_in_ahead = WholeWorld(), let_in_ahead
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
-        self._let_in_ahead = let_in_ahead
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self.leases = OwnLeases(ports.leases, self._replica)
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
@@ -191,8 +189,7 @@ class Running:
         """Those that write to the cluster what was decided in a partition."""
         clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
         seen = self.watcher.job if self.watcher is not None else lambda _: None
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, own)
-        self.appliers[partition] = applier
+        applier = self.appliers[partition] = Applier(writer, facts, clock, partition, spare, self._tracer, seen, own)
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
         found = (applier, statuses, asking, Foresight(writer, clock))
         for one in found:

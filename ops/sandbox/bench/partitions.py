@@ -123,7 +123,8 @@ class _Partition:
 
     def _append(self, author: str, events: Sequence[Decision], at: Millis) -> None:
         fold = self.fold
-        commit = commit_of(fold, author, events, at, rules=RULES, replica="", mark=self.mark(fold))
+        place = LogPosition(partition=fold.partition, sequence=fold.base + 1, at=at)
+        commit = commit_of(fold, author, events, place, rules=RULES, replica="", mark=self.mark(fold))
         data, sequence = encode(commit), fold.base + 1
         subject = commit_subject(fold.partition, author)
         self._store(Entry(stream=fold.partition, sequence=sequence, subject=subject, message_id=commit.id, data=data))

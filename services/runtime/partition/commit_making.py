@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit
-from events.event import Millis
+from projections.log_position import LogPosition
 from services.runtime.partition.fold import PartitionFold
 
 
@@ -16,12 +16,11 @@ def commit_of(
     fold: PartitionFold,
     author: str,
     events: Sequence[Decision],
-    at: Millis,
+    place: LogPosition,
     *,
     rules: str,
     replica: str,
     mark: str,
-    most_admissions: int = 0,
 ) -> Commit:
     """The commit to append behind all that is folded; its id is different for each replica that decides the same."""
     body = Commit(
@@ -33,10 +32,10 @@ def commit_of(
         author=author,
         epoch=fold.world.epochs.get(author, 0),
         rules=rules,
-        at=at,
+        at=place.at,
         events=tuple(events),
         state_hash=mark,
-        most_admissions=most_admissions,
+        most_admissions=place.most_admissions,
     )
     digest = hashlib.sha256(encode(body))
     # Two replicas may decide the same on the same base: only one of the two may take its append for done.

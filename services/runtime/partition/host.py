@@ -93,9 +93,7 @@ class PartitionHost:
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
-        self._leased = LeasedWork(
-            self.fold.world, deciding, writing, changed=self.nudge, readiness=self.halts.readiness
-        )
+        self._leased = LeasedWork(self.fold.world, deciding, writing, self.nudge, self.halts.readiness)
         self._view = LateView(own, clock, self.halts, self._leased.give_way)
 
     async def run(self) -> None:
@@ -260,9 +258,8 @@ class PartitionHost:
         world = self.fold.world
         at = max(self.fold.at, self._clock.now())
         # Who stands back for its clock goes on looking at it: it may take the lease again once the clock is right.
-        told = self.decides or CLOCK in self.halts.kinds
-        ahead = await self._time.ahead(at, self.fold.control) if told else ""
-        if ahead:
+        looks = self.decides or CLOCK in self.halts.kinds
+        if ahead := await self._time.ahead(at, self.fold.control) if looks else "":
             self.halts.halt(CLOCK, ahead)
             await self._clock.sleep(_RETRY)
             return True
@@ -324,16 +321,7 @@ class PartitionHost:
 
     def _made(self, author: str, events: Sequence[Decision], place: LogPosition) -> Commit:
         fold = self.fold
-        return commit_of(
-            fold,
-            author,
-            events,
-            place.at,
-            rules=self._rules,
-            replica=self._replica,
-            mark=self._mark(fold),
-            most_admissions=place.most_admissions,
-        )
+        return commit_of(fold, author, events, place, rules=self._rules, replica=self._replica, mark=self._mark(fold))
 
     async def _append(self, commit: Commit, mark: int) -> bool:
         """Append a commit that is folded already; False, with the fold undone, when it could not be appended."""

@@ -23,7 +23,6 @@ class LeasedWork:
         world: World,
         deciding: Lease | None,
         writing: Lease | None,
-        *,
         changed: Callable[[], None],
         readiness: Callable[[], Readiness],
     ) -> None:
