@@ -23,6 +23,9 @@ SIZE = 4
 LONGEST: Millis = 2000
 """So long, in milliseconds, an admission may take before others may overtake it; and what was written within it says how many are let in."""
 
+PROBE: Millis = 30_000
+"""So long after the last admission one more is let in although none was written: it may be these alone that can't be written."""
+
 
 class _Unwritten(msgspec.Struct):
     """An admission that is on its way to the cluster."""
@@ -49,6 +52,9 @@ class AdmissionWindow:
         """By workload key, since when it is known and in no line yet."""
         self._overdue: set[str] = set()
         """Keys of newcomers that were waited for, in vain."""
+        self._probes_at: Millis | None = None
+        """When one more is let in whatever is written until then; None while fewer than `size` are on their way."""
+        self._probes = False
 
     def look(self, world: World, at: Millis) -> None:
         """Take note of what happened to workloads since the last look."""
@@ -69,23 +75,25 @@ class AdmissionWindow:
                 self._note_admission(world, key, at)
         while self._written and self._written[0] + LONGEST <= at:
             self._written.popleft()
+        full = len(self._unwritten) >= self._size
+        self._probes_at = max(one.since for one in self._unwritten.values()) + PROBE if full else None
+        self._probes = self._probes_at is not None and self._probes_at <= at
 
     @property
     def is_open(self) -> bool:
         """Whether the admitter may be asked now."""
-        return not self._newcomers and len(self._unwritten) < self._size
+        return not self._newcomers and (self._probes_at is None or self._probes)
 
     @property
     def opens_at(self) -> Millis | None:
-        """The time at which the admitter may be asked whatever happens until then; None when that depends on what is written."""
-        if len(self._unwritten) >= self._size:
-            return None
-        return max((since + LONGEST for since in self._newcomers.values()), default=None)
+        """The time at which the admitter may be asked whatever happens until then; None when it may be asked now."""
+        waits = [since + LONGEST for since in self._newcomers.values()]
+        return max([*waits, *([] if self._probes_at is None or self._probes else [self._probes_at])], default=None)
 
     @property
     def room(self) -> int:
         """How many workloads may be let in now: with them no more are on their way than were written within `LONGEST`, or than `size`."""
-        return max(self._size, len(self._written)) - len(self._unwritten)
+        return 1 if self._probes else max(self._size, len(self._written)) - len(self._unwritten)
 
     def _note_newcomer(self, key: str, workload: Workload | None, at: Millis) -> None:
         if workload is None or not _has_to_get_in_line(workload):

@@ -22,7 +22,7 @@ from projections.world import World
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import MOST_EVENTS, QueueManager
 from services.runtime.log_port import Message
-from services.runtime.partition.admission_window import LONGEST, SIZE, AdmissionWindow
+from services.runtime.partition.admission_window import LONGEST, PROBE, SIZE, AdmissionWindow
 from services.runtime.partition.host import PartitionHost
 from services.runtime.tracing import NoTracer
 from tests.services.runtime.partition.test_host import admitted, stop, tell, without_cards
@@ -58,17 +58,24 @@ def test_as_many_as_are_written_at_a_time_may_be_on_their_way() -> None:
     assert window.is_open and window.room == 1
 
 
-def test_while_nothing_is_written_nobody_is_let_in_however_long_that_takes() -> None:
+def test_while_nothing_is_written_one_is_let_in_each_half_minute_and_no_more() -> None:
     at, window = story("a", "b"), AdmissionWindow(size=2)
-    for _ in range(3):
+    for one in ("c", "d"):
         window.look(at.world, at.at)
-        assert not window.is_open and window.opens_at is None
-        at.at += LONGEST
+        assert not window.is_open and window.opens_at == at.at + PROBE
+        at.at += PROBE - 1
+        window.look(at.world, at.at)
+        assert not window.is_open
+        at.at += 1
+        window.look(at.world, at.at)
+        assert window.is_open and window.room == 1 and window.opens_at is None
+        at.told(job(one))
+        at.decided()
 
 
 def test_a_process_that_starts_while_nothing_is_written_lets_nobody_in_either() -> None:
     at, began = story("a", "b"), AdmissionWindow(size=2)
-    at.at += 100 * LONGEST
+    at.at += PROBE - 1
     began.look(at.world, at.at)
     assert not began.is_open
     at.told(written(at.world, "team/a"))
