@@ -2,6 +2,8 @@
 
 import random
 
+from msgspec.structs import replace
+
 from projections.topology.requests.level_parameters import SearchShape
 from projections.topology.search.counts import LevelCounts
 
@@ -21,18 +23,27 @@ def level(chance: random.Random, *, leader: bool) -> LevelCounts:
     )
 
 
+SHAPE = SearchShape(
+    count=1,
+    level=0,
+    slice_level=0,
+    slice_size=1,
+    inner=(0,),
+    constraints=(),
+    required=False,
+    unconstrained=True,
+    least_free=False,
+    by_affinity=False,
+)
+"""One pod that may lie anywhere."""
+
+
 def shaped(chance: random.Random, *, leader: bool) -> SearchShape:
-    """What is asked of them: pods that may lie in several domains."""
-    return SearchShape(
+    """Some pods, which may lie in several domains."""
+    return replace(
+        SHAPE,
         count=chance.randint(1, 8),
         leaders=int(leader),
-        level=0,
-        slice_level=0,
-        slice_size=1,
-        inner=(0,),
-        constraints=(),
-        required=False,
-        unconstrained=True,
         least_free=chance.random() < 0.5,
         by_affinity=chance.random() < 0.3,
     )

@@ -3,22 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from projections.topology.requests.level_parameters import SearchShape
 from projections.topology.search.counts import LevelCounts
 from projections.topology.search.order import leader_order, plain_order
-
-SHAPE = SearchShape(
-    count=1,
-    level=0,
-    slice_level=0,
-    slice_size=1,
-    inner=(0,),
-    constraints=(),
-    required=False,
-    unconstrained=True,
-    least_free=False,
-    by_affinity=False,
-)
+from tests.projections.topology.search.level_makers import SHAPE
 
 
 def counts(*rows: tuple[int, int, int, int]) -> LevelCounts:
