@@ -125,6 +125,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
     dispatches: dict[str, Dispatch] = {}
     remotes: dict[str, dict[str, RemoteWorkloadObserved]] = {}
+    left_behind: dict[str, dict[str, str]] = {}
     versions: dict[str, KnownVersion] = {}
     version_epoch: int = 0
     lines: dict[str, LineSnapshot]
@@ -178,6 +179,7 @@ _PLAIN = (
     "provisioning_requests",
     "dispatches",
     "remotes",
+    "left_behind",
 )
 
 

@@ -82,6 +82,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
             ("provisioning_requests", world.provisioning_requests),
             ("dispatches", world.dispatches),
             ("remotes", world.remotes),
+            ("left_behind", world.left_behind),
         )
         if table
     ]

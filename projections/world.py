@@ -59,7 +59,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.nodes, self.node_locks, self.node_usage, self.registered, self.pods = {}, {}, {}, {}, {}
         self.resource_slices, self.resource_claims = {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
-        self.dispatches, self.remotes = {}, {}
+        self.dispatches, self.remotes, self.left_behind = {}, {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}
         self.chains, self.variants, self.rejected, self.parts = {}, {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}

@@ -9,7 +9,8 @@ from projections.configuration import Configuration
 
 def note_due(world: DispatchState, workload: str, dispatch: Dispatch) -> None:
     """Have a workload looked at when something about where it is sent falls due."""
-    for due in _times(world, dispatch):
+    left = [lost for cluster in world.left_behind.get(workload, ()) if (lost := lost_at(world, cluster)) is not None]
+    for due in (*_times(world, dispatch), *left):
         world.review_at(due, workload)
 
 

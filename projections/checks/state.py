@@ -27,6 +27,8 @@ class DispatchState(ProvisioningState, Protocol):
     """By workload: where it is to be tried, or runs."""
     remotes: dict[str, dict[str, RemoteWorkloadObserved]]
     """By workload, and by cluster, the copies of it; also of workloads that are gone, until the copies are."""
+    left_behind: dict[str, dict[str, str]]
+    """By workload, and by cluster, the UID of the copy by which its job may be there from a choice that counts no more; until that copy is gone."""
     remote_work: WorkQueue
     """Workloads whose copies have changed: a hint."""
 

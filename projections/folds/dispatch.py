@@ -103,6 +103,7 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
     match event:
         case QuotaReleased() | WorkloadDeleted():
             _miss_component(world, event.workload)
+            _leave_behind(world, event.workload)
             world.trail.drop(world.dispatches, event.workload)
             if event.workload in world.remotes:
                 world.remote_work.mark_dirty(event.workload)
@@ -111,7 +112,7 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
                 _put_copy(world, key, cluster, None)
         case MultiKueueClusterObserved(active=False):
             for key, dispatch in world.dispatches.items():
-                if dispatch.cluster == event.name:
+                if dispatch.cluster == event.name or event.name in world.left_behind.get(key, ()):
                     note_due(world, key, dispatch)
         case _:
             pass
@@ -126,7 +127,30 @@ def _miss_component(world: DispatchState, key: str) -> None:
         world.work.mark_dirty(other)
 
 
+def _leave_behind(world: DispatchState, key: str, chosen_now: str = "") -> None:
+    """Remember where its job may be by a choice that counts no more, until the copy there is gone: it goes with that."""
+    known = world.dispatches.get(key)
+    if known is None or known.cluster in ("", chosen_now):
+        return
+    copy = world.remotes.get(key, {}).get(known.cluster)
+    if copy is not None:
+        world.trail.put(world.left_behind, key, {**world.left_behind.get(key, {}), known.cluster: copy.uid})
+
+
+def _find_gone(world: DispatchState, workload: str, cluster: str, uid: str) -> None:
+    """What was left behind in a cluster is gone where no copy stands there, or another one."""
+    left = world.left_behind.get(workload, {})
+    if left.get(cluster, uid) == uid:
+        return
+    rest = {name: one for name, one in left.items() if name != cluster}
+    if rest:
+        world.trail.put(world.left_behind, workload, rest)
+    else:
+        world.trail.drop(world.left_behind, workload)
+
+
 def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:
+    _find_gone(world, workload, cluster, "" if copy is None else copy.uid)
     copies = {name: one for name, one in world.remotes.get(workload, {}).items() if name != cluster}
     if copy is not None:
         copies[cluster] = copy
@@ -199,6 +223,7 @@ def _dispatch(world: DispatchState, key: str, dispatch: Dispatch, position: LogP
     workload = world.workloads.get(key)
     if workload is None:
         return
+    _leave_behind(world, key, dispatch.cluster)
     if workload.owner is not None and workload.owner.part:
         dispatch = replace(dispatch, part_of=workload.owner.uid)
     world.trail.put(world.dispatches, key, dispatch)

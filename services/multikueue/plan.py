@@ -12,7 +12,8 @@ from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
 from projections.checks.components import cluster_of_siblings
-from projections.checks.dispatch import Dispatch, check_of, in_sync, orchestrated, reachable
+from projections.checks.dispatch import Dispatch, check_of, orchestrated, reachable
+from projections.checks.left_behind import standing_copies
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, Workload
@@ -115,11 +116,8 @@ def _of_undecided(
     chosen_next = (
         waits and not workload.evicted and workload.checks[name].state in (CheckState.PENDING, CheckState.READY)
     )
-    left = {
-        cluster: one
-        for cluster, one in copies.items()
-        if not (chosen_next and in_sync(workload, one) and ADMITTED in one.conditions)
-    }
+    standing = standing_copies(world, workload) if chosen_next else {}
+    left = {cluster: one for cluster, one in copies.items() if not (cluster in standing and ADMITTED in one.conditions)}
     return RemotePlan(
         workload=workload.key,
         origin=origin,
@@ -148,7 +146,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         return _of_question(world, workload, dispatch, copies, origin)
     if not dispatch.cluster:
         wanted = {name for name in dispatch.clusters if connected(world, name)} if not workload.evicted else set[str]()
-        stale = {name: one.uid for name, one in copies.items() if name not in wanted or not in_sync(workload, one)}
+        standing = standing_copies(world, workload)
+        stale = {name: one.uid for name, one in copies.items() if name not in wanted or name not in standing}
         return RemotePlan(
             workload=workload.key,
             origin=origin,

@@ -26,11 +26,10 @@ from projections.checks.dispatch import (
     Dispatch,
     check_of,
     first_with,
-    in_sync,
     lost_at,
     orchestrated,
-    reachable,
 )
+from projections.checks.left_behind import runs_on_alone, standing_copies
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
@@ -63,8 +62,7 @@ def _by_copies(
     world: DispatchState, workload: Workload, check: CheckStatus, rule: MultiKueueSettings, at: Millis
 ) -> list[Decision]:
     """What follows for a workload that may run elsewhere from how its copies stand in the clusters that are connected."""
-    copies = reachable(world, world.remotes.get(workload.key, {}))
-    wanted = {cluster: one for cluster, one in copies.items() if in_sync(workload, one)}
+    wanted = standing_copies(world, workload)
     dispatch = world.dispatches.get(workload.key)
     if dispatch is not None and dispatch.unseen and connected(world, dispatch.cluster):
         return []  # What was seen there is older than that it runs there: it is looked at first.
@@ -82,6 +80,8 @@ def _by_copies(
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
+        if runs_on_alone(world, workload.key, at):
+            return []
         cited = wanted[elsewhere].cited
         return [ClusterChosen(workload=workload.key, check=check.name, cluster=elsewhere, cited=cited)]
     if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:

@@ -7,6 +7,7 @@ afterwards; only that the job is there is told at once, for the decision waits f
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
@@ -153,19 +154,19 @@ class RemoteClusters:
         """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""
         wait, latest = _LATER, self._clock.now() + _LATER
         steps = [
-            *(self._remove(wanted, cluster, uid) for cluster, uid in wanted.remove),
-            *(self._make(wanted, cluster) for cluster in wanted.make),
-            *(self._make(wanted, cluster, asks=True) for cluster in wanted.ask),
-            *(self._open_gate(wanted, cluster) for cluster in wanted.open),
-            *([self._run(wanted, wanted.run)] if wanted.run is not None else []),
-            *([self._look(wanted)] if wanted.look else []),
-            *([self._park(wanted)] if wanted.park else []),
+            *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
+            *(partial(self._make, wanted, cluster) for cluster in wanted.make),
+            *(partial(self._make, wanted, cluster, asks=True) for cluster in wanted.ask),
+            *(partial(self._open_gate, wanted, cluster) for cluster in wanted.open),
+            *([partial(self._run, wanted, wanted.run)] if wanted.run is not None else []),
+            *([partial(self._look, wanted)] if wanted.look else []),
+            *([partial(self._park, wanted)] if wanted.park else []),
         ]
         for step in steps:
             # One cluster that does not answer must not keep the others from what is wanted of them.
             try:
                 async with asyncio.timeout(_PATIENCE_S):
-                    wait = min(wait, await step)
+                    wait = min(wait, await step())
             except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
                 log.info("not written yet", workload=wanted.workload, problem=str(problem))
                 wait = min(wait, _SOON)

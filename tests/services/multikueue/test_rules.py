@@ -228,6 +228,48 @@ def test_who_is_evicted_there_is_evicted_here_and_tried_anew_once_its_pods_are_g
     assert told.plan.remove == (("w1", "copy-w1"),), "what was stopped there goes and is made anew"
 
 
+def tried_anew() -> Manager:
+    """It ran in w1 and was evicted there; it holds quota here again."""
+    told = running()
+    told.copy("w1", QuotaReserved=1, Admitted=5, Evicted=20)
+    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stopped_by}"))
+    assert told.world.dispatches[KEY].clusters == ("w1", "w2")
+    return told
+
+
+def test_what_a_choice_has_left_in_a_cluster_goes_before_it_is_tried_there_again() -> None:
+    told = tried_anew()
+    assert told.plan.remove == (("w1", "copy-w1"),) and told.plan.make == ("w2",)
+    assert told.copy("w1", Admitted=30) == [], "the job there would begin without anybody's choice"
+    left = told.world.remotes[KEY]["w1"]
+    again = world_of(tables_of(told.world))
+    assert state_hash(again) == state_hash(told.world) and plan(again, KEY).remove == (("w1", "copy-w1"),)
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert not told.plan.remove and told.plan.make == ("w1", "w2")
+    said = told.after(replace(left, uid="another"))
+    assert said == [ClusterChosen(workload=KEY, check="mk", cluster="w1")]
+
+
+def test_no_other_cluster_is_chosen_while_a_job_may_be_at_work_in_one_that_is_out_of_reach() -> None:
+    told = tried_anew()
+    lost = told.at
+    told.after(cluster("w1", active=False, since=lost))
+    assert "ClusterChosen" not in kinds(told.copy("w2", Admitted=30))
+    assert told.later(lost + LOST_AFTER - 1 - told.at) == []
+    assert told.later(1) == [ClusterChosen(workload=KEY, check="mk", cluster="w2")]
+
+
+def test_once_a_cluster_is_back_what_was_left_in_it_goes_before_the_job_is_made_elsewhere() -> None:
+    told = tried_anew()
+    told.after(cluster("w1", active=False, since=told.at))
+    told.copy("w2", Admitted=30)
+    said = told.after(cluster("w1"))
+    assert ClusterChosen(workload=KEY, check="mk", cluster="w2") in said
+    assert told.plan.remove == (("w1", "copy-w1"),) and told.plan.run is None
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert told.plan.run is not None and told.plan.run.make
+
+
 def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -> None:
     told = running()
     lost_at = told.at

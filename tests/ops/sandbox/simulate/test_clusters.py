@@ -6,6 +6,8 @@ Rule: docs/rules/multikueue.md#at-most-once
 import pytest
 
 from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
+from projections.checks import left_behind
+from projections.checks.multikueue import connected
 from projections.folds import workloads
 from services.multikueue import objects, plan, reconcile
 
@@ -27,6 +29,12 @@ def test_a_worker_whose_log_is_lost_before_the_job_of_a_copy_comes_runs_it_all_t
     assert not play_clusters(69, 180_000).broken
 
 
+def test_a_job_that_was_evicted_in_a_cluster_just_when_that_was_cut_off_starts_nowhere_else_before_it_is_given_up() -> (
+    None
+):
+    assert not play_clusters(2, 180_000).broken
+
+
 def test_jobs_move_when_their_cluster_is_lost() -> None:
     assert sum(play_clusters(seed, SPAN).moved for seed in range(1, 7)) > 0, "else nothing is tried here"
 
@@ -37,7 +45,8 @@ def test_the_same_seed_plays_the_same_history() -> None:
 
 
 def test_who_is_given_up_too_early_runs_twice_and_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconcile, "lost_at", lambda world, cluster: None if reconcile.connected(world, cluster) else 0)
+    for module in (reconcile, left_behind):
+        monkeypatch.setattr(module, "lost_at", lambda world, cluster: None if connected(world, cluster) else 0)
     assert any("started in" in one for one in broken(*range(5, 20)))
 
 
