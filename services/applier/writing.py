@@ -3,8 +3,9 @@
 from typing import TypeAlias
 
 import structlog
+from msgspec.structs import replace
 
-from events.api.labels import MULTIKUEUE_GATE
+from events.api.labels import DECISION, MULTIKUEUE_GATE
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
@@ -220,6 +221,7 @@ class ApplicationWriter:
             return ()
         turned = False
         job = await self._job(application)
+        application = await self._without_lost_mark(application, job)
         for _ in range(_MOST_WRITES):
             write = self._next_write(job, application)
             if write is None:
@@ -236,6 +238,14 @@ class ApplicationWriter:
                 log.info("not restored", workload=application.workload, problem=str(problem))
                 return self._steered(application, turned=turned)
         raise ObjectConflict(f"job {application.job} keeps changing")
+
+    async def _without_lost_mark(self, application: Application, job: JsonObject) -> Application:
+        """The same; a later decision that the job is marked with, and that this log has not made, was lost with its end and counts as another log's."""
+        mark = object_at(job, "metadata", "annotations").get(DECISION, "")
+        later = application.since(mark) > application.sequence
+        if not later or self._decisions is None or await self._is_overtaken(application):
+            return application
+        return replace(application, of=replace(application.of, marks=(*application.of.marks, mark)))
 
     def _steered(self, application: Application, *, turned: bool) -> Ended:
         if turned:

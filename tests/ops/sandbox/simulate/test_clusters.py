@@ -35,6 +35,10 @@ def test_a_job_that_was_evicted_in_a_cluster_just_when_that_was_cut_off_starts_n
     assert not play_clusters(2, 180_000).broken
 
 
+def test_a_job_that_bears_a_decision_which_was_lost_with_the_end_of_the_log_is_stopped_all_the_same() -> None:
+    assert not play_clusters(252, 180_000).broken
+
+
 def test_jobs_move_when_their_cluster_is_lost() -> None:
     assert sum(play_clusters(seed, SPAN).moved for seed in range(1, 7)) > 0, "else nothing is tried here"
 
