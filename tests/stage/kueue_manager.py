@@ -201,6 +201,7 @@ class KueueManager:
             "metrics": {"bindAddress": "0"},
             "webhook": {"host": "127.0.0.1", "port": self._port, "certDir": str(certificates)},
             "leaderElection": {"leaderElect": False},
+            "clientConnection": {"qps": 50, "burst": 100},
             "internalCertManagement": {"enable": True},
             "featureGates": self._gates,
             "integrations": {"frameworks": self._frameworks},
