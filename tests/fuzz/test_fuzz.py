@@ -5,6 +5,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -14,6 +15,7 @@ from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
+from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition import fold as partition_fold
@@ -116,7 +118,13 @@ def test_services_that_fill_the_log_or_never_rest_are_told(monkeypatch: pytest.M
     with monkeypatch.context() as patched:
         patched.setattr(scene, "MOST_STORED", 40)
         assert play_order(order).harm.startswith("the log grows without end: ")
-    monkeypatch.setattr(watch, "LONGEST_S", 0.001)
+
+    def never_rests(*_: object) -> NoReturn:
+        while True:
+            pass
+
+    monkeypatch.setattr(QueueManager, "decide", never_rests)
+    monkeypatch.setattr(watch, "LONGEST_S", 0.5)
     assert "NeverAtRest: nothing comes to rest" in play_order(order).harm
     assert "NeverAtRest: nothing comes to rest" in play_order(Order(what=What.OBJECTS, seed=4, only=(0,))).harm
 
