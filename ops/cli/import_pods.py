@@ -10,6 +10,7 @@ import typer
 from events.json_object import JsonObject, is_array, is_object, object_at
 from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
+from ops.cli.key_values import key_values
 from ops.cli.object_names import namespaces
 from ops.cli.serving.serve import settings_of
 from ops.files.reading import yaml_file
@@ -71,7 +72,7 @@ def import_pods(
     with known_failures() as outcome:
         settings = settings_of(config, terminal(stderr=True, soft_wrap=True))
         rules = _rules(queuelabel, queuemapping, queuemapping_file)
-        extra = _pairs("--add-labels", add_labels)
+        extra = key_values("--add-labels", add_labels)
         answer = asyncio.run(imported(namespace, rules, extra, settings, (kubeconfig, context), dry_run=dry_run))
         if output is not AnswerForm.TEXT:
             print_answer(answer, output)
@@ -117,7 +118,7 @@ def _rules(label: str, mapping: str, file: Path | None) -> list[MappingRule]:
         return _rules_in(file)
     if not label or not mapping:
         raise typer.BadParameter("name --queuelabel and --queuemapping, or --queuemapping-file")
-    pairs = _pairs("--queuemapping", mapping)
+    pairs = key_values("--queuemapping", mapping)
     return [MappingRule(labels={label: value}, to_local_queue=queue) for value, queue in pairs.items()]
 
 
@@ -139,16 +140,6 @@ def _rule(file: Path, number: int, found: object) -> MappingRule:
         raise typer.BadParameter(f"{file}: rule {number + 1} needs one of toLocalQueue and skip: true")
     named = str(match.get("priorityClassName") or "")
     return MappingRule(labels=labels, priority_class=named, to_local_queue=queue, skip=skip)
-
-
-def _pairs(option: str, text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in (part.strip() for part in text.split(",") if part.strip()):
-        name, equals, value = one.partition("=")
-        if not (name and equals and value):
-            raise typer.BadParameter(f"{option}: {one!r} is not of the form KEY=VALUE")
-        found[name] = value
-    return found
 
 
 def _print(answer: PodsImported) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
@@ -30,14 +29,6 @@ from services.runtime.partition.guard import guarded
 
 MOST_EVENTS = 50
 """Events after which a commit is closed; the rest is decided in the next one (docs/rules/log.md#inputs)."""
-
-
-class _Limits(NamedTuple):
-    """How much one cycle may decide."""
-
-    decisions: int
-    reservations: int | None
-    """None where nothing bounds them."""
 
 
 class Admitter:
@@ -86,8 +77,8 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
     """
     if not world.shortcuts:
         world.examined.clear()  # Within one cycle it is how the next of a queue is found.
-    limits = _Limits(MOST_EVENTS - len(events), _room(position, events))
-    decided = guarded(partial(_decide_cycle, world, tree, position.at, limits), ADMITTER, tree=tree)
+    most, room = MOST_EVENTS - len(events), _room(position, events)
+    decided = guarded(partial(_decide_cycle, world, tree, position.at, most, room), ADMITTER, tree=tree)
     if isinstance(decided, SetAside):
         events.extend(_fold(world, [decided], position))
         return False
@@ -117,14 +108,14 @@ def _is_full(position: LogPosition, events: Sequence[Decision]) -> bool:
     return len(events) >= MOST_EVENTS or (room is not None and room <= 0)
 
 
-def _decide_cycle(world: AdmitterState, tree: str, at: Millis, limits: _Limits) -> list[Decision]:
+def _decide_cycle(world: AdmitterState, tree: str, at: Millis, most: int, most_reserved: int | None) -> list[Decision]:
     """The decisions of one cycle: its heads (step 1), then the steps in `Cycle`; the world is as before, also on errors."""
     cycle = Cycle(world, at)
     with world.trial():
         cycle.events.extend(second_passes(world, tree, at))
         queue_heads = heads(world, tree, at)
         if queue_heads:
-            cycle.run(queue_heads, limits.decisions, limits.reservations)
+            cycle.run(queue_heads, most, most_reserved)
     return cycle.events
 
 

@@ -1,14 +1,14 @@
 """`kuelog populator`: a local queue of one name in each namespace that a cluster queue selects."""
 
 import asyncio
-from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from events.selector import LabelSelector
 from ops.cli.failures import known_failures
-from ops.cli.serving.serve import stop_signal
+from ops.cli.key_values import key_values
+from ops.cli.serving.serve import until_stopped
 from ops.production.kubernetes.client import connect
 from ops.production.populator import Population, WantedQueue, keep_populated, populated, why_not
 from ops.terminal.console import terminal
@@ -39,7 +39,7 @@ def populator(
         if once or dry_run:
             outcome.code = _once(population, (kubeconfig, context), dry_run=dry_run)
         else:
-            asyncio.run(_served(population, (kubeconfig, context)))
+            asyncio.run(until_stopped(_kept(population, (kubeconfig, context))))
             outcome.code = 0
     raise typer.Exit(outcome.code)
 
@@ -63,27 +63,16 @@ async def _populated(population: Population, where: tuple[str, str], *, writes: 
         await client.close()
 
 
-async def _served(population: Population, where: tuple[str, str]) -> None:
-    stop = stop_signal()
+async def _kept(population: Population, where: tuple[str, str]) -> None:
     client = await connect(*where, service="populator")
     try:
-        keeping, stopping = asyncio.create_task(keep_populated(client, population)), asyncio.create_task(stop.wait())
-        await asyncio.wait({keeping, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
+        await keep_populated(client, population)
     finally:
         await client.close()
 
 
 def _selector(text: str) -> LabelSelector | None:
-    labels: dict[str, str] = {}
-    for one in (part.strip() for part in text.split(",") if part.strip()):
-        name, equals, value = one.partition("=")
-        if not (name and equals):
-            raise typer.BadParameter(f"--namespace-selector: {one!r} is not of the form KEY=VALUE")
-        labels[name] = value
+    labels = key_values("--namespace-selector", text, may_be_empty=True)
     return LabelSelector(labels=labels) if labels else None
 
 

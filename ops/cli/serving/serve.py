@@ -2,9 +2,10 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -176,7 +177,7 @@ async def _serve_one(
         await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
         console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
-        await until_stopped(running)
+        await until_stopped(running.run())
 
 
 async def _up_on_cluster(
@@ -228,7 +229,7 @@ async def _up_on_cluster(
         await stack.enter_async_context(console_beside(nats, pages, console))
         if server is not None:
             await stack.enter_async_context(kept(server, running.disk_full))
-        await until_stopped(running)
+        await until_stopped(running.run())
     console.print("stopped")
 
 
@@ -246,9 +247,9 @@ async def reached(nats: str, console: Console) -> JetStreamBus:
             await asyncio.sleep(_AGAIN_S)
 
 
-async def until_stopped(running: Running) -> None:
-    """Serve until a signal comes, or a service fails."""
-    task = asyncio.create_task(running.run())
+async def until_stopped(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until a signal comes, or what serves fails."""
+    task = asyncio.create_task(serving)
     stop = asyncio.create_task(stop_signal().wait())
     await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():

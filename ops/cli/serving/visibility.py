@@ -64,7 +64,7 @@ async def serve_here(asked: VisibilityOptions, console: Console) -> None:
             f"visibility API on port {found}, bus {without_password(asked.nats)} (Ctrl-C stops)", highlight=False
         )
         await stack.enter_async_context(served(running, asked.metrics))
-        await until_stopped(running)
+        await until_stopped(running.run())
 
 
 async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> None:
@@ -93,7 +93,7 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
         console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
         await stack.enter_async_context(served(running, asked.metrics))
-        await until_stopped(running)
+        await until_stopped(running.run())
 
 
 def _source(asked: VisibilityOptions, client: KubeClient, namespace: str, name: str) -> Source:

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from events.claims import DeviceClassMapping, DeviceSource
+from ops.production.configuration.qualified_names import LABEL, SUBDOMAIN, is_qualified
 from ops.production.loaded_selectors import selectors
 from projections.feature_gates import DEFAULTS
 from services.watcher.claims.class_mappings import CONSUMABLE, PARTITIONABLE
 
 _MOST_MAPPINGS, _MOST_CLASSES, _LONGEST_NAME, _LONGEST_DRIVER, _LONGEST_LABEL = 16, 8, 253, 63, 63
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
-_KEY = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -92,9 +90,7 @@ def device_class_mappings(parts: Sequence[MappingPart], gates: Mapping[str, bool
 
 def _check_resource(at: str, name: str) -> None:
     """A resource is named as a label is."""
-    prefix, slash, last = name.rpartition("/")
-    named = len(last) <= _LONGEST_LABEL and _KEY.fullmatch(last) and (not slash or _SUBDOMAIN.fullmatch(prefix))
-    if not named or len(name) > _LONGEST_NAME:
+    if len(name) > _LONGEST_NAME or not is_qualified(name):
         raise ValueError(f"{at}: {name!r} is not the name of a resource: write one such as example.com/gpu")
 
 
@@ -105,7 +101,7 @@ def _check_classes(at: str, part: MappingPart) -> None:
     if len(names) > _MOST_CLASSES:
         raise ValueError(f"{field}: must have at most {_MOST_CLASSES} items")
     for place, name in enumerate(names):
-        if len(name) > _LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
+        if len(name) > _LONGEST_NAME or not SUBDOMAIN.fullmatch(name):
             raise ValueError(
                 f"{field}[{place}]: {name!r} is not the name of a DeviceClass: write one such as gpu.example.com"
             )
@@ -147,7 +143,7 @@ def _source(at: str, kind: str, source: SourcePart) -> DeviceSource:
             else "of a capacity: write one such as memory"
         )
         raise ValueError(f"{at}.name: {source.name!r} is not the name {what}")
-    if len(source.driver) > _LONGEST_DRIVER or not _SUBDOMAIN.fullmatch(source.driver):
+    if len(source.driver) > _LONGEST_DRIVER or not SUBDOMAIN.fullmatch(source.driver):
         raise ValueError(
             f"{at}.driver: {source.driver!r} is not the name of a driver: write one such as gpu.example.com"
         )
@@ -160,11 +156,11 @@ def _source(at: str, kind: str, source: SourcePart) -> DeviceSource:
 
 
 def _is_label(name: str) -> bool:
-    return len(name) <= _LONGEST_LABEL and _LABEL.fullmatch(name) is not None
+    return len(name) <= _LONGEST_LABEL and LABEL.fullmatch(name) is not None
 
 
 def _is_qualified(name: str) -> bool:
     """Whether it is an identifier, maybe in a domain, as DRA names what devices have."""
     domain, slash, last = name.rpartition("/")
-    within = not slash or (len(domain) <= _LONGEST_DRIVER and _SUBDOMAIN.fullmatch(domain) is not None)
+    within = not slash or (len(domain) <= _LONGEST_DRIVER and SUBDOMAIN.fullmatch(domain) is not None)
     return within and len(last) <= 32 and _IDENTIFIER.fullmatch(last) is not None  # noqa: PLR2004 - DRA's own bound

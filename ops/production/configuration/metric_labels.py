@@ -10,13 +10,11 @@ from collections.abc import Sequence
 import msgspec
 
 from events.settings import LabelSource, MetricLabel
+from ops.production.configuration.qualified_names import is_qualified
 
 GATE = "CustomMetricLabels"
 _MOST, _MOST_OF_A_KIND, _MOST_VALUES = 20, 6, 16
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*", re.ASCII)
-_LONGEST_KEY, _LONGEST_PREFIX = 63, 253
-_KEY = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _WORKLOAD = "Workload"
 
 
@@ -69,8 +67,10 @@ def _label(at: str, part: CustomLabelPart) -> MetricLabel:
         ("sourceAnnotationKey", part.source_annotation_key),
         ("name", "" if part.source_label_key or part.source_annotation_key else part.name),
     ):
-        if key:
-            _check_key(f"{at}.{field}", key)
+        if key and not is_qualified(key):  # A label and an annotation are named alike.
+            raise ValueError(
+                f'{at}.{field}: Invalid value: "{key}": write the key of a label, such as team or example.com/team'
+            )
     if len(part.tracked_values) > _MOST_VALUES:
         raise ValueError(
             f"{at}.trackedValues: Too many: {len(part.tracked_values)}: must have at most {_MOST_VALUES} items"
@@ -94,11 +94,3 @@ def _source(at: str, kind: str) -> LabelSource:
         return LabelSource(kind)
     except ValueError as unknown:
         raise ValueError(f"{at}: unknown source kind: {kind}: write one of {kinds}") from unknown
-
-
-def _check_key(at: str, key: str) -> None:
-    """A label and an annotation are named alike."""
-    prefix, slash, name = key.rpartition("/")
-    named = len(name) <= _LONGEST_KEY and _KEY.fullmatch(name)
-    if not named or (slash and (len(prefix) > _LONGEST_PREFIX or not _PREFIX.fullmatch(prefix))):
-        raise ValueError(f'{at}: Invalid value: "{key}": write the key of a label, such as team or example.com/team')

@@ -101,7 +101,7 @@ class ClaimTime:
 
     def hold(self, holder: Holder, cause: Cause) -> None:
         """A workload holds quota from now on: what its pods have is on the account of its queue."""
-        self.lines.begin(holder.workload)
+        self.lines.forget(holder.workload)
         self._holders[holder.workload] = holder
         self._deleted.pop(holder.workload, None)
         for key in self._pods.get(holder.workload, ()):

@@ -38,8 +38,8 @@ class DeviceLines:
         self._cut_short: dict[str, tuple[Attempt, str]] = {}
         """By workload its attempt that was cut short, and whose queue it was for, while devices of it may still be held."""
 
-    def begin(self, workload: str) -> None:
-        """A workload has quota anew: what it holds from now on is of another attempt."""
+    def forget(self, workload: str) -> None:
+        """What a workload holds from now on is of another attempt: it has quota anew, or is deleted and its last pod is gone."""
         self._over.pop(workload, None)
         self._cut_short.pop(workload, None)
 
@@ -83,10 +83,6 @@ class DeviceLines:
             self._waste(attempt, preemptor_queue, position, held)
             if going_on:
                 self._cut_short[workload] = (attempt, preemptor_queue)
-
-    def forget(self, workload: str) -> None:
-        """A workload is deleted, and its last pod is gone."""
-        self.begin(workload)
 
     def _waste(self, attempt: Attempt, queue: str, at: LogPosition, held: tuple[DeviceEntry, ...]) -> None:
         inside = self._window.since <= at.at < self._window.until

@@ -1,10 +1,10 @@
-"""What is left of the cards of an elastic job that has become smaller.
+"""Which cards lie where the pods of a workload are placed, and what is left of those of an elastic job that has become smaller.
 
 Rule: docs/rules/elastic.md#cards, docs/rules/topology.md#shrunk
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from events.device import PodPlacement
 from projections.devices.placement.pod_cards import living_assignments
@@ -33,30 +33,34 @@ def cards_left(world: TopologyState, workload: Workload) -> tuple[PodPlacement, 
         return None
     living_ones = [one for one in given if key_of(one) in alive]
     others = [one for one in given if key_of(one) not in alive]
-    left = first_of([*living_ones, *_where_pods_may_come(world, workload, living_ones, others)], counts)
+    others.sort(key=key_of)
+    stay = in_their_places(world, workload, [*living_ones, *others])
+    left = first_of([*living_ones, *sorted(others, key=lambda one: key_of(one) not in stay)], counts)
     return left if len(left) < len(given) else None
 
 
-def _where_pods_may_come(
-    world: TopologyState, workload: Workload, living: Sequence[PodPlacement], others: Sequence[PodPlacement]
-) -> list[PodPlacement]:
-    """The placements that no living pod has, those first that lie where there is a place beside those that do live."""
-    places: Counter[tuple[str, _Domain]] = Counter()
+def in_their_places(
+    world: TopologyState, workload: Workload, placements: Iterable[PodPlacement], *, lost: str = ""
+) -> set[tuple[str, int]]:
+    """The placements, by their keys, that lie where pods are placed by topology: as many in each domain as pods are to lie there, the first ones.
+
+    On a host that is lost none is to lie.
+    """
+    room: Counter[tuple[str, _Domain]] = Counter()
     levels: dict[str, tuple[str, ...]] = {}
     for one in workload.admission.assignments if workload.admission is not None else ():
         if one.topology is not None:
             levels[one.name] = one.topology.assignment.levels
             for domain in one.topology.assignment.domains:
-                places[one.name, _shortened(levels[one.name], domain.values)] += domain.count
-    for one in living:
-        places[one.pod_set, _domain_of(world, levels.get(one.pod_set, ()), one.node)] -= 1
-    there: list[PodPlacement] = []
-    elsewhere: list[PodPlacement] = []
-    for one in sorted(others, key=key_of):
+                if domain.values[-1] != lost:
+                    room[one.name, _shortened(levels[one.name], domain.values)] += domain.count
+    found: set[tuple[str, int]] = set()
+    for one in placements:
         place = one.pod_set, _domain_of(world, levels.get(one.pod_set, ()), one.node)
-        (there if places[place] > 0 else elsewhere).append(one)
-        places[place] -= 1
-    return [*there, *elsewhere]
+        if room[place] > 0:
+            room[place] -= 1
+            found.add(key_of(one))
+    return found
 
 
 def _shortened(levels: Sequence[str], values: _Domain) -> _Domain:

@@ -20,7 +20,7 @@ from projections.topology.domains.assigned_leaves import assignment_of, leaves_o
 from projections.topology.domains.room import held_by, take
 from projections.topology.domains.tree import TopologyTree
 from projections.topology.placement.card_places import CardLedger, CardPlaces, TooMany, in_order
-from projections.topology.placement.node_failures import host_of
+from projections.topology.placement.cards_left import in_their_places
 from projections.topology.placement.replacement import NodeLoss
 from projections.topology.placement.workload_placement import PlacesWithCards, replace_node
 from projections.topology.requests.gates import topology_gates
@@ -75,36 +75,14 @@ def places_instead(
         cards = CardPlaces(ledger_of(world), gangs)
         pod_sets = replace_node(flavors, requests, lost, gates, cards)
     fresh = {name: [one for one in cards.placements if one.pod_set == name] for name in names}
-    stay = _in_their_places(world, workload, workload.devices.placements, lost.host)
+    alive = living_assignments(world, workload)
+    living_first = sorted(workload.devices.placements, key=lambda one: key_of(one) not in alive)
+    stay = in_their_places(world, workload, living_first, lost=lost.host)
     kept: list[PodPlacement] = []
     for one in workload.devices.placements:
         moves = one.pod_set in names and key_of(one) not in stay and bool(fresh[one.pod_set])
         kept.append(replace(fresh[one.pod_set].pop(0), index=one.index) if moves else one)
     return PlacesWithCards(pod_sets=pod_sets, cards=tuple(kept))
-
-
-def _in_their_places(
-    world: TopologyState, workload: Workload, placements: Sequence[PodPlacement], lost: str
-) -> set[tuple[str, int]]:
-    """The placements on other hosts than one that is lost, as many on each as pods are to lie there, those of living pods first."""
-    assignments = workload.admission.assignments if workload.admission is not None else ()
-    room = Counter(
-        {
-            (one.name, domain.values[-1]): domain.count
-            for one in assignments
-            if one.topology is not None
-            for domain in one.topology.assignment.domains
-            if domain.values[-1] != lost
-        }
-    )
-    alive = living_assignments(world, workload)
-    found: set[tuple[str, int]] = set()
-    for one in sorted(placements, key=lambda one: key_of(one) not in alive):
-        place = one.pod_set, host_of(world, one.node)
-        if room[place] > 0:
-            room[place] -= 1
-            found.add(key_of(one))
-    return found
 
 
 def where_cards_stay(
