@@ -1,4 +1,4 @@
-"""What workloads ask for alike is held once: a value that is decoded again is the one that was decoded before.
+"""What workloads ask for and get alike is held once: a value that is decoded again is the one that was decoded before.
 
 Most of many workloads differ in little but their names. Only the same bytes in the same order are one value, so nothing that
 goes through a value can tell; like every value of the log it is never changed in place. What was not asked for lately is
@@ -12,15 +12,16 @@ from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.pod_set import PodSet
-from events.workload import Owner, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
+from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 
 _encoder = msgspec.json.Encoder()
 _specs = msgspec.json.Decoder(WorkloadSpec)
 _pod_sets = msgspec.json.Decoder(PodSet)
 _owners = msgspec.json.Decoder(Owner)
+_assignments = msgspec.json.Decoder(tuple[PodSetAssignment, ...])
 SPECS = 32_768
 """So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
-_POD_SETS, _OWNERS = 4096, 1024
+_POD_SETS, _OWNERS, _ASSIGNMENTS = 4096, 1024, 8192
 
 
 def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
@@ -32,6 +33,13 @@ def shared_owner(owner: Owner, uid: str) -> Owner:
     """The job with the words that all jobs of its kind have, and with the UID of its workload where that is its own."""
     alike = _owner(_encoder.encode(replace(owner, name="", uid="")))
     return replace(alike, name=owner.name, uid=uid if owner.uid == uid else owner.uid)
+
+
+def shared_assignments(assigned: tuple[PodSetAssignment, ...]) -> tuple[PodSetAssignment, ...]:
+    """The assignments that say the same; those of pods that have places are hardly ever alike, and stay what they are."""
+    if any(one.topology is not None for one in assigned):
+        return assigned
+    return _assigned(_encoder.encode(assigned))
 
 
 def sharing(fact: Fact) -> Fact:
@@ -55,6 +63,11 @@ def _spec(asked: bytes) -> WorkloadSpec:
 @lru_cache(maxsize=_POD_SETS)
 def _pod_set(asked: bytes) -> PodSet:
     return _pod_sets.decode(asked)
+
+
+@lru_cache(maxsize=_ASSIGNMENTS)
+def _assigned(assigned: bytes) -> tuple[PodSetAssignment, ...]:
+    return _assignments.decode(assigned)
 
 
 @lru_cache(maxsize=_OWNERS)

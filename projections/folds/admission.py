@@ -1,5 +1,6 @@
 """Folding who gets quota and who loses it: reserved, refused, admitted, preempted, evicted, released."""
 
+from sys import intern
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from events.admission import (
 from events.event import Millis
 from events.no_entries import no_entries
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.shared_specs import shared_assignments
 from events.workload import (
     CheckStatus,
     ConditionStatus,
@@ -171,7 +173,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
         line.forget_scan(world.trail)
     end_request(world.requests, world.answered, world.trail, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)
-    message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
+    message = intern(f"Quota reserved in ClusterQueue {event.cluster_queue}")
     workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, position))
     for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
         old = workload.condition(kind)
@@ -181,8 +183,8 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
             )
             workload = with_condition(workload, over)
     admission = Admission(
-        cluster_queue=event.cluster_queue,
-        assignments=event.assignments,
+        cluster_queue=intern(event.cluster_queue),
+        assignments=shared_assignments(event.assignments),
         reservation=position.sequence,
         reserved_at=position.at,
         required_checks=event.checks,

@@ -13,6 +13,7 @@ import structlog
 from events.catalogue import Fact
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
+from events.shared_specs import shared_spec
 from events.subjects import FACTS
 from projections.object_versions import KnownVersion
 from projections.snapshot import Tables
@@ -28,7 +29,7 @@ log = structlog.get_logger()
 
 KEY = "watcher"
 EVERY = 5_000
-"""After this many facts the view is saved, or after ten looks if there were any facts."""
+"""The view is saved after this many facts and as many as it holds objects, or after ten looks if there were any facts: what it costs grows with them."""
 _LOOK_MS = 30_000
 _LOOKS = 10
 
@@ -65,6 +66,7 @@ class ViewSaver:
     ) -> None:
         self._facts, self._shelf, self._made_with, self._begin = facts, shelf, made_with, begin
         self._saved = 0
+        self._objects = 0
 
     async def restore(self, reported: ReportedByAll) -> None:
         """Begin at the newest view that belongs to this log, if there is one. Raises `LogUnavailable`."""
@@ -77,7 +79,7 @@ class ViewSaver:
                 continue
             if saved.made_with == self._made_with and await is_of_log(self._facts, saved):
                 begin_at(reported, saved)
-                self._saved = saved.position
+                self._saved, self._objects = saved.position, len(saved.known)
                 return
 
     async def run(self, clock: Clock) -> None:
@@ -88,11 +90,15 @@ class ViewSaver:
             looks += 1
             try:
                 fresh = (await self._facts.last()).sequence - self._saved
-                if fresh >= EVERY or (fresh > 0 and looks >= _LOOKS):
+                if self.due(fresh, looks):
                     await self.save()
                     looks = 0
             except (LogUnavailable, LogGap, MessageHalts) as problem:
                 log.warning("view not saved", problem=str(problem))
+
+    def due(self, fresh: int, looks: int) -> bool:
+        """Whether to save, with so many facts since it was saved, and at so many looks."""
+        return fresh >= EVERY + self._objects or (fresh > 0 and looks >= _LOOKS)
 
     async def save(self) -> None:
         """Fold the facts since the last saved view, and save the result. Raises `LogUnavailable`, `LogGap`, `MessageHalts`."""
@@ -104,7 +110,7 @@ class ViewSaver:
         last = await self._facts.get(reported.position)
         data = msgspec.json.encode(saved_from(reported, hashlib.sha256(last.data).hexdigest(), self._made_with))
         await self._shelf.put(KEY, data, upto={FACTS: reported.position}, rules="")
-        self._saved = reported.position
+        self._saved, self._objects = reported.position, len(reported.versions.known)
         log.info("view saved", sequence=reported.position)
 
 
@@ -149,6 +155,8 @@ def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
     reported.versions.restore(saved.known, saved.epoch)
     reported.routes.begin_at(saved.routes, saved.facts.values())
     reported.view.facts.update(saved.facts)
+    for one in saved.workloads.values():
+        one.spec = shared_spec(one.spec)
     reported.view.workloads.update(saved.workloads)
     reported.view.by_source.update(saved.by_source)
     reported.view.slices.update(saved.slices)

@@ -51,7 +51,7 @@ from services.watcher.workloads.prebuilt_workloads import (
     taken_up,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import Noted, ReportedState, asked_last, changes, note, own
+from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, asked_last, changes, note, own
 from services.watcher.workloads.workload_object_diff import (
     as_found,
     clusters_named,
@@ -262,8 +262,7 @@ class View:
 
     def _submit(self, fact: WorkloadSubmitted) -> None:
         source = source_of(fact, self.kinds)
-        injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
-        reported = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+        reported = as_submitted(fact, source)
         if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
             reported.parent = fact.owner.kind
             self.facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)

@@ -5,8 +5,9 @@ import msgspec
 from events.codec import decode_sighting, encode
 from events.commit import Sighting
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.shared_specs import SPECS, shared_spec
-from events.workload import Owner, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
+from events.shared_specs import SPECS, shared_assignments, shared_spec
+from events.topology import TopologyAssignment, TopologyPlacement
+from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 
 
 def asked(*, queue: str = "lq", requests: dict[str, int] | None = None) -> WorkloadSpec:
@@ -80,3 +81,16 @@ def test_a_job_that_spells_out_what_is_a_default_is_written_so_again_whoever_was
     assert spelled_out != short
     for data in (short, spelled_out, short, spelled_out):
         assert encode(decode_sighting(data)) == encode(msgspec.json.decode(data, type=Sighting))
+
+
+def test_assignments_that_say_the_same_are_one_value_but_for_those_with_places() -> None:
+    def assigned(count: int, topology: TopologyPlacement | None = None) -> tuple[PodSetAssignment, ...]:
+        return (
+            PodSetAssignment(name="main", count=count, flavors={"cpu": "a"}, usage={"cpu": count}, topology=topology),
+        )
+
+    one = shared_assignments(assigned(1))
+    assert one == assigned(1) and shared_assignments(assigned(1)) is one
+    assert shared_assignments(assigned(2)) == assigned(2)
+    placed = assigned(1, TopologyPlacement(flavor="a", assignment=TopologyAssignment(levels=("host",), domains=())))
+    assert shared_assignments(placed) is placed

@@ -31,7 +31,7 @@ from events.quota import FlavorObserved, LocalQueueObserved, NamespaceObserved
 from events.subjects import CONTROL, FACTS
 from events.timestamp import parse_timestamp
 from events.workload import PodSetAssignment, QuotaReleased, WorkloadFinished
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.queries.billing import flat, focus
 from ops.queries.billing.closed_months import drawn_up
 from ops.queries.billing.reading import ledger_of
@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=100_000)
     count: int = parser.parse_args().workloads
     log, window = month(count), Window(BEGIN, END)
-    collect_seldom()
+    tune_memory()
     messages = sum(len(found) for found in log.entries.values())
     print(f"{count:,} workloads on {NODES * PER_NODE:,} cards: {messages:,} messages, {log.events:,} events; ", end="")
     print(f"load {os.getloadavg()[0]:.1f}")

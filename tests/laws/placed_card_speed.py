@@ -10,7 +10,7 @@ from events.card import Card
 from events.device import DevicesRegistered, NodeObserved
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from projections.devices.placement.gang import Gang
 from projections.evolve import evolve
 from projections.log_position import LogPosition
@@ -61,7 +61,7 @@ def placed(world: World, one: Gang, level: str) -> PlacesWithCards:
 
 
 def main() -> None:
-    collect_seldom()
+    tune_memory()
     world = filled()
     gc.collect()
     gc.freeze()

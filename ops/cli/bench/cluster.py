@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ops.cli.failures import known_failures
 from ops.production.kubernetes.client import KubeClient, connect
 from ops.production.process.event_loop import run as run_loop
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.sandbox.bench.cluster import ClusterFigures, ClusterRun
 from ops.sandbox.bench.jobs import JobFigures, JobsRun
 from ops.sandbox.bench.load import LoadUnreadable, divided, read_load
@@ -109,7 +109,7 @@ def _measured(where: BenchCluster, make: Callable[[KubeClient], ClusterLoad[_F_c
         finally:
             await client.close()
 
-    collect_seldom()
+    tune_memory()
     return run_loop(play())
 
 

@@ -18,7 +18,7 @@ from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.sandbox.bench.life import LifeWriter, Written
 from ops.sandbox.bench.life_measure import LifeCosts, measure
 from ops.sandbox.failures import SANDBOX_FAILURES
@@ -48,7 +48,7 @@ def run_bench_life(
     with known_failures(SANDBOX_FAILURES) as outcome:
         # What services say while they work is not what this prints.
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-        collect_seldom()
+        tune_memory()
         with tempfile.TemporaryDirectory() if data is None else nullcontext(str(data)) as folder:
             figures = run(_measured(Path(folder).resolve(), workloads, roll_size, seed))
         if output is not AnswerForm.TEXT:

@@ -22,7 +22,7 @@ from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.production.archive.data_sets import chunks, kept
 from ops.production.archive.history import read_everything
 from ops.production.process.clock import ScaledClock
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.queries.billing import flat, focus, tables
 from ops.queries.billing.answer import asked_window, bill_answer, groups_of, period_ledger
 from ops.queries.billing.closed_months import check_closed, closings, corrected_entries
@@ -185,7 +185,7 @@ def read_ledger(
 def _ledger_of(
     entries: Mapping[str, Sequence[StoredEntry]], asked: BillOptions, *, grain: Millis | None, quiet: bool
 ) -> tuple[Ledger, LogRead, Window]:
-    collect_seldom()
+    tune_memory()
     if quiet or not sys.stderr.isatty():
         return period_ledger(entries, asked.since, asked.until, grain=grain)
     with Progress(console=terminal(stderr=True), transient=True) as progress:

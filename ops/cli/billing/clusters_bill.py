@@ -10,7 +10,7 @@ from ops.cli.billing.bill import BillOptions, check_form, warn
 from ops.cli.billing.form import BillForm
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import opened_log, opened_workers
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.queries.billing import flat, tables
 from ops.queries.billing.answer import groups_of
 from ops.queries.billing.closed_months import check_closed
@@ -40,7 +40,7 @@ def run_bill_of_clusters(
     with known_failures() as outcome:
         groups = groups_of(group_by)
         check_form(output, out, grouped=bool(group_by))
-        collect_seldom()
+        tune_memory()
         with opened_log(asked.source) as entries, opened_workers(workers) as elsewhere:
             if MANAGER in elsewhere:
                 raise BillRefused(f"--worker {MANAGER}=… can't be told from the log that is asked: rename the cluster")

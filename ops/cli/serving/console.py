@@ -25,7 +25,7 @@ from ops.production.listeners.listener_limits import ConnectionLimiter, Listener
 from ops.production.listeners.token_review import TokenReviews
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.production.webhook.trust import CertificateKeeper
 
 _CONNECTIONS = 2048
@@ -75,7 +75,7 @@ def run_console(source: LogSource, asked: ConsoleOptions, console: Console) -> i
     """Serve it; 0 when it was stopped."""
     with known_failures() as outcome:
         asked.check()
-        collect_seldom()
+        tune_memory()
         run(_serve(source, asked, console))
         outcome.code = 0
     return outcome.code

@@ -32,7 +32,7 @@ from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.wiring import Ports, Running
 from ops.terminal.endings import complain
@@ -70,7 +70,7 @@ def run_service(
     handing_out = HandingOut(Path(witness), hand_out, timestamp) if hand_out else None
     with known_failures() as outcome:
         settings = settings_of(config, console)
-        collect_seldom()
+        tune_memory()
         serving = _serve_one(
             service,
             nats,
@@ -109,7 +109,7 @@ def run_up_on_cluster(
     """All services beside a real cluster, until Ctrl-C or SIGTERM."""
     with known_failures() as outcome:
         settings = settings_of(config, console)
-        collect_seldom()
+        tune_memory()
         handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
         run(
             _up_on_cluster(

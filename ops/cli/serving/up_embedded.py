@@ -14,7 +14,7 @@ from ops.production.archive.archivist import RollLimits
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.metrics.endpoint import served
 from ops.production.process.event_loop import run
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.node_pools import NodePool, begin_with_nodes, nodes_and_cards, read_pools
 from ops.sandbox.scenario.platform import platform
@@ -38,7 +38,7 @@ def run_up_embedded(
     with known_failures(SANDBOX_FAILURES) as outcome:
         settings = settings_of(config, console)
         pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
-        collect_seldom()
+        tune_memory()
         run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, partitions, console))
         outcome.code = 0
     return outcome.code

@@ -10,7 +10,7 @@ from events.catalogue import Fact
 from events.event import Millis
 from events.workload import WorkloadSubmitted
 from ops.production.log.streams import streams_in
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_up
 from ops.queries.whatif.change import ForkChanges
@@ -94,7 +94,7 @@ class Fork:
             evolve(world, fact, LogPosition(partition="FACTS", sequence=_FORKED + number, at=at))
         world.settle()
         world.review_all()
-        collect_seldom()
+        tune_memory()
         stage = OneWorld(world, self._sequence)
         run = VirtualRun(stage, self.course, happenings, at=at, quantile=plan.quantile, step=self.step)
         return run.run(on_progress=on_progress).results()

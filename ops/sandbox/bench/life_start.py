@@ -14,7 +14,7 @@ from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.jetstream.bus import connect
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.production.wiring import Ports, Running
 from ops.sandbox.bench.usage import own_peak_mib
 from services.runtime.control_log import Control
@@ -76,7 +76,7 @@ def main() -> None:
     """`python -m ops.sandbox.bench.life_start SERVICE URL`."""
     began = time.monotonic()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    collect_seldom()
+    tune_memory()
     print(msgspec.json.encode(run(start(sys.argv[1], sys.argv[2], began))).decode())  # noqa: T201 - for the parent
 
 

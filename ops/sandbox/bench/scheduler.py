@@ -18,7 +18,7 @@ from events.catalogue import Decision
 from events.preemption import PreemptionOrdered
 from events.workload import QuotaReleased, WorkloadFinished
 from ops.production.deciders import quota_deciders
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.sandbox.bench.load import GeneratedLoad, arrivals_of, capacity_of, platform_of
 from ops.sandbox.bench.percentiles import p99
 from projections.evolve import evolve
@@ -104,7 +104,7 @@ class SchedulerRun:
         """Play the load to its end, or for so many seconds of virtual time; `on_progress` gets how many have finished."""
         figures = self.figures
         figures.workloads, figures.load_before = len(self._arrivals), psutil.getloadavg()[0]
-        collect_seldom()
+        tune_memory()
         while not self.done and not (until_s and self.now >= until_s * 1000):
             on_progress(figures.finished)
             if not self._turn() and not self._jump():

@@ -34,7 +34,7 @@ from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.subjects import FACTS
 from events.workload import Owner, WorkloadSpec, WorkloadSubmitted
-from ops.production.process.gc_tuning import collect_seldom
+from ops.production.process.memory_tuning import tune_memory
 from ops.sandbox.bench.partitions import WrittenPartitions
 from ops.sandbox.bench.percentiles import p99
 from ops.sandbox.bench.usage import own_peak_mib
@@ -99,7 +99,7 @@ class WaitingRun:
         """Lay the load, then let more jobs come; `on_progress` gets how many have come."""
         figures, load = self.figures, self._load
         figures.load_before = psutil.getloadavg()[0]
-        collect_seldom()
+        tune_memory()
         for fact in _platform(load):
             self.partitions.observe(fact, self._at)
         self._turns()

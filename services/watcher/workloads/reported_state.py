@@ -12,6 +12,7 @@ from events.json_object import JsonMapping, object_at
 from events.multikueue import ClustersNamed
 from events.no_entries import no_entries
 from events.pod_set import PodSet
+from events.shared_specs import shared_spec
 from events.workload import (
     AdoptedStatus,
     CheckReported,
@@ -80,6 +81,12 @@ class ReportedState(msgspec.Struct):
     """The clusters that somebody else's dispatcher has named."""
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
+
+
+def as_submitted(fact: WorkloadSubmitted, source: str) -> ReportedState:
+    """What is reported of a workload by that it was submitted, read from the object of a place."""
+    injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
+    return ReportedState(uid=fact.uid, source=source, spec=shared_spec(fact.spec), injected=injected)
 
 
 def own(reported: ReportedState, fact: WorkloadOwned, kinds: Kinds) -> None:
@@ -177,7 +184,7 @@ def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case
     """Fold a fact about a workload, reported by this watcher or another."""
     match fact:
         case WorkloadChanged():
-            reported.spec = fact.spec
+            reported.spec = shared_spec(fact.spec)
         case DecidedElsewhere():
             reported.version = max(reported.version, fact.version)
             reported.injected = bool(fact.status.cluster_queue)

@@ -5,6 +5,7 @@ import pytest
 
 from events.codec import encode
 from events.commit import Sighting
+from events.object_version import ObjectVersion
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS, fact_subject
@@ -13,7 +14,7 @@ from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
 from services.runtime.log_port import Message, Stream
 from services.watcher.log_reading import ReportedByAll
-from services.watcher.saved_view import KEY, ViewSaver
+from services.watcher.saved_view import EVERY, KEY, ViewSaver
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 from tests.stories.small_world import job, platform
@@ -70,6 +71,29 @@ async def test_a_saved_view_and_the_rest_are_what_all_facts_are() -> None:
     assert newest.upto == {FACTS: len(FIRST) + len(THEN)}
     await saver.save()
     assert len({one.sha256 for one in await shelf.labels(KEY)}) == 2, "what is saved already is not saved again"
+
+
+async def test_the_more_objects_a_view_holds_the_more_facts_it_takes_until_it_is_saved_again() -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    saver = ViewSaver(facts, shelf, None, blank)
+    assert saver.due(EVERY, 1) and not saver.due(EVERY - 1, 1) and saver.due(1, 10) and not saver.due(0, 10)
+    about = [ObjectVersion(kind="Job", namespace="team", name=name, uid=name, version=7) for name in "abc"]
+    told = [Sighting(id=one.uid, at=1, author="watcher", about=one, fact=job(one.uid)) for one in about]
+    await facts.publish([Message(fact_subject("", "WorkloadSubmitted"), encode(one), one.id) for one in told])
+    await saver.save()
+    assert not saver.due(EVERY + 2, 1) and saver.due(EVERY + 3, 1)
+    fresh = ViewSaver(facts, shelf, None, blank)
+    await fresh.restore(blank())
+    assert not fresh.due(EVERY + 2, 1) and fresh.due(EVERY + 3, 1)
+
+
+async def test_workloads_of_a_saved_view_that_ask_for_the_same_hold_one_specification() -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    await tell(facts, *FIRST)
+    saver, begun = ViewSaver(facts, shelf, None, blank), blank()
+    await saver.save()
+    await saver.restore(begun)
+    assert begun.view.workloads["team/a"].spec is begun.view.workloads["team/b"].spec
 
 
 @pytest.mark.parametrize("harm", ["another log", "a shorter log", "broken bytes", "another configuration"])

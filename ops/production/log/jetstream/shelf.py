@@ -4,6 +4,7 @@ Two places of each key take turns, so that one of them is whole at any moment; a
 have to add up to. Nothing rests on it: what is lost or torn here is folded from the log.
 """
 
+import asyncio
 import base64
 import hashlib
 import zlib
@@ -85,7 +86,7 @@ class BusShelf:
         """Keep one more, in place of the older of the two. Raises `LogUnavailable`, also where others have put one there since."""
         there = await self._places(key)
         older = min(there, key=lambda place: place.number)
-        packed = zlib.compress(data, 1)
+        packed = await asyncio.to_thread(zlib.compress, data, 1)
         parts = [packed[i : i + _PART] for i in range(0, len(packed), _PART)]
         for number, part in enumerate(parts):
             await self._store(key, older, str(number), part)
