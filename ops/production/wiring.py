@@ -33,6 +33,7 @@ from ops.production.whole_world import WholeWorld
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.applier.decisions import Decisions
 from services.applier.provisioning.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
@@ -188,7 +189,8 @@ class Running:
         """Those that write to the cluster what was decided in a partition."""
         clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
         seen = self.watcher.job if self.watcher is not None else lambda _: None
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, own)
+        decisions = Decisions(own, self.control, self._bus.stream)
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, decisions)
         self.appliers[partition] = applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
         found = (applier, statuses, asking, Foresight(writer, clock))
@@ -225,6 +227,7 @@ class Running:
             listed=listed,
             verifier=verifier,
             routed=len(self.streams.trees) > 1 and name in self.streams.trees,
+            origins=[await self._bus.stream(one) for one in self.control.lineage(name)[:-1]],
         )
 
     async def _heed_control(self) -> Stream:
@@ -267,7 +270,8 @@ class Running:
 
     def hosts_of_trees(self) -> list[PartitionHost]:
         """The hosts of the partitions that are folded here and in which queues and workloads are decided."""
-        return [self.hosts[name] for name in self.streams.trees if name in self.hosts]
+        found = (self.hosts.get(name) for name in self.streams.trees)
+        return [host for host in found if host is not None and not host.fold.heirs]
 
     def world_of_queues(self) -> World | None:
         """What this process has folded about queues; None if it runs no service that decides about them."""
@@ -326,7 +330,7 @@ class Running:
     async def begin(self, stream: Stream) -> PartitionFold:
         """Where a partition's fold begins: at a good snapshot, or at zero."""
         fold = await self._snapshots.load(stream)
-        fold.control = self.control
+        fold.heed(self.control)
         return fold
 
     async def _begin_anew(self, host: PartitionHost) -> None:
@@ -334,8 +338,7 @@ class Running:
         missed = await host.missed.get()
         while True:
             fold = await self.begin(host.own)
-            reached = fold.base if missed.stream == fold.partition else fold.position(missed.stream)
-            if reached + 1 >= missed.found:
+            if fold.reaches(missed.stream, missed.found - 1):
                 raise BeginsAnew(str(missed))
             await self.ports.clock.sleep(_SAVED_EVERY_MS)
 

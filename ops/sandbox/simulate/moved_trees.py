@@ -1,0 +1,75 @@
+"""An operator who moves trees of a history that are in use into partitions of their own, and who may be stopped amid that."""
+
+import asyncio
+import random
+from contextlib import suppress
+
+from events.event import Millis
+from events.subjects import CONTROL
+from ops.production.archive.history import read_everything
+from ops.production.log.partitioning import Division, divide, division_of
+from ops.production.log.tree_moves import PartitionsRefused
+from ops.queries.explaining import world_at
+from ops.queries.point import point_at
+from ops.queries.time_travel import ends_of
+from ops.sandbox.simulate.simulation import Simulation
+from services.runtime.control_log import Control
+from services.runtime.log_errors import LogMovedOn, LogUnavailable
+
+_AGAIN_S = 0.5
+
+
+async def move_trees(simulation: Simulation, seed: int, after: Millis, most: int = 2) -> int:
+    """Try every so often, and until so many trees have moved one after the other; how many did when no fault is left."""
+    chance, moved = random.Random(f"{seed}/moves"), 0
+    while moved < most:
+        await asyncio.sleep(after / 1000)
+        if simulation.faults.calm:
+            break
+        division = await _division(simulation, chance)
+        if division is None:
+            continue
+        while True:
+            with suppress(LogUnavailable, LogMovedOn):
+                await divide(
+                    simulation.bus,
+                    division.partitions,
+                    simulation.clock.now(),
+                    division.placements,
+                    mapped=division.mapped,
+                    moves=division.moves,
+                )
+                break
+            await asyncio.sleep(_AGAIN_S)
+        moved += 1
+        for process in simulation.processes:
+            # Who reads the order, and who goes on behind it, may be killed before the one or the other has said anything.
+            if chance.random() < _KILLED:
+                simulation.loop.call_later(
+                    chance.uniform(0, _WITHIN_S), simulation.kill, process, chance.randrange(2000)
+                )
+    return moved
+
+
+async def _division(simulation: Simulation, chance: random.Random) -> Division | None:
+    """What moves one of the trees that can move; None where none can."""
+    while True:
+        try:
+            entries = await read_everything(simulation.bus)
+            break
+        except LogUnavailable:
+            await asyncio.sleep(_AGAIN_S)
+    world, control = world_at(point_at(entries)), Control(entries[CONTROL])
+    trees = sorted(world.quota.trees())
+    chance.shuffle(trees)
+    for tree in trees:
+        with suppress(PartitionsRefused):
+            place = f"{tree}=LOG_{control.partitions}"
+            found = division_of(world, control.partitions, None, [place], control, ends=ends_of(entries))
+            if found.moves:
+                return found
+    return None
+
+
+_KILLED = 0.5
+_WITHIN_S = 0.3
