@@ -110,8 +110,7 @@ class Running:
         """The partitions that are folded here; all of them when empty."""
         self.archivist, self.handing_out = archivist, handing_out or HandingOut(Path(), ())
         self._witness = HeadWitness(witness) if witness is not None else None
-        saved = witness / "snapshots" if witness is not None else None
-        self._snapshots = Snapshots(saved, RULES, ports.shelf, every=snapshots_every)
+        self._snapshots = Snapshots(witness and witness / "snapshots", RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
         """Serve until cancelled; a partition that has missed messages which are rolled away begins anew from a saved world."""
@@ -187,14 +186,13 @@ class Running:
         self, partition: str, facts: Stream, spare: LowPriorityWrites, tasks: asyncio.TaskGroup
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
-        clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
+        clock, writer = self.ports.clock, self.ports.writer
+        decided = Decisions(await self._bus.stream(partition), self.control, self._bus.stream)
         seen = self.watcher.job if self.watcher is not None else lambda _: None
-        decisions = Decisions(own, self.control, self._bus.stream)
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, decisions)
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, decided)
         self.appliers[partition] = applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
-        found = (applier, statuses, asking, Foresight(writer, clock))
-        for one in found:
+        for one in (found := (applier, statuses, asking, Foresight(writer, clock))):
             tasks.create_task(one.run())
         return [one.observe for one in found]
 
@@ -265,13 +263,12 @@ class Running:
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
-        host = next((self.hosts[name] for name in (self.streams.pool, *self.streams.trees) if name in self.hosts), None)
-        return host.fold.world if host is not None else None
+        hosts = ([self.hosts[self.streams.pool]] if self.streams.pool in self.hosts else []) + self.hosts_of_trees()
+        return hosts[0].fold.world if hosts else None
 
     def hosts_of_trees(self) -> list[PartitionHost]:
         """The hosts of the partitions that are folded here and in which queues and workloads are decided."""
-        found = (self.hosts.get(name) for name in self.streams.trees)
-        return [host for host in found if host is not None and not host.fold.heirs]
+        return [found for one in self.streams.trees if (found := self.hosts.get(one)) and not found.fold.heirs]
 
     def world_of_queues(self) -> World | None:
         """What this process has folded about queues; None if it runs no service that decides about them."""

@@ -13,8 +13,8 @@ from projections.partitions.homes import companions, queues_of_namespace
 from projections.partitions.state import PartitionState
 
 
-class Moved(NamedTuple):
-    """What an order moves."""
+class MovedTrees(NamedTuple):
+    """What goes along with the trees of an order."""
 
     queues: frozenset[str]
     """Cluster queues: all of those trees."""
@@ -22,13 +22,13 @@ class Moved(NamedTuple):
     """Namespaces that are at home in the partition that is left, and whose local queues lead to those trees."""
 
 
-def moved_by(world: PartitionState, order: PartitionForked) -> Moved:
-    """What an order moves."""
+def moved_by(world: PartitionState, order: PartitionForked) -> MovedTrees:
+    """All that an order takes along, whether or not it can be followed."""
     queues = frozenset(name for tree in order.trees for name in world.quota.members(tree))
     origin = decisions_stream(str(order.origin))
     doors = (key for name in queues for key in world.local_queues_of.get(name, ()))
     asking = {key.partition("/")[0] for key in doors}
-    return Moved(queues, frozenset(one for one in asking if world.namespace_homes.get(one) == origin))
+    return MovedTrees(queues, frozenset(one for one in asking if world.namespace_homes.get(one) == origin))
 
 
 def why_not_forked(world: PartitionState, order: PartitionForked) -> str:
@@ -44,7 +44,7 @@ def why_not_forked(world: PartitionState, order: PartitionForked) -> str:
     return _in_the_way(world, order, moved, origin)
 
 
-def _in_the_way(world: PartitionState, order: PartitionForked, moved: Moved, origin: str) -> str:
+def _in_the_way(world: PartitionState, order: PartitionForked, moved: MovedTrees, origin: str) -> str:
     for tree in order.trees:
         members = world.quota.members(tree)
         if not any(world.homes.get(name) == origin for name in members):
@@ -73,7 +73,7 @@ def _in_the_way(world: PartitionState, order: PartitionForked, moved: Moved, ori
     return ""
 
 
-def _staying(world: PartitionState, namespace: str, moved: Moved, origin: str) -> str:
+def _staying(world: PartitionState, namespace: str, moved: MovedTrees, origin: str) -> str:
     """A queue that a namespace leads to, and that stays where it is; empty where there is none."""
     others = queues_of_namespace(world, namespace) - moved.queues
     return min((one for one in others if world.homes.get(one) == origin), default="")

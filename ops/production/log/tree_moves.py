@@ -9,7 +9,7 @@ from events.control import ForkedFrom
 from events.partition_map import PartitionForked, PartitionMapObserved, TreePlacement
 from events.subjects import decisions_stream
 from projections.folds.partitions import observe_map
-from projections.partitions.forks import Moved, moved_by, why_not_forked
+from projections.partitions.forks import MovedTrees, moved_by, why_not_forked
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.runtime.control_log import Control
@@ -87,7 +87,7 @@ def _above(number: int) -> int:
     return ((number + STEP // 2) // STEP + 1) * STEP
 
 
-def _in_the_way(world: World, order: PartitionForked, moved: Moved) -> str:
+def _in_the_way(world: World, order: PartitionForked, moved: MovedTrees) -> str:
     """What only the partition that is left knows: workloads that would be torn from what they hold."""
     for key in sorted(world.workloads):
         workload = world.workloads[key]

@@ -14,7 +14,7 @@ from ops.queries.point import point_at
 from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control
-from services.runtime.log_errors import LogMovedOn, LogUnavailable
+from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable
 
 _AGAIN_S = 0.5
 
@@ -57,7 +57,7 @@ async def _division(simulation: Simulation, chance: random.Random) -> Division |
         try:
             entries = await read_everything(simulation.bus)
             break
-        except LogUnavailable:
+        except (LogGap, LogUnavailable):
             await asyncio.sleep(_AGAIN_S)
     world, control = world_at(point_at(entries)), Control(entries[CONTROL])
     trees = sorted(world.quota.trees())

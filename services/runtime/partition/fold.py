@@ -86,11 +86,8 @@ class PartitionFold:
 
     def reaches(self, stream: str, upto: int) -> bool:
         """Whether nothing of a stream up to a sequence has to be read any more; of its origins a fork that has begun reads nothing."""
-        if stream == self.partition:
-            return self.base >= upto
-        return self.position(stream) >= upto or (
-            bool(self.base) and stream in self.control.lineage(self.partition)[:-1]
-        )
+        begun = bool(self.base) and stream in self.control.lineage(self.partition)[:-1]
+        return begun or (self.base if stream == self.partition else self.position(stream)) >= upto
 
     @property
     def runs(self) -> tuple[InputRun, ...]:
@@ -228,12 +225,12 @@ class PartitionFold:
     def fold_commit(self, entry: Entry, commit: Commit) -> None:
         """Fold a commit that was found on the partition: take back what was folded ahead, then follow its order.
 
-        What is to become a fork follows it up to the order and no further, and becomes that; `partition` says so then. Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
+        What is to become a fork follows it up to the order, and becomes that: `partition` says so then.
+        Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
         """
         if not follows(commit, self.base, self.prev_hash):
-            raise ChainBroken(
-                stream=self.partition, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
-            )
+            expected, found = self.prev_hash, commit.prev_hash
+            raise ChainBroken(stream=self.partition, sequence=entry.sequence, expected=expected, found=found)
         self._check_inputs(entry, commit)
         self.rewind()
         if self.heirs and self._fold_to_order(commit.inputs):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from events.commit import Commit, Sighting
 from events.partition_map import PartitionForked
 from events.subjects import decisions_stream, fact_subject
-from projections.world import World
+from projections.partitions.state import PartitionState
 from services.runtime.log_port import Entry
 from services.runtime.partition.stored_message import Opened, Passed
 
@@ -23,7 +23,7 @@ def orders_among(
             yield entry.sequence, fact
 
 
-def moves_trees(world: World, message: Sighting | Commit, partition: str) -> bool:
+def moves_trees(world: PartitionState, message: Sighting | Commit, partition: str) -> bool:
     """Whether trees leave a partition or come into it by a message that was just folded: nobody decides about them until that is fixed."""
     fact = message.fact if isinstance(message, Sighting) else None
     if not isinstance(fact, PartitionForked):
