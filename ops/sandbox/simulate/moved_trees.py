@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from events.event import Millis
 from events.subjects import CONTROL
-from ops.production.archive.history import read_everything
+from ops.production.archive.history import Paged, cut_to_common_end
 from ops.production.log.partitioning import Division, divide, division_of
 from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
@@ -14,7 +14,7 @@ from ops.queries.point import point_at
 from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control
-from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable
+from services.runtime.log_errors import LogMovedOn, LogUnavailable
 
 _AGAIN_S = 0.5
 
@@ -26,7 +26,7 @@ async def move_trees(simulation: Simulation, seed: int, after: Millis, most: int
         await asyncio.sleep(after / 1000)
         if simulation.faults.calm:
             break
-        division = await _division(simulation, chance)
+        division = _division(simulation, chance)
         if division is None:
             continue
         while True:
@@ -51,15 +51,11 @@ async def move_trees(simulation: Simulation, seed: int, after: Millis, most: int
     return moved
 
 
-async def _division(simulation: Simulation, chance: random.Random) -> Division | None:
-    """What moves one of the trees that can move; None where none can."""
-    while True:
-        try:
-            entries = await read_everything(simulation.bus)
-            break
-        except (LogGap, LogUnavailable):
-            await asyncio.sleep(_AGAIN_S)
-    world, control = world_at(point_at(entries)), Control(entries[CONTROL])
+def _division(simulation: Simulation, chance: random.Random) -> Division | None:
+    """What moves one of the trees that can move; None where none can. What was rolled is read as from an archive."""
+    entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
+    cut_to_common_end(entries, warn=False)
+    world, control = world_at(point_at(entries)), Control(entries.get(CONTROL, ()))
     trees = sorted(world.quota.trees())
     chance.shuffle(trees)
     for tree in trees:
