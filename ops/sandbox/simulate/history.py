@@ -17,7 +17,7 @@ from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
-from ops.sandbox.simulate.moved_trees import move_trees
+from ops.sandbox.simulate.moved_trees import move_trees, moves_after
 from ops.sandbox.simulate.namespaces import spread
 from ops.sandbox.simulate.platform import platform_of
 from ops.sandbox.simulate.racks import racks_of
@@ -59,12 +59,13 @@ def play(
     *,
     partitions: int = 1,
     divided_after: Millis = 0,
-    moved_after: Millis = 0,
+    moved_after: Millis | None = None,
     replicas: int | None = None,
 ) -> HistoryOutcome:
     """Play a history to its end, with its trees in so many partitions, from the beginning or from so long after it.
 
-    Trees in use move into partitions of their own, the first one `moved_after` the beginning where that is given.
+    Trees in use move into partitions of their own, from `moved_after` the beginning on or, where the log is divided, from when the seed says; at 0
+    none does.
     There are so many replicas where it is not the seed that says it.
     """
     loop = VirtualLoop(f"{seed}/order")
@@ -102,7 +103,7 @@ async def _played(
     faults: Sequence[Fault],
     partitions: int,
     divided_after: Millis,
-    moved_after: Millis,
+    moved_after: Millis | None,
     replicas: int | None,
 ) -> HistoryOutcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
@@ -118,7 +119,8 @@ async def _played(
         with_claims(platform, seed, span)
     simulation = Simulation(loop, platform, seed)
     midway = asyncio.create_task(divide_midway(simulation, partitions, divided_after)) if divided_after else None
-    moving = asyncio.create_task(move_trees(simulation, seed, moved_after)) if moved_after else None
+    after = moved_after if moved_after is not None else moves_after(seed, span) if partitions > 1 else 0
+    moving = asyncio.create_task(move_trees(simulation, seed, after, behind=midway)) if after else None
     if platform.partitions > 1 and midway is None:
         await divide(simulation.bus, platform.partitions, simulation.clock.now())
     simulation.begin()

@@ -19,9 +19,22 @@ from services.runtime.log_errors import LogMovedOn, LogUnavailable
 _AGAIN_S = 0.5
 
 
-async def move_trees(simulation: Simulation, seed: int, after: Millis, most: int = 2) -> int:
-    """Try every so often, and until so many trees have moved one after the other; how many did when no fault is left."""
-    chance, moved = random.Random(f"{seed}/moves"), 0
+def moves_after(seed: int, span: Millis) -> Millis:
+    """After how long trees of a history begin to move; 0 in every third, where none does."""
+    chance = random.Random(f"{seed}/moves-after")  # noqa: S311 - a world, not a secret
+    return 0 if chance.randrange(3) == 0 else chance.randrange(500, span // 4)
+
+
+async def move_trees(
+    simulation: Simulation, seed: int, after: Millis, most: int = 2, *, behind: asyncio.Task[object] | None = None
+) -> int:
+    """Try every so often, and until so many trees have moved one after the other; how many did when no fault is left.
+
+    `behind`: the operator who divides the log has to be done before.
+    """
+    chance, moved = random.Random(f"{seed}/moves"), 0  # noqa: S311 - a world, not a secret
+    if behind is not None:
+        await asyncio.wait({behind})
     while moved < most:
         await asyncio.sleep(after / 1000)
         if simulation.faults.calm:
