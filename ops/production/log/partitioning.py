@@ -75,7 +75,8 @@ def division_of(
     homes = _homes_under(world, _map_of(max(partitions, 1), placements))
     homes |= {one.tree: found for one in asked if (found := _decided_in(world, one.tree, homes))}
     moving = [one for one in asked if homes.get(one.tree, set()) - {decisions_stream(str(one.partition))}]
-    placements = kept | {one.tree: one for one in asked if one not in moving}
+    # Of a tree in use its home says where it is.
+    placements = kept | {one.tree: one for one in asked if one not in moving and not homes.get(one.tree)}
     mapped = partitions
     if moving:
         mapped = _plain(control, before)
