@@ -263,16 +263,16 @@ class Running:
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
-        hosts = ([self.hosts[self.streams.pool]] if self.streams.pool in self.hosts else []) + self.hosts_of_trees()
-        return hosts[0].fold.world if hosts else None
+        host = next((self.hosts[name] for name in (self.streams.pool, *self.streams.trees) if name in self.hosts), None)
+        return host.fold.world if host is not None else None
 
     def hosts_of_trees(self) -> list[PartitionHost]:
         """The hosts of the partitions that are folded here and in which queues and workloads are decided."""
-        return [found for one in self.streams.trees if (found := self.hosts.get(one)) and not found.fold.heirs]
+        return [self.hosts[name] for name in self.streams.trees if name in self.hosts]
 
     def world_of_queues(self) -> World | None:
         """What this process has folded about queues; None if it runs no service that decides about them."""
-        return self._whole.of([host.fold for host in self.hosts_of_trees()])
+        return self._whole.of([host.fold for host in self.hosts_of_trees() if not host.fold.heirs])
 
     async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't say, or not now."""

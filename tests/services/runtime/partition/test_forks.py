@@ -201,7 +201,7 @@ async def test_until_the_origin_has_fixed_the_order_nobody_decides_about_the_tre
     async with day.served("LOG_1", "DEVICES_default") as running:
         await day.decided(running, "LOG_1", begun=False)
         assert running.hosts["LOG_1"].caught_up.is_set()
-        assert running.hosts["LOG_1"].fold.heirs == ("LOG_1",) and not running.hosts_of_trees()
+        assert running.hosts["LOG_1"].fold.heirs == ("LOG_1",) and running.world_of_queues() is None
         asked = fold_up("LOG_1", day.entries).world
         assert not asked.workloads and asked.partition == "LOG_1", "nobody has moved there yet"
         await day.tell(ORDER)
