@@ -57,7 +57,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
-from events.partition_map import PartitionMapObserved
+from events.partition_map import PartitionForked, PartitionMapObserved
 from events.pod import PodAccounted, PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -123,6 +123,7 @@ Fact: TypeAlias = (
     | ProvisioningRequestObserved
     | SettingsObserved
     | PartitionMapObserved
+    | PartitionForked
     | NodeObserved
     | NodeUsageObserved
     | DevicesRegistered

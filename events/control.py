@@ -7,6 +7,8 @@ import msgspec
 from events.event import Event, Millis, Value
 
 MOST_PARTITIONS = 256
+HIGHEST = 10**15
+"""No decision has a higher number: JSON of every reader holds it exactly."""
 
 
 class EpochStarted(Event, frozen=True, kw_only=True, tag="EpochStarted.v1"):
@@ -31,10 +33,21 @@ class ClockScaled(Event, frozen=True, kw_only=True, tag="ClockScaled.v1"):
     rate: int
 
 
+class ForkedFrom(Value, frozen=True, kw_only=True):
+    """A partition whose history begins as that of another one, up to an order on FACTS (`PartitionForked`)."""
+
+    partition: Annotated[int, msgspec.Meta(ge=1, lt=MOST_PARTITIONS)]
+    origin: Annotated[int, msgspec.Meta(ge=0, lt=MOST_PARTITIONS)]
+    above: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
+    """Its decisions are numbered by this plus their sequence: above all numbers that the origin can have reached by then."""
+
+
 class LogPartitioned(Event, frozen=True, kw_only=True, tag="LogPartitioned.v1"):
     """From now on this log has so many partitions of trees, `LOG_0` and on; a smaller number than before changes nothing."""
 
     partitions: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTITIONS)]
+    forks: tuple[ForkedFrom, ...] = ()
+    """Those of them that begin as forks of partitions with a lower number; what was said of one before stays."""
 
 
 class ObjectRemoved(Event, frozen=True, kw_only=True, tag="ObjectRemoved.v1"):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from events.control import MOST_PARTITIONS
+from events.control import HIGHEST, MOST_PARTITIONS
 from events.event import Event, Value
 
 PartitionNumber = Annotated[int, msgspec.Meta(ge=0, lt=MOST_PARTITIONS)]
@@ -26,3 +26,20 @@ class PartitionMapObserved(Event, frozen=True, kw_only=True, tag="PartitionMapOb
 
     partitions: Annotated[int, msgspec.Meta(ge=1, le=MOST_PARTITIONS)]
     placements: tuple[TreePlacement, ...] = ()
+
+
+class PartitionForked(Event, frozen=True, kw_only=True, tag="PartitionForked.v1"):
+    """From here on these trees are decided in another partition, which begins as a fork of the one that they leave.
+
+    The history of the fork up to here is that of its origin. An order that can't be followed (`why_not_forked`) changes nothing.
+
+    Rule: docs/decisions/0093-a-tree-moves-as-a-fork-of-its-partition.md
+    """
+
+    partition: PartitionNumber
+    """The fork: a partition in which nothing was decided."""
+    origin: PartitionNumber
+    above: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
+    """The number above which those of its decisions are, as on CONTROL (`ForkedFrom`)."""
+    trees: tuple[str, ...]
+    """The trees that move, each by its root as in `TreePlacement`."""

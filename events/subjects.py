@@ -1,5 +1,6 @@
 """The names of streams and the subjects that messages are filed under."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 FACTS = "FACTS"
@@ -47,14 +48,19 @@ def addressee(subject: str) -> str:
     return partition if kind and "." not in kind else ""
 
 
-def is_for(subject: str, partition: str) -> bool:
-    """Whether a partition folds what is stored under a subject: one of trees all that is not for another one, all others everything."""
-    return addressee(subject) in ("", partition) or family_of(partition) != LOG
+def reader_of(lineage: Sequence[str]) -> str:
+    """Who reads facts, in a word: a partition and those of which it is a fork, whose facts it reads as well."""
+    return _AND.join(lineage)
 
 
-def facts_for(partition: str) -> tuple[str, ...]:
-    """The subjects, as the bus matches them, of all facts that a partition of trees folds."""
-    return "kuelog.facts.*.*", f"{_ROUTED}{_token(partition)}.*"
+def is_for(subject: str, reader: str) -> bool:
+    """Whether a reader folds what is stored under a subject: one of trees all that is not for another one, all others everything."""
+    return (alone := addressee(subject)) == "" or alone in reader.split(_AND) or family_of(reader) != LOG
+
+
+def facts_for(reader: str) -> tuple[str, ...]:
+    """The subjects, as the bus matches them, of all facts that a reader of trees folds."""
+    return "kuelog.facts.*.*", *(f"{_ROUTED}{_token(one)}.*" for one in reader.split(_AND))
 
 
 def commit_subject(stream: str, author: str) -> str:
@@ -65,6 +71,7 @@ def commit_subject(stream: str, author: str) -> str:
 
 
 _ROUTED = "kuelog.facts.to."
+_AND = " "
 
 
 @lru_cache(maxsize=256)

@@ -42,6 +42,7 @@ def composed(worlds: Sequence[World]) -> World:
         partition_map=worlds[0].partition_map,
         homes=worlds[0].homes,
         namespace_homes=worlds[0].namespace_homes,
+        forks=worlds[0].forks or msgspec.UNSET,
         elsewhere={},
         unplaced={},
     )

@@ -60,7 +60,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
-from events.partition_map import PartitionMapObserved
+from events.partition_map import PartitionForked, PartitionMapObserved
 from events.pod import PodAccounted, PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -125,6 +125,7 @@ from projections.folds.admission import evolve_admission
 from projections.folds.claims import evolve_claims
 from projections.folds.devices import evolve_devices
 from projections.folds.dispatch import evolve_dispatch, miss_dispatch
+from projections.folds.forks import observe_fork
 from projections.folds.lines import evolve_lines
 from projections.folds.objects import evolve_objects
 from projections.folds.partitions import give_home, observe_map, placed
@@ -149,7 +150,7 @@ def evolve_sighting(world: World, sighting: Sighting, position: LogPosition) -> 
         evolve(world, sighting.fact, position)
 
 
-def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case for each fold
+def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0915 - one case for each fold
     """Fold one event into the world; what the event does not touch stays as it is."""
     if isinstance(event, SettingsObserved):
         settle_all(world.settings, world.ledgers, world.trail, position.at)
@@ -277,6 +278,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             tell_renewal(world, event, position.at)
         case PartitionMapObserved():
             observe_map(world, event)
+        case PartitionForked():
+            observe_fork(world, event, position.at)
         case Quarantined() | ClockScaled() | LogPartitioned():
             pass
         case PriceListSet() | ExchangeRateSet() | AccountsSet() | CorrectionEntered() | MonthClosed():

@@ -21,7 +21,7 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
 from events.multikueue import RemoteWorkloadObserved
-from events.partition_map import PartitionMapObserved
+from events.partition_map import PartitionForked, PartitionMapObserved
 from events.pod import PodAccounted, PodEndForced
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
@@ -91,6 +91,8 @@ class DividedTables(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: dict[str, None]
     unplaced: dict[str, tuple[WorkloadFact, ...]]
     namespace_homes: dict[str, str] = {}
+    forks: dict[str, PartitionForked] | msgspec.UnsetType = msgspec.UNSET
+    """Left out where no partition is a fork."""
 
 
 class Tables(ConfigurationTables, frozen=True, kw_only=True):
@@ -209,10 +211,13 @@ def tables_of(world: World) -> Tables:
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
         holdings=dict(world.cards.holdings),
         care=CareTables(**{name: dict(getattr(world.cards.care, name)) for name in CareTables.__struct_fields__}),
-        divided=DividedTables(**{name: dict(getattr(world, name)) for name in DividedTables.__struct_fields__})
-        if world.partition_map
-        else msgspec.UNSET,
+        divided=_divided(world) if world.partition_map else msgspec.UNSET,
     )
+
+
+def _divided(world: World) -> DividedTables:
+    found = {name: dict(getattr(world, name)) for name in DividedTables.__struct_fields__}
+    return DividedTables(**{name: table for name, table in found.items() if table or name != "forks"})
 
 
 def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
@@ -222,7 +227,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         getattr(world, name).update(getattr(tables, name))
     if tables.divided is not msgspec.UNSET:
         for name in DividedTables.__struct_fields__:
-            getattr(world, name).update(getattr(tables.divided, name))
+            getattr(world, name).update(getattr(tables.divided, name) or {})
     world.versions.restore(tables.versions, tables.version_epoch)
     world.use(tables.sole.get("settings", DEFAULT_SETTINGS))
     for cohort in tables.cohorts.values():

@@ -133,7 +133,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     ]
     divided = [
         (name, dict(getattr(world, name)))
-        for name in ("partition_map", "homes", "namespace_homes", "elsewhere", "unplaced")
+        for name in ("partition_map", "homes", "namespace_homes", "forks", "elsewhere", "unplaced")
         if getattr(world, name)
     ]
     seen = world.versions

@@ -66,7 +66,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.epochs: dict[str, int] = {}
         self.partition = ""
-        self.partition_map, self.homes, self.namespace_homes, self.elsewhere, self.unplaced = {}, {}, {}, {}, {}
+        self.partition_map, self.homes, self.namespace_homes, self.forks = {}, {}, {}, {}
+        self.elsewhere, self.unplaced = {}, {}
         self.aside = {}
         self.amiss: dict[str, Amiss] = {}
         """Messages that were not folded as they stand, by stream, fault and author."""

@@ -27,10 +27,10 @@ from ops.production.archive.proof.witness import WitnessKeyMissing
 from ops.production.configuration.configuration_file import ConfigurationBroken
 from ops.production.kubernetes.client import KubeConfigMissing
 from ops.production.listeners.listening import PortTaken
-from ops.production.log.partitioning import PartitionsRefused
 from ops.production.log.server.server import NatsMissing, StoreInUse
 from ops.production.log.snapshots import SnapshotUnusable
 from ops.production.log.streams import SeveralPartitions
+from ops.production.log.tree_moves import PartitionsRefused
 from ops.production.process.span_exporter import ExporterUnknown
 from ops.production.served import NoSuchPartition, NotOnADividedLog
 from ops.production.visibility.server import VisibilityUnserved

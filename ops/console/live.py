@@ -93,4 +93,4 @@ class Live:
     def _hosts(self) -> list[PartitionHost]:
         if not self.ready:
             raise NotFolded
-        return self._running.hosts_of_trees()
+        return [one for one in self._running.hosts_of_trees() if not one.fold.heirs]

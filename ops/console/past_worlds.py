@@ -103,7 +103,8 @@ class PastWorlds:
 
     def _nearest(self, partition: str, held: list[_Held], end: int) -> PartitionFold | None:
         """The nearest fold that stands no later than a commit: one at hand, which is taken from there, or one that was left."""
-        free = [one for one in held if not one.asked and one.fold.base <= end]
+        # One without a commit spares nothing; that of a fork may have begun ahead of what its origin has fixed.
+        free = [one for one in held if not one.asked and 0 < one.fold.base <= end]
         near = max(free, key=lambda one: one.fold.base, default=None)
         left = self._left.get(partition, [])
         place = bisect_right(left, end, key=lambda one: one.base)

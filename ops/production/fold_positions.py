@@ -60,7 +60,7 @@ async def fold_positions(running: Running) -> FoldPositions:
 def _folded(running: Running) -> list[FoldPosition]:
     found: list[FoldPosition] = []
     for partition, host in sorted(running.hosts.items()):
-        found.append(FoldPosition(partition=partition, stream=host.own.name, folded=host.fold.base))
+        found.append(FoldPosition(partition=partition, stream=host.own.name, folded=_own(host)))
         found += [
             FoldPosition(partition=partition, stream=one.name, folded=host.fold.position(one.name))
             for one in host.inputs
@@ -81,10 +81,15 @@ async def _asked(running: Running, folded: tuple[FoldPosition, ...]) -> FoldPosi
     return FoldPositions(positions=tuple(positions), clock_skew=skew)
 
 
+def _own(host: PartitionHost) -> int:
+    """How far the partition itself is folded: not at all while a fork folds what it has of the history of others."""
+    return 0 if host.fold.heirs else host.fold.base
+
+
 async def folded_to(host: PartitionHost, stream: str) -> int:
     """How far a stream is folded; facts that are for other partitions alone are nothing to wait for. Raises `LogUnavailable`."""
     if stream == host.own.name:
-        return host.fold.base
+        return _own(host)
     if stream == FACTS and host.routed is not None:
         return await host.routed.reached()
     return host.fold.position(stream)

@@ -128,7 +128,7 @@ class Verification:
         fold.world.advance(commit.at)
         place = LogPosition(
             partition=fold.partition,
-            sequence=commit.base + 1,
+            sequence=fold.control.number(fold.partition, commit.base + 1),
             at=commit.at,
             most_admissions=commit.most_admissions,
         )

@@ -33,6 +33,7 @@ from ops.production.whole_world import WholeWorld
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.applier.decisions import Decisions
 from services.applier.provisioning.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
@@ -109,8 +110,7 @@ class Running:
         """The partitions that are folded here; all of them when empty."""
         self.archivist, self.handing_out = archivist, handing_out or HandingOut(Path(), ())
         self._witness = HeadWitness(witness) if witness is not None else None
-        saved = witness / "snapshots" if witness is not None else None
-        self._snapshots = Snapshots(saved, RULES, ports.shelf, every=snapshots_every)
+        self._snapshots = Snapshots(witness and witness / "snapshots", RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
         """Serve until cancelled; a partition that has missed messages which are rolled away begins anew from a saved world."""
@@ -186,13 +186,13 @@ class Running:
         self, partition: str, facts: Stream, spare: LowPriorityWrites, tasks: asyncio.TaskGroup
     ) -> list[Observer]:
         """Those that write to the cluster what was decided in a partition."""
-        clock, writer, own = self.ports.clock, self.ports.writer, await self._bus.stream(partition)
+        clock, writer = self.ports.clock, self.ports.writer
+        decided = Decisions(await self._bus.stream(partition), self.control, self._bus.stream)
         seen = self.watcher.job if self.watcher is not None else lambda _: None
-        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, own)
+        applier = Applier(writer, facts, clock, partition, spare, self._tracer, seen, decided)
         self.appliers[partition] = applier
         statuses, asking = QueueStatusWriter(writer, clock, spare), ProvisioningWriter(writer, facts, clock, spare)
-        found = (applier, statuses, asking, Foresight(writer, clock))
-        for one in found:
+        for one in (found := (applier, statuses, asking, Foresight(writer, clock))):
             tasks.create_task(one.run())
         return [one.observe for one in found]
 
@@ -225,6 +225,7 @@ class Running:
             listed=listed,
             verifier=verifier,
             routed=len(self.streams.trees) > 1 and name in self.streams.trees,
+            origins=[await self._bus.stream(one) for one in self.control.lineage(name)[:-1]],
         )
 
     async def _heed_control(self) -> Stream:
@@ -271,7 +272,7 @@ class Running:
 
     def world_of_queues(self) -> World | None:
         """What this process has folded about queues; None if it runs no service that decides about them."""
-        return self._whole.of([host.fold for host in self.hosts_of_trees()])
+        return self._whole.of([host.fold for host in self.hosts_of_trees() if not host.fold.heirs])
 
     async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't say, or not now."""
@@ -326,7 +327,7 @@ class Running:
     async def begin(self, stream: Stream) -> PartitionFold:
         """Where a partition's fold begins: at a good snapshot, or at zero."""
         fold = await self._snapshots.load(stream)
-        fold.control = self.control
+        fold.heed(self.control)
         return fold
 
     async def _begin_anew(self, host: PartitionHost) -> None:
@@ -334,8 +335,7 @@ class Running:
         missed = await host.missed.get()
         while True:
             fold = await self.begin(host.own)
-            reached = fold.base if missed.stream == fold.partition else fold.position(missed.stream)
-            if reached + 1 >= missed.found:
+            if fold.reaches(missed.stream, missed.found - 1):
                 raise BeginsAnew(str(missed))
             await self.ports.clock.sleep(_SAVED_EVERY_MS)
 

@@ -32,7 +32,6 @@ from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, StoppedOnce, Tier
 from projections.flavors.plan import Plan
-from projections.log_position import LogPosition
 from projections.partitions.homes import parts_of_tree
 from projections.preemption.loops import loops_of
 from projections.set_aside.left_alone import workload_left_alone
@@ -259,7 +258,7 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
     for _ in fold_commits(start, cut):
         pass
     start.fold_ahead(commit.inputs)
-    place = LogPosition(partition=partition, sequence=one.entry.sequence, at=commit.at)
+    place = start.control.place(one.entry, commit.at)
     for event in commit.events[: one.index]:
         evolve(start.world, event, place)
     return start.world

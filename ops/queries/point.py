@@ -11,6 +11,7 @@ from events.timestamp import format_timestamp
 from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.time_travel import as_of, first, moment, reaching, rests_on, until
+from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -74,7 +75,9 @@ def _at_sequence(entries: Entries, there: LogStreams, stream: str, sequence: int
         instead = " or ".join(f"{name}/{sequence}" for name in there.partitions)
         problem = f"{partition} is no partition of decisions" if stream else f"{sequence} names no partition"
         raise NotOnTheLog(f"{problem}: write {instead}")
-    found = entries.get(partition, ())
+    found, control = entries.get(partition, ()), Control(entries.get(CONTROL, ()))
+    if (within := control.sequence_of(partition, sequence)) > 0:
+        sequence = within
     if not found or not found[0].sequence <= sequence <= found[-1].sequence:
         held = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
         raise NotOnTheLog(f"{partition} has no sequence {sequence}: it holds {held}")

@@ -56,20 +56,24 @@ def fold_partition(
     *,
     verify: bool = False,
     listener: Listener | None = None,
+    inherited: Listener | None = None,
     start: PartitionFold | None = None,
     on_progress: Progress | None = None,
 ) -> tuple[PartitionFold, Replayed]:
-    """Fold one partition and count and hash what comes out; with `verify` decide each of its decisions again, compare bytes."""
+    """Fold one partition and count and hash what comes out; with `verify` decide each of its decisions again, compare bytes.
+
+    `inherited` hears what a fork has of the history of others, `listener` what was decided in it.
+    """
     fold = start or PartitionFold(partition)
     began = fold.base
     again = Verification(_inputs(partition, entries)) if verify else None
     how = PartitionFold.fold_commit if again is None else again.fold
     events = 0
     rules: dict[str, None] = {}
-    for entry, commit in fold_commits(fold, entries, how=how, on_progress=on_progress):
+    for entry, commit in fold_commits(fold, entries, how=how, inherited=inherited, on_progress=on_progress):
         rules[commit.rules] = None
         events += len(commit.events)
-        _tell(listener, partition, entry, commit)
+        _tell(listener, fold, entry, commit)
     fold.fold_inputs()
     return fold, Replayed(
         partition=partition,
@@ -98,7 +102,7 @@ def fold_up(
     """Fold one partition from zero, or on from a fold that has nothing folded ahead; `settled` is called behind each commit."""
     fold = start or PartitionFold(partition)
     for entry, commit in fold_commits(fold, entries):
-        _tell(listener, partition, entry, commit)
+        _tell(listener, fold, entry, commit)
         if settled is not None:
             settled(fold)
     fold.fold_inputs()
@@ -110,11 +114,14 @@ def fold_commits(
     entries: Mapping[str, Sequence[Entry]],
     *,
     how: Callable[[PartitionFold, Entry, Commit], None] = PartitionFold.fold_commit,
+    inherited: Listener | None = None,
     on_progress: Progress | None = None,
 ) -> Iterator[tuple[Entry, Commit]]:
     """Fold the commits of a partition from a fold on, each given out as soon as it is folded; later inputs wait to be folded ahead."""
-    fold.control = Control(entries.get(CONTROL, ()))
-    feeds = _Feeds(fold, _inputs(fold.partition, entries))
+    fold.heed(Control(entries.get(CONTROL, ())))
+    feeds = _Feeds(fold, entries)
+    if fold.heirs:
+        _fold_to_fork(fold, entries, feeds, inherited)
     commits = _behind(entries.get(fold.partition, ()), fold.base)
     for count, entry in enumerate(commits):
         if on_progress is not None and count % _PROGRESS_EVERY == 0:
@@ -129,22 +136,45 @@ def fold_commits(
     feeds.offer_rest()
 
 
+def _fold_to_fork(
+    fold: PartitionFold, entries: Mapping[str, Sequence[Entry]], feeds: "_Feeds", listener: Listener | None
+) -> None:
+    """Fold what a fork has of the history of others, up to where its own begins; it stands aside where that did not begin yet."""
+    while fold.heirs:
+        became = fold.partition
+        for entry in _behind(entries.get(fold.partition, ()), fold.base):
+            commit = fold.decode(entry)
+            if commit is None:
+                fold.skip(entry)
+                continue
+            feeds.offer(commit)
+            fold.fold_commit(entry, commit)
+            if fold.partition != became:
+                break
+            _tell(listener, fold, entry, commit)
+        else:
+            feeds.offer_rest()
+            fold.fork_ahead()
+
+
 def _inputs(partition: str, entries: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Entry]]:
     return {name: found for name, found in entries.items() if name not in (partition, CONTROL)}
 
 
-def _tell(listener: Listener | None, partition: str, entry: Entry, commit: Commit) -> None:
+def _tell(listener: Listener | None, fold: PartitionFold, entry: Entry, commit: Commit) -> None:
     if listener is not None:
+        place = fold.control.place(entry, commit.at)
         for event in commit.events:
-            listener(event, LogPosition(partition=partition, sequence=entry.sequence, at=commit.at))
+            listener(event, place)
 
 
 class _Feeds:
     """The inputs of a partition, handed to its fold as far as the next commit rests on them: a long log is never held whole."""
 
-    def __init__(self, fold: PartitionFold, inputs: Mapping[str, Sequence[Entry]]) -> None:
+    def __init__(self, fold: PartitionFold, entries: Mapping[str, Sequence[Entry]]) -> None:
         self._fold = fold
-        self._left = {name: iter(_behind(found, fold.position(name))) for name, found in inputs.items()}
+        left = {name: found for name, found in entries.items() if name not in (fold.partition, CONTROL)}
+        self._left = {name: iter(_behind(found, fold.position(name))) for name, found in left.items()}
         self._next = {name: next(left, None) for name, left in self._left.items()}
 
     def offer(self, commit: Commit) -> None:
@@ -187,7 +217,7 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
             events = (message.fact,) if isinstance(message, Sighting) else message.events
             rows.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
     for at, name, sequence, _, event in sorted(rows, key=lambda one: one[:4]):
-        listener(event, LogPosition(partition=name, sequence=sequence, at=at))
+        listener(event, LogPosition(partition=name, sequence=control.number(name, sequence), at=at))
 
 
 __all__ = ["VerifiedDifference", "OtherState", "Replayed", "fold_commits", "fold_partition", "fold_up", "listen"]

@@ -21,6 +21,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One event, and the message that holds it."""
 
     entry: Entry
+    number: int
+    """What its commit is known by (`Control.number`)."""
     index: int
     at: Millis
     author: str
@@ -30,7 +32,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def place(self) -> LogPosition:
         """Where it stands."""
-        return LogPosition(partition=self.entry.stream, sequence=self.entry.sequence, at=self.at)
+        return LogPosition(partition=self.entry.stream, sequence=self.number, at=self.at)
 
 
 class _Timed(msgspec.Struct, frozen=True):
@@ -54,8 +56,17 @@ def opened(entry: Entry, control: Control, facts: FoldedFacts | None = None) -> 
     if facts is not None and isinstance(message, Sighting) and not facts.folds(message):
         return []
     events = (message.fact,) if isinstance(message, Sighting) else message.events
+    number = control.number(entry.stream, entry.sequence)
     return [
-        Stored(entry=entry, index=index, at=message.at, author=message.author, cause=message.cause, event=event)
+        Stored(
+            entry=entry,
+            number=number,
+            index=index,
+            at=message.at,
+            author=message.author,
+            cause=message.cause,
+            event=event,
+        )
         for index, event in enumerate(events)
     ]
 

@@ -6,10 +6,10 @@ Rule: docs/rules/log.md#placed
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from events.catalogue import Fact
-from events.partition_map import PartitionMapObserved
+from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import ClusterQueueObserved
 from events.routing import is_routed, namespace_of
 from events.subjects import LOG, decisions_stream, family_of
@@ -105,8 +105,27 @@ def is_foreign(world: PartitionState, fact: Fact) -> bool:
 
 
 def is_misrouted(world: PartitionState, fact: Fact, partition: str) -> bool:
-    """Whether a fact that is for one partition alone is about a workload that is not decided there."""
-    return not is_routed(fact) or world.namespace_homes.get(namespace_of(fact)) != partition
+    """Whether a fact that is for one partition alone is about a workload that is not decided there, nor in a fork of it.
+
+    Who has not heard yet that a namespace has moved goes on sending to where it was; the fork reads that.
+    """
+    home = world.namespace_homes.get(namespace_of(fact), "") if is_routed(fact) else ""
+    return not home or partition not in lineage(world, home)
+
+
+def lineage(world: PartitionState, partition: str) -> tuple[str, ...]:
+    """The partitions in which the history of a partition is, the first one first and itself last."""
+    found = [partition]
+    while (fork := world.forks.get(found[0])) is not None:
+        found.insert(0, decisions_stream(str(fork.origin)))
+    return tuple(found)
+
+
+def decided_in(forks: Mapping[str, PartitionForked], partition: str, number: int) -> str:
+    """Of the lineage of a partition, that in which the decision of a number was made."""
+    while number and (fork := forks.get(partition)) is not None and number <= fork.above:
+        partition = decisions_stream(str(fork.origin))
+    return partition
 
 
 def named_by(known: PartitionMapObserved, tree: str) -> str:
@@ -118,6 +137,11 @@ def hashed(known: PartitionMapObserved, tree: str) -> str:
     """The partition's stream of a tree that nothing places, which follows from its name."""
     digest = hashlib.sha256(tree.encode()).digest()
     return decisions_stream(str(int.from_bytes(digest[:8]) % known.partitions))
+
+
+def companions(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:
+    """Those of which the pods are placed in the same domains as those of these queues, themselves included where they are placed at all."""
+    return set(_sharing_topologies(world, cluster_queues))
 
 
 def _sharing_topologies(world: PartitionState, members: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from events.partition_map import PartitionMapObserved
+from events.partition_map import PartitionForked, PartitionMapObserved
 from events.workload_facts import WorkloadFact
 from projections.quota.state import QuotaState
 
@@ -19,6 +19,8 @@ class PartitionState(QuotaState, Protocol):
     namespace_homes: dict[str, str]
     """By namespace the one partition that decides about all its workloads, given with the first of them and kept; empty where
     its local queues lead to several, and each workload is decided where its queue is."""
+    forks: dict[str, PartitionForked]
+    """By partition that began as a fork of another one, the order by which it did."""
     elsewhere: dict[str, None]
     """Workloads that are decided in other partitions."""
     unplaced: dict[str, tuple[WorkloadFact, ...]]

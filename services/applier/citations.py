@@ -9,9 +9,9 @@ from events.api.labels import CITED
 from events.citation import CitedCommit, citation_text, cited_in
 from events.hash_chain import bytes_hash
 from events.json_object import JsonObject, object_at
+from services.applier.decisions import Decisions
 from services.applier.plan import Application
 from services.runtime.log_errors import LogGap
-from services.runtime.log_port import Stream
 
 
 def cites(application: Application) -> bool:
@@ -19,24 +19,17 @@ def cites(application: Application) -> bool:
     return bool(application.of.spec.origin) and not application.nothing_decided
 
 
-async def citation_patch(found: JsonObject, application: Application, decisions: Stream) -> JsonObject | None:
+async def citation_patch(found: JsonObject, application: Application, decisions: Decisions) -> JsonObject | None:
     """The merge patch by which a copy cites the commit that is applied; None when it cites that, or a later one."""
     before = cited_in(str(object_at(found, "metadata", "annotations").get(CITED, "")))
-    if before is not None and before.sequence >= application.sequence and await _is_of(decisions, before):
-        return None
+    if before is not None:
+        number = await decisions.number_of(before.stream, before.sequence, before.sha256)
+        if number >= application.sequence > 0:
+            return None
     try:
         entry = await decisions.get(application.sequence)
     except LogGap:
         return None  # It was rolled away.
-    cited = CitedCommit(stream=application.partition, sequence=application.sequence, sha256=bytes_hash(entry.data))
+    cited = CitedCommit(stream=entry.stream, sequence=entry.sequence, sha256=bytes_hash(entry.data))
     version = found["metadata"]["resourceVersion"]
     return {"metadata": {"resourceVersion": version, "annotations": {CITED: citation_text(cited)}}}
-
-
-async def _is_of(decisions: Stream, cited: CitedCommit) -> bool:
-    """Whether a commit is one of this log: another may have decided here before, and its copies are still there."""
-    try:
-        entry = await decisions.get(cited.sequence)
-    except LogGap:
-        return False
-    return (cited.stream, cited.sha256) == (decisions.name, bytes_hash(entry.data))

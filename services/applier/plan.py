@@ -7,6 +7,7 @@ import msgspec
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
+from events.subjects import LOG, family_of
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import CheckState, ConditionStatus, Member, MemberState
@@ -16,6 +17,7 @@ from projections.devices.annotations.pins import needs_pins
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState, config_of
+from projections.partitions.homes import decided_in
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.workloads.pods import made_of_pods, with_room
 from projections.workloads.slices import steers_job
@@ -171,12 +173,15 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return self.kind is not None and is_suspended(self.kind, job) is self.run
 
     def since(self, mark: str) -> int:
-        """The decision of this log that a mark names; 0 for one of another log, which is older than all of this."""
-        return 0 if mark in self.of.marks else sequence_in(mark, self.partition)
+        """The number of the decision of this log that a mark names; 0 for one of another log, which is older than all of this.
+
+        The partition does not matter: numbers grow over all in which a workload was ever decided.
+        """
+        return 0 if mark in self.of.marks else number_in(mark)
 
     @property
     def decision(self) -> str:
-        """The mark that is left on what was written: partition and sequence."""
+        """The mark that is left on what was written: the partition in which that was decided, and the number of the decision."""
         return f"{self.partition}/{self.sequence}"
 
 
@@ -198,7 +203,7 @@ def _planned(world: PlanState, partition: str, workload: Workload) -> Applicatio
     except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
         return Application(
             workload=workload.key,
-            partition=partition,
+            partition=decided_in(world.forks, partition, workload.decided),
             sequence=workload.decided,
             of=workload,
             seen=workload.seen,
@@ -248,7 +253,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
     acting = acting_for(world, workload)
     return Application(
         workload=workload.key,
-        partition=partition,
+        partition=decided_in(world.forks, partition, workload.decided),
         sequence=workload.decided,
         of=workload,
         settings=world.settings,
@@ -327,7 +332,7 @@ def _why(workload: Workload) -> tuple[str, str]:
     return ("", "") if found is None else (f"WorkloadEvictedDueTo{found.reason}", found.message)
 
 
-def sequence_in(mark: str, partition: str) -> int:
-    """The sequence in a mark that was left on an object, as `partition/sequence`; 0 when it is of another partition."""
+def number_in(mark: str) -> int:
+    """The number in a mark that was left on an object, as `partition/number`; 0 when it is none of a partition of trees."""
     found, _, number = mark.rpartition("/")
-    return (whole_number(number) or 0) if found == partition else 0
+    return (whole_number(number) or 0) if family_of(found) == LOG else 0

@@ -15,6 +15,7 @@ from events.commit import Sighting
 from events.control import ObjectRefused
 from projections.partitions.homes import leads
 from services.applier.backlog import Backlog
+from services.applier.decisions import Decisions
 from services.applier.events.budget_events import BudgetEvents
 from services.applier.events.cluster_events import refusal_event
 from services.applier.events.event_recorder import EventRecorder
@@ -61,9 +62,9 @@ class Applier:
         spare: LowPriorityWrites,
         tracer: Tracer | None = None,
         seen: SeenJobs = lambda _: None,
-        decisions: Stream | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
-        """`decisions`: the partition itself, to cite its commits and to see later ones; None where neither is done."""
+        """`decisions`: those of the partition, to cite commits and to see later ones; None where neither is done."""
         self._clock, self._partition, self._spare = clock, partition, spare
         self._tracer = tracer or NoTracer()
         self.outbox = Outbox(facts, clock, self._tracer)

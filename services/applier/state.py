@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from events.partition_map import PartitionForked
 from events.pod import PodAccounted
 from projections.checks.state import DispatchState
 from projections.devices.state import DeviceState
@@ -12,6 +13,9 @@ from projections.work_queue import WorkQueue
 
 class PlanState(DeviceState, DispatchState, Protocol):
     """What the objects of a workload show: what was decided about it, its cards, and the clusters that it was sent to."""
+
+    forks: dict[str, PartitionForked]
+    """By partition that began as a fork of another one, the order by which it did."""
 
 
 class ApplierState(TopologyState, BudgetedQueueState, Protocol):

@@ -11,6 +11,7 @@ from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
 from services.applier.citations import citation_patch, cites
+from services.applier.decisions import Decisions
 from services.applier.discarding import delete_job
 from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
@@ -40,7 +41,6 @@ from services.applier.workloads.workload_manifest import workload_object
 from services.applier.writes.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
-from services.runtime.log_port import Stream
 
 log = structlog.get_logger()
 
@@ -64,9 +64,9 @@ class ApplicationWriter:
         notices: EventRecorder,
         keeper: WorkloadKeeper,
         seen: SeenJobs = lambda _: None,
-        decisions: Stream | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
-        """`decisions`: the partition itself, to cite its commits and to see later ones; None where neither is done."""
+        """`decisions`: those of the partition, to cite commits and to see later ones; None where neither is done."""
         self.limit = WriteLimit()
         """How many applications may be written at once."""
         self._writer, self._notices, self._keeper, self._decisions = writer, notices, keeper, decisions

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from events.authors import why_not_commit
 from events.codec import NotOurs, decode_commit
-from events.control import ClockScaled, LogPartitioned, Quarantined
+from events.control import ClockScaled, ForkedFrom, LogPartitioned, Quarantined
 from events.event import Millis
-from events.subjects import CONTROL
+from events.subjects import CONTROL, decisions_stream
+from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
 
 AHEAD: Millis = 10_000
@@ -25,6 +26,8 @@ class Control:
         """The reason by stream and sequence."""
         self.partitions = 1
         """How many partitions of trees there are."""
+        self.forks: dict[str, ForkedFrom] = {}
+        """By partition, where its history begins, of those that begin as forks of others."""
         self.position = 0
         """The last sequence that was taken in."""
         self._clocks: list[ClockScaled] = []
@@ -46,6 +49,27 @@ class Control:
     def unread(self) -> dict[int, str]:
         """By sequence, the problem of each message of the stream that does not count and was not skipped by an operator."""
         return {sequence: why for sequence, why in self._unread.items() if (CONTROL, sequence) not in self.skipped}
+
+    def lineage(self, partition: str) -> tuple[str, ...]:
+        """The partitions in which its history is, the first one first and itself last."""
+        found = [partition]
+        while (fork := self.forks.get(found[0])) is not None:
+            found.insert(0, decisions_stream(str(fork.origin)))
+        return tuple(found)
+
+    def number(self, stream: str, sequence: int) -> int:
+        """The number of what stands at a sequence: numbers grow over all of a lineage, sequences begin with each partition anew."""
+        fork = self.forks.get(stream)
+        return sequence if fork is None else fork.above + sequence
+
+    def place(self, entry: Entry, at: Millis) -> LogPosition:
+        """Where a message stands, by its number."""
+        return LogPosition(partition=entry.stream, sequence=self.number(entry.stream, entry.sequence), at=at)
+
+    def sequence_of(self, stream: str, number: int) -> int:
+        """The sequence on a stream of what has this number; not above 0 where it was decided before the stream began."""
+        fork = self.forks.get(stream)
+        return number if fork is None else number - fork.above
 
     def latest(self, stored: Millis) -> Millis | None:
         """The latest time that counts for a message stored at `stored`; None when that is unknown (0)."""
@@ -80,6 +104,9 @@ class Control:
                     self._clocks.append(event)
                 case LogPartitioned():
                     self.partitions = max(self.partitions, event.partitions)
+                    for fork in event.forks:
+                        if fork.origin < fork.partition:
+                            self.forks.setdefault(decisions_stream(str(fork.partition)), fork)
                 case _:
                     pass
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from events.catalogue import Fact
 from events.commit import Sighting
 from events.control import ObjectRemoved
-from events.partition_map import PartitionMapObserved
+from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, LocalQueueObserved
 from events.routing import is_routed, namespace_of
 from events.subjects import FACTS, addressee
@@ -55,7 +55,7 @@ class Routes:
         fact = sighting.fact
         if isinstance(fact, WorkloadSubmitted):
             give_namespace_home(self._world, fact)
-        elif isinstance(fact, (*_PLACED_BY, PartitionMapObserved)) or (
+        elif isinstance(fact, (*_PLACED_BY, PartitionMapObserved, PartitionForked)) or (
             isinstance(fact, ObjectRemoved) and fact.kind in _KINDS
         ):
             evolve(self._world, fact, LogPosition(partition=FACTS, sequence=0, at=sighting.at))

@@ -89,7 +89,10 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
         (("2",), "their number only grows: write 3 or more"),
         (("5", "--place", "new=LOG_2"), "new=LOG_2 places no tree: write cohort/NAME=PARTITION"),
         (("5", "--place", "queue/new=LOG_5"), "with a partition from LOG_0 to LOG_4"),
-        (("5", "--place", f"{asked}=LOG_1"), "is decided in LOG_0 already, and trees can't be moved yet"),
+        (
+            ("--place", f"{asked}=LOG_1"),
+            f"a tree in use moves into a partition that the log has not yet: write {asked}=LOG_3",
+        ),
         (("0",), "a log has 1 to"),
     ):
         refused = await cli("log", "partition", *words, *bus)

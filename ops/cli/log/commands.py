@@ -65,8 +65,12 @@ def leases(
 @log_app.command()
 def partition(
     partitions: Annotated[
-        int, typer.Argument(help="How many partitions of trees the log is to have; the number only grows.")
-    ],
+        int | None,
+        typer.Argument(
+            help="How many partitions of trees the log is to have; the number only grows. Left out, as many as it has and --place names.",
+            show_default=False,
+        ),
+    ] = None,
     data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
@@ -74,7 +78,7 @@ def partition(
         list[str] | None,
         typer.Option(
             metavar="TREE=PARTITION",
-            help="Where a tree is to be decided to which no namespace with workloads leads yet, e.g. cohort/research=LOG_3; repeatable.",
+            help="Where a tree is to be decided, e.g. cohort/research=LOG_3; one that is in use moves to a partition that is new. Repeatable.",
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be.")] = False,
@@ -82,9 +86,12 @@ def partition(
 ) -> None:
     """Divide the log, so that several processes can decide about its trees. docs/scale.md says when that pays.
 
-    Trees that may have been asked for something stay where they are; others are placed by their name when they are first asked.
+    Trees that may have been asked for something stay where they are, unless --place moves them with all that they have and while it
+    runs; others are placed by their name when they are first asked.
 
     Example: kuelog log partition 4 --nats nats://127.0.0.1:4222 --dry-run
+
+    Example: kuelog log partition --place cohort/research=LOG_4 --nats nats://127.0.0.1:4222
     """
     from ops.cli.log.partition import run_partition  # noqa: PLC0415
     from ops.cli.log_options import LogSource  # noqa: PLC0415

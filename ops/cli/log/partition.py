@@ -5,20 +5,22 @@ import asyncio
 import msgspec
 from rich.console import Console
 
+from events.subjects import CONTROL
 from ops.cli.failures import known_failures
 from ops.cli.log.life import bus_here
 from ops.cli.log_options import LogSource
 from ops.production.archive.history import read_everything
 from ops.production.log.partitioning import Division, divide, division_of
-from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
+from ops.queries.time_travel import ends_of
 from ops.terminal.form import AnswerForm, print_answer
+from services.runtime.control_log import Control
 
 
 def run_partition(
-    partitions: int, source: LogSource, places: list[str], *, dry_run: bool, output: AnswerForm, console: Console
+    partitions: int | None, source: LogSource, places: list[str], *, dry_run: bool, output: AnswerForm, console: Console
 ) -> int:
     """Divide a log into so many partitions, or say what that would come to."""
     with known_failures() as outcome:
@@ -32,13 +34,14 @@ def run_partition(
     return outcome.code
 
 
-async def _divided(partitions: int, source: LogSource, places: list[str], *, dry_run: bool) -> Division:
+async def _divided(partitions: int | None, source: LogSource, places: list[str], *, dry_run: bool) -> Division:
     async with bus_here(source) as bus:
         entries = await read_everything(bus, source.archive)
-        world = world_at(point_at(entries))
-        found = division_of(world, len((await streams_on(bus)).trees), partitions, places)
+        point, control = point_at(entries), Control(entries[CONTROL])
+        found = division_of(world_at(point), control.partitions, partitions, places, control, ends=ends_of(entries))
         if found.fresh and not dry_run:
-            await divide(bus, partitions, ScaledClock().now(), found.placements)
+            at = ScaledClock().now()
+            await divide(bus, found.partitions, at, found.placements, mapped=found.mapped, moves=found.moves)
         return found
 
 
@@ -49,6 +52,11 @@ def _told(found: Division, *, dry_run: bool) -> list[str]:
     return [
         f"{'would have' if dry_run else 'the log has'} {_count(found.partitions)}, and had {_count(found.before)}",
         *stays,
+        *(
+            f"{tree} moves from LOG_{order.origin} to LOG_{order.partition} with all that it has: what runs there goes on"
+            for order in found.moves
+            for tree in order.trees
+        ),
         *(
             f"{one.tree} is placed in LOG_{one.partition} when it is first asked"
             for one in found.placements

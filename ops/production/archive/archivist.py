@@ -13,17 +13,19 @@ import msgspec
 import structlog
 
 from events.event import Millis
-from events.subjects import FACTS
+from events.subjects import CONTROL, FACTS
 from ops.production.archive.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, LogDiffers
 from ops.production.archive.proof.evidence import load_evidence
 from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.beginnings import check_beginnings
+from ops.production.log.control import read_control
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.generations import Generation, generations
 from ops.production.log.jetstream.rolling import StillNeeded, finish, remove, roll
 from ops.production.log.jetstream.shelf import WATCHER
-from ops.production.log.streams import streams_on
+from ops.production.log.streams import streams_known, streams_on
 from services.runtime.clock_port import Clock
+from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.shelf_port import Shelf
 
@@ -164,9 +166,10 @@ class Archivist:
 
     async def _check_beginnings(self, stream: str, upto: int) -> None:
         """A service that starts anew has to find a saved world behind what goes. Raises `StillNeeded`."""
-        partitions = (await streams_on(self._bus)).partitions
-        keys = (*partitions, *((self._watcher,) if stream == FACTS else ()))
-        await check_beginnings(self._bus, self._shelf, keys, stream, upto)
+        control = Control()
+        await read_control(await self._bus.stream(CONTROL), control)
+        keys = (*streams_known(control).partitions, *((self._watcher,) if stream == FACTS else ()))
+        await check_beginnings(self._bus, self._shelf, keys, stream, upto, control)
 
 
 def archivist_of(

@@ -2,21 +2,32 @@
 
 from collections.abc import Sequence
 
-from events.subjects import FACTS
+from events.subjects import FACTS, LOG, family_of
 from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.snapshots import names_world
+from services.runtime.control_log import Control
 from services.runtime.log_port import Bus
 from services.runtime.shelf_port import Shelf, ShelfLabel
 from services.watcher.saved_view import KEY, is_of_log, seal_of
 
 
-async def check_beginnings(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
-    """One of every key that the log vouches for has to lie behind what goes. Raises `StillNeeded`, `LogUnavailable`."""
+async def check_beginnings(
+    bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int, control: Control
+) -> None:
+    """One of every key that reads the stream, and that the log vouches for, has to lie behind what goes. Raises `StillNeeded`, `LogUnavailable`."""
     for key in keys:
+        if not _reads(key, stream, control):
+            continue
         # The message that a beginning names has to stand, or nobody could hold the beginning against the log.
-        beyond = [one for one in await shelf.labels(key) if one.upto.get(stream, 0) > upto]
+        begun = key != stream and stream in control.lineage(key)
+        beyond = [one for one in await shelf.labels(key) if begun or one.upto.get(stream, 0) > upto]
         if not any([await _counts(bus, shelf, one) for one in beyond]):
             raise StillNeeded(stream, f"no saved world of {key} that the log vouches for goes beyond {upto} yet")
+
+
+def _reads(key: str, stream: str, control: Control) -> bool:
+    """Whether who begins anew reads a stream: a partition of trees none of the others but those of which it is a fork."""
+    return family_of(stream) != LOG or family_of(key) != LOG or stream in control.lineage(key)
 
 
 async def _counts(bus: Bus, shelf: Shelf, label: ShelfLabel) -> bool:

@@ -1,26 +1,24 @@
 """Dividing a log: how many partitions its trees are placed in, and which tree is where."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from events.commit import Sighting
 from events.control import MOST_PARTITIONS, LogPartitioned
 from events.event import Millis
-from events.partition_map import PartitionMapObserved, TreePlacement
+from events.partition_map import PartitionForked, PartitionMapObserved, TreePlacement
 from events.subjects import CLUSTER, CONTROL, FACTS, decisions_stream
-from ops.production.log.control import say
+from ops.production.log.control import read_control, say
 from ops.production.log.streams import streams_of, streams_on
+from ops.production.log.tree_moves import PartitionsRefused, fork_of, moves_of
 from projections.folds.partitions import observe_map
 from projections.partitions.homes import FIRST
 from projections.world import World
+from services.runtime.control_log import Control
 from services.runtime.fact_message import fact_message
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
-
-
-class PartitionsRefused(ValueError):
-    """A log can't be divided so, and what can be done instead."""
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,16 +26,35 @@ class Division(msgspec.Struct, frozen=True, kw_only=True):
 
     before: int
     partitions: int
+    """How many there are then, forks included."""
     placements: tuple[TreePlacement, ...] = ()
     """All trees that are placed by name, those of an earlier map included."""
     staying: dict[str, tuple[str, ...]] = {}
     """Trees that may have been asked for something, with the partition where each is and stays: with several where it is split."""
+    moves: tuple[PartitionForked, ...] = ()
+    """The trees in use that move, each into a partition that begins as a fork of theirs."""
+    mapped: int = 0
+    """Among how many partitions the map places trees by their hash."""
     fresh: bool = True
     """Whether this changes anything."""
 
 
-def division_of(world: World, before: int, partitions: int, places: Sequence[str]) -> Division:
-    """What a division comes to; places are written `TREE=PARTITION`. Raises `PartitionsRefused`."""
+def division_of(
+    world: World,
+    before: int,
+    partitions: int | None,
+    places: Sequence[str],
+    control: Control | None = None,
+    *,
+    ends: Mapping[str, int] | None = None,
+) -> Division:
+    """What a division comes to; places are written `TREE=PARTITION`, and without a number there are as many as there are and are named.
+
+    `ends`: the last sequence of each stream, where trees may move. Raises `PartitionsRefused`.
+    """
+    control = control or Control()
+    if partitions is None:
+        partitions = max([before, *(_number(place) + 1 for place in places)])
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise PartitionsRefused(f"a log has 1 to {MOST_PARTITIONS} partitions, not {partitions}")
     if partitions < before:
@@ -52,23 +69,79 @@ def division_of(world: World, before: int, partitions: int, places: Sequence[str
             "leave the log whole, or remove its MultiKueueConfigs and MultiKueueClusters first"
         )
     known = world.partition_map.get("")
-    placements = {one.tree: one for one in known.placements} if known is not None else {}
-    placements |= {one.tree: one for one in (_placement(place, partitions) for place in places)}
-    after = PartitionMapObserved(
-        partitions=partitions, placements=tuple(placements[tree] for tree in sorted(placements))
-    )
-    homes = _homes_under(world, after)
-    for place in places:
-        one = _placement(place, partitions)
-        _check_free(world, one, homes.get(one.tree, set()))
-    same = known is not None and (known.partitions, set(known.placements)) == (partitions, set(after.placements))
+    asked = [_placement(place, partitions) for place in places]
+    kept = {one.tree: one for one in known.placements} if known is not None else {}
+    placements = kept | {one.tree: one for one in asked}
+    homes = _homes_under(world, _map_of(max(partitions, 1), placements))
+    homes |= {one.tree: found for one in asked if (found := _decided_in(world, one.tree, homes))}
+    moving = [one for one in asked if homes.get(one.tree, set()) - {decisions_stream(str(one.partition))}]
+    # Of a tree in use its home says where it is.
+    placements = kept | {one.tree: one for one in asked if one not in moving and not homes.get(one.tree)}
+    mapped = partitions
+    if moving:
+        mapped = _plain(control, before)
+        _check_one_step(moving, before, partitions, control)
+    elif partitions == before:
+        mapped = _plain(control, before)
+    mapped = max(mapped, known.partitions if known is not None else 1)
+    if not moving:
+        _check_begun(world, control, mapped)
+    after = _map_of(mapped, placements)
+    moves = moves_of(world, after, moving, homes, control, ends or {})
+    same = known is not None and (known.partitions, set(known.placements)) == (mapped, set(after.placements))
+    nothing_placed = partitions == before == 1 and not after.placements
     return Division(
         before=before,
         partitions=partitions,
         placements=after.placements,
-        staying={tree: tuple(sorted(found)) for tree, found in sorted(homes.items())},
-        fresh=not same and not (partitions == before == 1 and not after.placements),
+        staying={
+            tree: tuple(sorted(found))
+            for tree, found in sorted(homes.items())
+            if tree not in {one.tree for one in moving}
+        },
+        moves=moves,
+        mapped=mapped,
+        fresh=bool(moves) or not (same or nothing_placed),
     )
+
+
+def _map_of(partitions: int, placements: Mapping[str, TreePlacement]) -> PartitionMapObserved:
+    return PartitionMapObserved(
+        partitions=partitions, placements=tuple(placements[tree] for tree in sorted(placements))
+    )
+
+
+def _plain(control: Control, partitions: int) -> int:
+    """How many partitions there are, without the forks that came last: no tree goes there by its hash."""
+    while decisions_stream(str(partitions - 1)) in control.forks:
+        partitions -= 1
+    return partitions
+
+
+def _check_one_step(moving: Sequence[TreePlacement], before: int, partitions: int, control: Control) -> None:
+    """Raises `PartitionsRefused` where trees move and the log is divided further at once."""
+    targets = {one.partition for one in moving}
+    plain = [number for number in range(before, partitions) if number not in targets]
+    if plain:
+        raise PartitionsRefused(
+            f"{moving[0].tree} is in use and moves, and LOG_{plain[0]} is to be new besides: write kuelog log partition "
+            f"{partitions - len(targets - set(range(before)))} first, and move the tree then"
+        )
+    for one in moving:
+        if one.partition < before and f"LOG_{one.partition}" not in control.forks:
+            raise PartitionsRefused(
+                f"{one.tree} is in use, and a tree in use moves into a partition that the log has not yet: write {one.tree}=LOG_{before}"
+            )
+
+
+def _check_begun(world: World, control: Control, mapped: int) -> None:
+    """Raises `PartitionsRefused` where trees would be placed in a fork that has not begun: nobody decides there."""
+    for name in sorted(control.forks.keys() - world.forks.keys()):
+        if control.forks[name].partition < mapped:
+            raise PartitionsRefused(
+                f"{name} is to begin as a fork of LOG_{control.forks[name].origin} and has not: "
+                f"move a tree of that there first, with --place TREE={name}"
+            )
 
 
 def _homes_under(world: World, after: PartitionMapObserved) -> dict[str, set[str]]:
@@ -82,19 +155,20 @@ def _homes_under(world: World, after: PartitionMapObserved) -> dict[str, set[str
         return homes
 
 
-def _check_free(world: World, placed: TreePlacement, homes: set[str]) -> None:
-    """Raises `PartitionsRefused` where a tree is decided in another partition than the one in which it is to be placed."""
-    members = world.quota.members(placed.tree)
+def _decided_in(world: World, tree: str, homes: Mapping[str, set[str]]) -> set[str]:
+    """The partitions in which a tree is decided; empty where nobody can have asked it for anything."""
+    members = world.quota.members(tree)
     held = any(world.holders(name) or not world.lines.of(name).empty for name in members)
     asking = {key.partition("/")[0] for name in members for key in world.local_queues_of.get(name, ())}
     # Facts of before there were versions don't show the map that a namespace is in use; its workloads do.
-    if held or any(one.namespace in asking for one in world.workloads.values()):
-        homes = homes or {FIRST}
-    if homes - {decisions_stream(str(placed.partition))}:
-        raise PartitionsRefused(
-            f"{placed.tree} is decided in {' and '.join(sorted(homes))} already, and trees can't be moved yet: "
-            "name trees that no namespace with workloads leads to"
-        )
+    in_use = held or any(one.namespace in asking for one in world.workloads.values())
+    return homes.get(tree, set()) or ({FIRST} if in_use else set())
+
+
+def _number(place: str) -> int:
+    """The number of the partition in a place; 0 where it names none, which is told when it is read."""
+    number = place.rpartition("=LOG_")[2]
+    return int(number) if number.isdecimal() and len(number) <= _DIGITS else 0
 
 
 def _placement(text: str, partitions: int) -> TreePlacement:
@@ -109,13 +183,21 @@ def _placement(text: str, partitions: int) -> TreePlacement:
     return TreePlacement(tree=tree, partition=names.index(name))
 
 
-async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[TreePlacement] = ()) -> None:
-    """Place trees that are asked from now on among so many partitions.
+async def divide(
+    bus: Bus,
+    partitions: int,
+    at: Millis,
+    placements: Sequence[TreePlacement] = (),
+    *,
+    mapped: int = 0,
+    moves: Sequence[PartitionForked] = (),
+) -> None:
+    """Place trees that are asked from now on among so many partitions, `mapped` of them by their hash; and move trees.
 
     Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
 
     The streams come first, so that nothing is said by who may not create them, and then the number: whoever folds the map can
-    read all that it speaks of.
+    read all that it speaks of. Orders come behind the map; what was broken off before one is done by the same command again.
     """
     for name in streams_of(partitions).trees:
         try:
@@ -125,12 +207,27 @@ async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[Tre
                 f"{name} can't be made: {problem.problem}. Nothing was changed. Where the bus has users, their rights have to name every "
                 f"partition first: write partitions: {partitions} in the values of the chart"
             ) from problem
-    if len((await streams_on(bus)).trees) != partitions:
-        await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
-    fact = PartitionMapObserved(partitions=partitions, placements=tuple(placements))
-    sighting = Sighting(id=f"partition-map:{at}", at=at, author="watcher", about=None, fact=fact)
-    message = fact_message(sighting, CLUSTER)
-    await (await bus.stream(FACTS)).publish([message])
+    stream, control = await bus.stream(CONTROL), Control()
+    await read_control(stream, control)
+    forks = tuple(fork for order in moves if (fork := fork_of(order)).partition not in _forked(control))
+    if control.partitions != partitions or forks:
+        await say(stream, LogPartitioned(partitions=partitions, forks=forks), at)
+        await read_control(stream, control)
+    for order in moves:
+        if control.forks.get(decisions_stream(str(order.partition))) != fork_of(order):
+            raise PartitionsRefused(f"LOG_{order.partition} was given to other trees meanwhile: name another partition")
+    facts = (PartitionMapObserved(partitions=mapped or partitions, placements=tuple(placements)), *moves)
+    sightings = [
+        Sighting(
+            id=f"{'tree-move' if number else 'partition-map'}:{at}", at=at, author="watcher", about=None, fact=fact
+        )
+        for number, fact in enumerate(facts)
+    ]
+    await (await bus.stream(FACTS)).publish([fact_message(one, CLUSTER) for one in sightings])
+
+
+def _forked(control: Control) -> set[int]:
+    return {fork.partition for fork in control.forks.values()}
 
 
 async def divide_at_start(bus: Bus, partitions: int, at: Millis) -> None:
@@ -180,3 +277,4 @@ def _has(partitions: int) -> str:
 
 
 _SHOWN = 3
+_DIGITS = 4

@@ -126,7 +126,8 @@ def events_in_order(entries: Entries, read: LogRead) -> Iterator[tuple[AnyEvent,
         read.moved = read.moved or message.passed or bool(message.off)
         if message.off and message.events:
             read.off(message, message.off, stream.name)
-        place = LogPosition(partition=stream.name, sequence=message.sequence, at=message.at)
+        number = control.number(stream.name, message.sequence)
+        place = LogPosition(partition=stream.name, sequence=number, at=message.at)
         for event in message.events:
             yield event, place
         stream.take()

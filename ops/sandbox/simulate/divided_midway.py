@@ -6,7 +6,8 @@ from contextlib import suppress
 from events.event import Millis
 from events.partition_map import TreePlacement
 from ops.production.archive.history import read_everything
-from ops.production.log.partitioning import PartitionsRefused, divide, division_of
+from ops.production.log.partitioning import divide, division_of
+from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.sandbox.simulate.simulation import Simulation

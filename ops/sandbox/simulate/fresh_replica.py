@@ -7,6 +7,7 @@ from ops.production.log.memory import MemoryBus
 from ops.production.log.snapshots import Snapshots
 from ops.production.log.streams import streams_in
 from ops.queries.replay import fold_partition
+from services.runtime.control_log import Control
 
 
 async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
@@ -16,12 +17,14 @@ async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
     whole = {name: list(stream.entries) for name, stream in bus.streams.items()}
     left = {name: stream.entries[stream.first - 1 :] for name, stream in bus.streams.items()}
     found: list[str] = []
-    for partition in streams_in(whole).partitions:
+    control, streams = Control(whole.get(CONTROL, ())), streams_in(whole)
+    for partition in streams.partitions:
         start = await Snapshots(None, RULES, shelf).load(bus.memory(partition))
+        start.heed(control)
         began = start.base
-        inputs = bus.streams.keys() - {partition, CONTROL}
-        lacks = sorted(name for name in inputs if start.position(name) + 1 < bus.memory(name).first)
-        if lacks or began + 1 < bus.memory(partition).first:
+        needs = (*control.lineage(partition), *streams.inputs(partition))
+        lacks = sorted(name for name in needs if not start.reaches(name, bus.memory(name).first - 1))
+        if lacks:
             found.append(
                 f"a replica of {partition} that starts now begins at {began}, and what it needs of {lacks} is gone"
             )

@@ -17,6 +17,7 @@ from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
+from ops.sandbox.simulate.moved_trees import move_trees, moves_after
 from ops.sandbox.simulate.namespaces import spread
 from ops.sandbox.simulate.platform import platform_of
 from ops.sandbox.simulate.racks import racks_of
@@ -43,6 +44,8 @@ class HistoryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     writes: int
     """Requests of all processes that were to change something in the cluster."""
+    moved: int
+    """How many trees in use moved."""
     takeovers: int
     """How often a lease came to another replica than had it last, the first included."""
     lasted: Millis
@@ -56,10 +59,13 @@ def play(
     *,
     partitions: int = 1,
     divided_after: Millis = 0,
+    moved_after: Millis | None = None,
     replicas: int | None = None,
 ) -> HistoryOutcome:
     """Play a history to its end, with its trees in so many partitions, from the beginning or from so long after it.
 
+    Trees in use move into partitions of their own, from `moved_after` the beginning on or, where the log is divided, from when the seed says; at 0
+    none does.
     There are so many replicas where it is not the seed that says it.
     """
     loop = VirtualLoop(f"{seed}/order")
@@ -69,7 +75,9 @@ def play(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return loop.run_until_complete(_played(loop, seed, span, faults, partitions, divided_after, replicas))
+        return loop.run_until_complete(
+            _played(loop, seed, span, faults, partitions, divided_after, moved_after, replicas)
+        )
     except KeyboardInterrupt:
         _end_all(loop)
         raise
@@ -95,6 +103,7 @@ async def _played(
     faults: Sequence[Fault],
     partitions: int,
     divided_after: Millis,
+    moved_after: Millis | None,
     replicas: int | None,
 ) -> HistoryOutcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
@@ -110,6 +119,8 @@ async def _played(
         with_claims(platform, seed, span)
     simulation = Simulation(loop, platform, seed)
     midway = asyncio.create_task(divide_midway(simulation, partitions, divided_after)) if divided_after else None
+    after = moved_after if moved_after is not None else moves_after(seed, span) if partitions > 1 else 0
+    moving = asyncio.create_task(move_trees(simulation, seed, after, behind=midway)) if after else None
     if platform.partitions > 1 and midway is None:
         await divide(simulation.bus, platform.partitions, simulation.clock.now())
     simulation.begin()
@@ -122,6 +133,7 @@ async def _played(
         simulation.heal()
         if midway is not None:
             await midway
+        moved = await moving if moving is not None else 0
         waiting = await _rest(simulation)
         crashes = [f"{crash} ({times} times)" for crash, times in simulation.crashes.items()]
         broken = [*crashes, *waiting, *_judged(simulation), *await begun_otherwise(simulation.bus, simulation.shelf)]
@@ -138,6 +150,7 @@ async def _played(
         commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),
         jobs=sum(action.verb == "create" for action in simulation.platform.actions),
         writes=simulation.writes.total(),
+        moved=moved,
         takeovers=simulation.leases.takeovers,
         lasted=lasted,
     )

@@ -21,9 +21,10 @@ from ops.sandbox.embedded_cluster.store import ObjectChange, Store
 from ops.sandbox.simulate.claim_laws import devices_held_twice, left_of_claims
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from projections.amiss import AUTHOR, TIME
+from projections.partitions.homes import lineage
 from projections.state_hash import tables
 from projections.world import World
-from services.applier.plan import sequence_in
+from services.applier.plan import number_in
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
@@ -126,7 +127,7 @@ def _runs_unadmitted(aftermath: Aftermath, books: Mapping[str, PartitionLaws]) -
             continue
         decision = (meta.get("annotations") or {}).get(DECISION, "")
         if not any(
-            book.admitted_at(key, sequence_in(decision, partition))
+            book.admitted_at(key, number_in(decision))
             for partition, book in books.items()
             if decision.startswith(f"{partition}/")
             for key in (*keys.get(meta["uid"], ()), *book.slices.get(meta["uid"], ()))
@@ -200,11 +201,17 @@ def _decided_twice(decided: Sequence[PartitionFold], books: Mapping[str, Partiti
         for key in fold.world.workloads:
             places.setdefault(f"workload {key}", []).append(fold.partition)
     for partition, book in books.items():
-        for name in book.queues:
+        for name in book.queues - _left(decided, partition):
             places.setdefault(f"queue {name}", []).append(partition)
     for what, partitions in sorted(places.items()):
         if len(partitions) > 1:
             yield f"{what} is decided in {' and '.join(partitions)}"
+
+
+def _left(decided: Sequence[PartitionFold], partition: str) -> set[str]:
+    """The queues that moved away from a partition."""
+    world = next(fold.world for fold in decided if fold.partition == partition)
+    return {name for name, home in world.homes.items() if partition in lineage(world, home)[:-1]}
 
 
 def _routed(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[str]:

@@ -45,8 +45,8 @@ class PartitionLaws:
         """By workload, when it was admitted."""
         self.slices: dict[str, list[str]] = {}
         """By UID of an elastic job, its later slices."""
-        self.queues: dict[str, None] = {}
-        """The cluster queues whose quota was given out."""
+        self.queues: set[str] = set()
+        """The cluster queues whose quota was given out in the partition itself."""
         self._world = world
         self._reserved: dict[str, int] = {}
         self._open: dict[str, dict[str, int]] = {}
@@ -97,7 +97,7 @@ class PartitionLaws:
             self._epochs[event.service] = event.epoch
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
-        self.queues[event.cluster_queue] = None
+        self.queues.add(event.cluster_queue)
         self._open.pop(event.workload, None)
         if event.workload in self._reserved and self._still_there(event.workload):
             first = self._reserved[event.workload]
@@ -239,7 +239,11 @@ def hold_partition(
         places.hear(event, position)
         charges.hear(event, position)
 
-    fold, replayed = fold_partition(partition, entries, verify=True, start=start, listener=hear)
+    def inherit(event: AnyEvent, position: LogPosition) -> None:
+        hear(event, position)
+        book.queues.clear()
+
+    fold, replayed = fold_partition(partition, entries, verify=True, start=start, listener=hear, inherited=inherit)
     broken = [*book.broken, *card_book.broken, *places.broken, *charges.broken]
     broken += [
         f"{partition}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences

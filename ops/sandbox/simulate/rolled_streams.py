@@ -54,7 +54,7 @@ async def _lets_go(simulation: Simulation, name: str, upto: int) -> bool:
             await _save_view(simulation)
         control = Control(simulation.bus.memory(CONTROL).entries)
         keys = (*streams_known(control).partitions, *((KEY,) if name == FACTS else ()))
-        await check_beginnings(simulation.bus, simulation.shelf, keys, name, upto)
+        await check_beginnings(simulation.bus, simulation.shelf, keys, name, upto, control)
     except (StillNeeded, MessageHalts):
         return False
     return True

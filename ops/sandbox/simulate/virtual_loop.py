@@ -8,7 +8,7 @@ import asyncio
 import heapq
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from typing import Any
 
@@ -18,6 +18,17 @@ PROCESS: ContextVar[str] = ContextVar("process", default="")
 
 class NothingHappens(Exception):
     """Nothing is ready and no timer runs: whatever is awaited will never come."""
+
+
+class _NumberedTask(asyncio.Task[Any]):
+    """A task whose place in a set is the same each time: a group that ends cancels its tasks in the order of such a set."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], number: int, **how: Any) -> None:
+        self._number = number
+        super().__init__(work, **how)
+
+    def __hash__(self) -> int:
+        return self._number
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -33,7 +44,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._due: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers = 0
         self._held: dict[str, list[asyncio.Handle]] = {}
+        self._tasks_made = 0
+        self.set_task_factory(self._numbered)
         self._awaited: dict[str, tuple[int, Callable[[], None]]] = {}
+
+    def _numbered(self, loop: asyncio.AbstractEventLoop, work: Any, **how: Any) -> _NumberedTask:
+        self._tasks_made += 1
+        return _NumberedTask(work, self._tasks_made, loop=loop, **how)
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from events.commit import Commit, InputRun, Sighting
 from events.event import Millis
 from events.hash_chain import GENESIS, bytes_hash, follows
-from events.subjects import DEVICES, FACTS, LOG, addressee, family_of, is_for
+from events.subjects import DEVICES, FACTS, LOG, addressee, family_of, is_for, reader_of
 from projections.amiss import AUTHOR, TIME, note_amiss
 from projections.evolve import evolve, evolve_sighting
+from projections.folds.forks import keep_only
 from projections.log_position import LogPosition
+from projections.partitions.forks import why_not_forked
 from projections.partitions.homes import is_misrouted
 from projections.world import World
 from services.runtime.control_log import Control
@@ -25,6 +27,7 @@ from services.runtime.log_errors import TailLost
 from services.runtime.log_port import Entry
 from services.runtime.partition.errors import ChainBroken, FoldFailed, InputsWrong
 from services.runtime.partition.stored_message import Opened, Passed, open_message
+from services.runtime.partition.tree_orders import moves_trees, orders_among
 
 
 class PartitionFold:
@@ -45,12 +48,30 @@ class PartitionFold:
         """The sequence of the last commit that named a state hash, and that hash; (0, "") when none has."""
         self.control = Control()
         """Which messages are skipped, and the latest time that a message may have."""
+        self.heirs: tuple[str, ...] = ()
+        """While the history of the partition is that of its origin: the fork that it becomes next, and the forks of that."""
+        self.reader = partition
+        """Who reads facts here, as the bus is told: the partition, and those of which it is a fork."""
+        self._moving = False
+        """Whether an order by which trees leave or come is folded and not fixed."""
         self._waiting: dict[str, deque[Entry]] = {}
         self._received: dict[str, int] = {}
         self._passed_over: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
         """Stretches of FACTS of which the bus has said that nothing in them is for this partition: from behind one sequence to another."""
         self._ahead: list[Entry] = []
         self._runs: list[InputRun] = []
+
+    def heed(self, control: Control) -> None:
+        """Take what the stream of control says; a fork that has folded nothing begins as the partition in which its history begins.
+
+        Rule: docs/rules/log.md#moved
+        """
+        self.control = control
+        lineage = control.lineage(self.heirs[-1] if self.heirs else self.partition)
+        self.reader = reader_of(lineage)
+        if not self.heirs and not self.base and not self.settled and not self._ahead:
+            self.partition, *heirs = lineage
+            self.world.partition, self.heirs = self.partition, tuple(heirs)
 
     def restore(self, *, base: int, prev_hash: str, at: Millis, settled: Mapping[str, int]) -> None:
         """Go on from a snapshot of the world that was taken here."""
@@ -62,6 +83,11 @@ class PartitionFold:
             if run.stream == stream:
                 return run.upto
         return self.settled.get(stream, 0)
+
+    def reaches(self, stream: str, upto: int) -> bool:
+        """Whether nothing of a stream up to a sequence has to be read any more; of its origins a fork that has begun reads nothing."""
+        begun = bool(self.base) and stream in self.control.lineage(self.partition)[:-1]
+        return begun or (self.base if stream == self.partition else self.position(stream)) >= upto
 
     @property
     def runs(self) -> tuple[InputRun, ...]:
@@ -86,9 +112,9 @@ class PartitionFold:
         for entry in entries:
             if entry.sequence > last:
                 last = entry.sequence
-                if stream != FACTS or is_for(entry.subject, self.partition):
+                if stream != FACTS or is_for(entry.subject, self.reader):
                     waiting.append(entry)
-            elif stream == FACTS and is_for(entry.subject, self.partition):
+            elif stream == FACTS and is_for(entry.subject, self.reader):
                 self._check_passed_over(entry)
         self._received[stream] = last
 
@@ -111,6 +137,11 @@ class PartitionFold:
     def received(self, stream: str) -> int:
         """The last sequence of an input stream that was handed over, or passed over."""
         return max(self._received.get(stream, 0), self.position(stream))
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether trees leave or come by what no commit has fixed yet: nobody decides about them until then."""
+        return self._moving and not self.heirs
 
     @property
     def unfixed(self) -> int:
@@ -194,16 +225,19 @@ class PartitionFold:
     def fold_commit(self, entry: Entry, commit: Commit) -> None:
         """Fold a commit that was found on the partition: take back what was folded ahead, then follow its order.
 
+        What is to become a fork follows it up to the order, and becomes that: `partition` says so then.
         Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
         """
         if not follows(commit, self.base, self.prev_hash):
-            raise ChainBroken(
-                stream=self.partition, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
-            )
+            expected, found = self.prev_hash, commit.prev_hash
+            raise ChainBroken(stream=self.partition, sequence=entry.sequence, expected=expected, found=found)
         self._check_inputs(entry, commit)
         self.rewind()
+        if self.heirs and self._fold_to_order(commit.inputs):
+            self._become_fork(entry.sequence)
+            return
         self.fold_ahead(commit.inputs)
-        self._fold(commit, LogPosition(partition=self.partition, sequence=entry.sequence, at=commit.at))
+        self._fold(commit, self.control.place(entry, commit.at))
         self._note_hurried(entry, self.opened(entry))
         self.settled_as_decided(entry.sequence, entry.data, commit)
 
@@ -211,7 +245,8 @@ class PartitionFold:
         named = dict(self.settled)
         for run in commit.inputs:
             problem = ""
-            if family_of(run.stream) not in _INPUTS - {family_of(self.partition)}:
+            inherited = run.stream in self.control.lineage(self.partition)[:-1]
+            if family_of(run.stream) not in _INPUTS - {family_of(self.partition)} and not inherited:
                 problem = f"rests on {run.stream}, which is no input of the partition"
             elif run.upto < named.get(run.stream, 0):
                 problem = f"names {run.stream} up to {run.upto}, and more of it was named before"
@@ -226,6 +261,7 @@ class PartitionFold:
             self._waiting.setdefault(entry.stream, deque()).appendleft(entry)
         self._ahead.clear()
         self._runs.clear()
+        self._moving = False
 
     def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
         """Make a commit final whose events were folded when they were decided, now that the log has acknowledged it."""
@@ -236,7 +272,41 @@ class PartitionFold:
             self.marked = (sequence, commit.state_hash)
         self._ahead.clear()
         self._runs.clear()
+        self._moving = False
         self.world.settle()
+
+    def fork_ahead(self) -> None:
+        """Begin as the fork before its origin has fixed that: at an order that was handed over, else with nothing of its own.
+
+        For who asks how things stand and decides nothing. Nothing else may be folded ahead.
+        """
+        if not self._fold_to_order([InputRun(stream=FACTS, upto=self.received(FACTS))]):
+            keep_only(self.world, (), self.at)
+        self._become_fork(self.base)
+
+    def _fold_to_order(self, inputs: Iterable[InputRun]) -> bool:
+        """Fold inputs up to the order by which the next of the heirs begins; all of them where none is among them."""
+        for run in inputs:
+            waiting = [one for one in self._waiting.get(FACTS, ()) if one.sequence <= run.upto]
+            for sequence, order in orders_among(waiting, self.opened, self.heirs[0]) if run.stream == FACTS else ():
+                self._fold_run(FACTS, sequence - 1)
+                if not why_not_forked(self.world, order):
+                    return True
+            self._fold_run(run.stream, run.upto)
+        return False
+
+    def _become_fork(self, fixed: int) -> None:
+        """Go on as the next of the heirs; its first commit rests on the commit of the origin that has fixed the order."""
+        for run in self._runs:
+            self.settled[run.stream] = run.upto
+        self._ahead.clear()
+        self._runs.clear()
+        self.world.settle()
+        self._waiting[self.partition], self._received[self.partition] = deque(), fixed
+        self.partition, *heirs = self.heirs
+        self.world.partition, self.heirs = self.partition, tuple(heirs)
+        self.base, self.prev_hash, self.marked = 0, GENESIS, (0, "")
+        self.world.review_all()
 
     def opened(self, entry: Entry) -> Opened | Passed:
         """The decoded message, or why it does not count. Raises `MessageNotOurs`."""
@@ -287,11 +357,14 @@ class PartitionFold:
             return
         message = found.message
         alone = addressee(entry.subject) if isinstance(message, Sighting) else ""
+        if self.heirs and not is_for(entry.subject, reader_of(self.control.lineage(self.partition))):
+            return
         if isinstance(message, Sighting) and alone and is_misrouted(self.world, message.fact, alone):
             detail = f"a {type(message.fact).__name__} is for {alone} alone, where its workload is not decided"
             self._note_amiss(entry, AUTHOR, message.author, detail)
             return
-        self._fold(message, LogPosition(partition=entry.stream, sequence=entry.sequence, at=message.at))
+        self._fold(message, self.control.place(entry, message.at))
+        self._moving = self._moving or moves_trees(self.world, message, self.partition)
         self._note_hurried(entry, found)
 
     def _fold(self, message: Sighting | Commit, position: LogPosition) -> None:

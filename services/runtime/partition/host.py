@@ -6,7 +6,6 @@ A decision that the log has not acknowledged has not happened; nothing is pipeli
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 import structlog
 
@@ -21,11 +20,12 @@ from services.runtime.bus_time import BusTime
 from services.runtime.clock_port import Clock
 from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogMovedOn, LogRegressed, LogRolled, LogUnavailable
-from services.runtime.log_port import Entry, Stream
+from services.runtime.log_port import Stream
 from services.runtime.partition.admission_window import AdmissionWindow
 from services.runtime.partition.appends import Appends
 from services.runtime.partition.commit_making import commit_of
-from services.runtime.partition.errors import InputsWrong, MessageHalts
+from services.runtime.partition.commit_reading import CommitReading
+from services.runtime.partition.errors import MessageHalts
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.partition.halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
 from services.runtime.partition.late_view import LateView
@@ -61,7 +61,9 @@ class PartitionHost:
         writing: Lease | None = None,
         listed: asyncio.Event | None = None,
         routed: bool = False,
+        origins: Sequence[Stream] = (),
     ) -> None:
+        """`origins`: of a fork, the partitions in which its history begins, the first one first."""
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or PartitionFold(own.name)
         self.halts = Halts(own.name)
@@ -91,8 +93,17 @@ class PartitionHost:
         """Facts, where only those are read that are for this partition, because others have partitions of their own."""
         self._listed = listed
         """Set when the watcher beside it has reported the whole cluster: before that nothing is decided."""
-        self._commits: list[Entry] = []
         self._news = asyncio.Event()
+        self._commits = CommitReading(
+            origins,
+            self.inputs,
+            self.fold,
+            self.halts,
+            routed=self.routed,
+            verifier=verifier,
+            folded=self._keep,
+            news=self._news,
+        )
         self._leased = LeasedWork(
             self.fold.world, deciding, writing, changed=self.nudge, readiness=self.halts.readiness
         )
@@ -106,6 +117,7 @@ class PartitionHost:
                 tasks.create_task(self._follow_input(stream))
             if self.routed is not None:
                 tasks.create_task(self.routed.keep_up(self._clock, self._news.set))
+            await self._begin()
             await self._catch_up()
             self.caught_up.set()
             await self._see_cluster()
@@ -145,15 +157,13 @@ class PartitionHost:
 
     async def _follow_own(self) -> None:
         try:
-            async for batch in self.own.follow(self.fold.base):
-                self._commits.extend(batch)
-                self._news.set()
+            await self._commits.follow(self.own)
         except (LogGap, LogRegressed) as problem:
             self._stop_for(problem)
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
-            reader = self.own.name if self.routed is not None and stream.name == FACTS else ""
+            reader = self.fold.reader if self.routed is not None and stream.name == FACTS else ""
             async for batch in stream.follow(self.fold.position(stream.name), reader):
                 self.fold.offer(stream.name, batch)
                 self._news.set()
@@ -165,6 +175,18 @@ class PartitionHost:
         self.stop_deciding(str(problem), REGRESSED if isinstance(problem, LogRegressed) else STOPPED)
         if isinstance(problem, LogRolled):
             self.missed.put_nowait(problem)
+
+    async def _begin(self) -> None:
+        """Of a fork, fold what it has of the history of others; while its own has not begun, nothing is decided here."""
+        end = await self._commits.end_of_origin()
+        while self.fold.heirs:
+            await self._absorb(0)
+            if self.fold.heirs and self.fold.base >= end:
+                self.caught_up.set()
+                self.quiet.set()
+            if self.fold.heirs:
+                await self._next_news()
+        self.quiet.clear()
 
     async def _catch_up(self) -> None:
         """Fold what was on the log at the start, so that nothing is decided on less."""
@@ -202,7 +224,7 @@ class PartitionHost:
         """Fold the commits of others first, then the inputs that have arrived; whether more of these are left."""
         while True:
             try:
-                await self._fold_commits()
+                await self._commits.fold()
                 behind = self.fold.fold_inputs(most)
                 if self.routed is not None and await self.routed.pass_over(self.fold.awaited(FACTS)):
                     continue
@@ -213,37 +235,6 @@ class PartitionHost:
                 self.halts.lift(MESSAGE)
                 self.halts.lift(BUS)
                 return behind
-
-    async def _fold_commits(self) -> None:
-        while self._commits:
-            entry = self._commits[0]
-            if entry.sequence <= self.fold.base:
-                self._commits.pop(0)
-                continue
-            commit = self.fold.decode(entry)
-            if commit is None:
-                self.fold.skip(entry)
-            elif (missing := self.fold.missing_for(commit)) is not None:
-                if missing.stream != FACTS or self.routed is None or not await self.routed.pass_over(missing.upto):
-                    await self._await_input(entry, missing)
-                continue
-            else:
-                (self._verifier or PartitionFold.fold_commit)(self.fold, entry, commit)
-                self._keep()
-            self._commits.pop(0)
-
-    async def _await_input(self, entry: Entry, run: InputRun) -> None:
-        """Wait for an input run; halt when it is not stored, for what a commit rests on was stored before the commit."""
-        stream = next((one for one in self.inputs if one.name == run.stream), None)
-        end = run.upto
-        with suppress(LogGap, LogUnavailable):
-            end = (await stream.last()).sequence if stream is not None else 0
-        if stream is None or end < run.upto:
-            there = "which it can't rest on" if stream is None else f"which ends at {end}"
-            problem = f"rests on {run.stream} up to {run.upto}, {there}"
-            wrong = InputsWrong(stream=self.own.name, sequence=entry.sequence, problem=problem)
-            self.halts.halt(MESSAGE, str(wrong))
-        await self._next_news()
 
     async def _next_news(self) -> None:
         await self._news.wait()
@@ -289,7 +280,7 @@ class PartitionHost:
                 return True
         # Without any commit, the trail that can undo all of these facts would grow for ever.
         settle = self._silent >= len(self.deciders) and (
-            self.fold.ahead >= MOST_AHEAD or self.fold.unfixed >= MOST_UNFIXED
+            self.fold.ahead >= MOST_AHEAD or self.fold.unfixed >= MOST_UNFIXED or self.fold.is_moving
         )
         began = self.turns.begun()
         commit = self._decided(decider, at, mark, settle=settle)
@@ -307,7 +298,8 @@ class PartitionHost:
         """
         fold, name = self.fold, decider.name
         most = self._window.room if name == ADMITTER and self._window is not None else 0
-        place = LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at, most_admissions=most)
+        number = fold.control.number(self.own.name, fold.base + 1)
+        place = LogPosition(partition=self.own.name, sequence=number, at=at, most_admissions=most)
         try:
             events = [] if self._view.late else [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
             commit = self._made(name, events, place) if events or settle else None
@@ -329,7 +321,7 @@ class PartitionHost:
             sequence = await self._stored(commit, data)
         except LogMovedOn:
             self.fold.world.take_back(mark)
-            await self._await_commits()
+            await self._commits.moved_on()
             return False
         except LogUnavailable as problem:
             self.fold.world.take_back(mark)
@@ -343,7 +335,7 @@ class PartitionHost:
         if sequence != self.fold.base + 1:
             # A foreign message lies between: our commit is stored, but has to be folded in its place.
             self.fold.world.take_back(mark)
-            await self._await_commits()
+            await self._commits.moved_on()
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
@@ -368,10 +360,6 @@ class PartitionHost:
     def _keep(self) -> None:
         for keeper in self._keepers:
             self.halts.tried(keeper, self.fold)
-
-    async def _await_commits(self) -> None:
-        while not any(entry.sequence > self.fold.base for entry in self._commits):
-            await self._next_news()
 
     async def _wait(self) -> None:
         """Wait until something arrives or the next deadline comes; what arrives within `PACE` is handled together."""

@@ -30,7 +30,7 @@ class RoutedFacts:
         received = self._fold.received(FACTS)
         if received >= upto:
             return False
-        free = await self._facts.nothing_for(received, self._fold.partition)
+        free = await self._facts.nothing_for(received, self._fold.reader)
         # What has arrived meanwhile lies behind it.
         if free <= self._fold.received(FACTS):
             return False
@@ -40,7 +40,7 @@ class RoutedFacts:
     async def reached(self) -> int:
         """How far it has come, what is for others included without passing over it. Raises `LogUnavailable`."""
         folded = self._fold.position(FACTS)
-        return max(folded, await self._facts.nothing_for(folded, self._fold.partition))
+        return max(folded, await self._facts.nothing_for(folded, self._fold.reader))
 
     async def keep_up(self, clock: Clock, told: Callable[[], None]) -> None:
         """Go past what is for others every so often, so that who hears little does not stay behind a stream that is rolled."""

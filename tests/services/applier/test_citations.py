@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from events.api.labels import CITED, MULTIKUEUE_ORIGIN
 from events.hash_chain import bytes_hash
-from ops.production.log.memory import MemoryStream
+from ops.production.log.memory import MemoryBus
 from services.applier.citations import citation_patch, cites
+from services.applier.decisions import Decisions
 from services.applier.plan import Application
+from services.runtime.control_log import Control
 from tests.stories.small_world import Story, job, platform
 
 PARTITION = "LOG_0"
@@ -29,11 +31,12 @@ def copy(cited: str = "") -> dict[str, Any]:
     return {"metadata": meta}
 
 
-async def log_of(*commits: bytes) -> MemoryStream:
-    stream = MemoryStream(PARTITION)
+async def log_of(*commits: bytes) -> Decisions:
+    bus = MemoryBus()
+    stream = bus.memory(PARTITION)
     for base, data in enumerate(commits):
         await stream.append("kuelog.log.0.admitter", data, message_id=str(base), base=base)
-    return stream
+    return Decisions(stream, Control(), bus.stream)
 
 
 def text_of(sequence: int, data: bytes) -> str:

@@ -22,9 +22,10 @@ from ops.production.log.jetstream.generations import asked, generations, mark_su
 from ops.production.log.jetstream.rolling import remove, roll
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.kept_tail import KeptTail
-from ops.production.log.partitioning import PartitionsRefused, divide
+from ops.production.log.partitioning import divide
 from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE, streams_of
+from ops.production.log.tree_moves import PartitionsRefused
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
 from services.runtime.lease_port import Replica

@@ -34,8 +34,8 @@ from services.runtime.log_errors import LogMovedOn, TailLost
 from services.runtime.log_port import Bus, Entry
 from services.runtime.partition import fold as partition_fold
 from services.runtime.partition import stored_message
+from services.runtime.partition.commit_reading import CommitReading
 from services.runtime.partition.fold import PartitionFold
-from services.runtime.partition.host import PartitionHost
 from services.runtime.partition.stored_message import Opened, Passed, open_message
 from services.runtime.shelf_port import Shelf
 from services.watcher import log_reading
@@ -139,11 +139,11 @@ def monotone_time(patch: Patch) -> None:
 def inputs_exist(patch: Patch) -> None:
     """A commit that rests on what is not there halts its partition by name."""
 
-    async def wait(host: PartitionHost, entry: Entry, run: InputRun) -> None:
+    async def wait(reading: CommitReading, entry: Entry, run: InputRun) -> None:
         del entry, run
-        await host._next_news()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        await reading._next_news()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
-    patch.setattr(PartitionHost, "_await_input", wait)
+    patch.setattr(CommitReading, "_await_input", wait)
 
 
 def chain(patch: Patch) -> None:
@@ -178,8 +178,8 @@ def mark_of_decision(patch: Patch) -> None:
 def beginnings(patch: Patch) -> None:
     """What was rolled goes only when everybody can begin behind it."""
 
-    async def anyhow(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
-        del bus, shelf, keys, stream, upto
+    async def anyhow(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int, control: Control) -> None:
+        del bus, shelf, keys, stream, upto, control
 
     patch.setattr(rolled_streams, "check_beginnings", anyhow)
 

@@ -23,5 +23,11 @@ def test_a_log_that_is_divided_in_the_middle_of_its_life_obeys_the_laws_under_ev
     assert play(seed, SPAN, faults, partitions=5, divided_after=after).broken == ()
 
 
+@pytest.mark.parametrize(("seed", "partitions", "after"), [(1, 3, 4000), (9, 2, 4000), (12, 1, 4000)])
+def test_trees_move_amid_every_fault(seed: int, partitions: int, after: int) -> None:
+    found = play(seed, SPAN, schedule_of(seed, SPAN, KINDS), partitions=partitions, moved_after=after)
+    assert found.broken == () and found.moved
+
+
 def test_a_divided_log_is_the_same_each_time() -> None:
     assert play(5, SPAN, (), partitions=4).digest == play(5, SPAN, (), partitions=4).digest

@@ -1,0 +1,83 @@
+"""Folding that trees move into a partition that begins as a fork of theirs: each of the two lets go of what is the other's.
+
+The fork has folded all that its origin had until here, so nothing has to be handed over.
+
+Rule: docs/rules/log.md#moved
+"""
+
+from collections.abc import Collection
+
+import msgspec
+
+from events.event import Millis
+from events.partition_map import PartitionForked
+from events.subjects import decisions_stream
+from projections.budgets.counting import follow as count_in_budgets
+from projections.budgets.counting import usage_of
+from projections.budgets.scopes import whole_of
+from projections.fair_sharing.admission_usage import follow as count_in_ledgers
+from projections.folds.workloads import drop_workload
+from projections.partitions.forks import moved_by, why_not_forked
+from projections.partitions.homes import is_divided
+from projections.set_aside.records import Scope
+from projections.world import World
+
+
+def observe_fork(world: World, order: PartitionForked, at: Millis) -> None:
+    """From now on these trees, and the namespaces that lead to them, are at home in the fork."""
+    if why_not_forked(world, order):
+        return
+    moved, fork = moved_by(world, order), decisions_stream(str(order.partition))
+    for name in sorted(moved.queues):
+        if name in world.homes:
+            world.trail.put(world.homes, name, fork)
+    for namespace in sorted(moved.namespaces):
+        world.trail.put(world.namespace_homes, namespace, fork)
+    world.trail.put(world.forks, fork, order)
+    if not is_divided(world):
+        return
+    if world.partition == decisions_stream(str(order.origin)):
+        let_go(world, moved.namespaces, at)
+        _forget_trees(world, set(order.trees))
+    elif world.partition == fork:
+        keep_only(world, moved.namespaces, at)
+        _forget_trees(world, set(world.quota.trees()) - set(order.trees))
+
+
+def keep_only(world: World, namespaces: Collection[str], at: Millis) -> None:
+    """Let go of everything that is not of these namespaces."""
+    known = (world.workloads, world.accounted, world.terminating)
+    found = {key.partition("/")[0] for table in known for key in table}
+    budgeted = {
+        whole.partition("/")[2] for scope in world.budgets if (whole := whole_of(scope)).startswith("Namespace/")
+    }
+    let_go(world, (found | budgeted).difference(namespaces), at)
+
+
+def let_go(world: World, namespaces: Collection[str], at: Millis) -> None:
+    """What is in these namespaces is decided elsewhere from now on."""
+    gone = [key for key in sorted(world.workloads) if key.partition("/")[0] in namespaces]
+    for key in gone:
+        if not world.namespace_homes.get(key.partition("/")[0]):
+            world.trail.put(world.elsewhere, key, None)
+        drop_workload(world, key)
+        count_in_budgets(world, key, at)
+        count_in_ledgers(world, key, at)
+    for key in [key for key in world.accounted if key.partition("/")[0] in namespaces]:
+        world.trail.drop(world.accounted, key)
+    for key in [key for key in world.terminating if key.partition("/")[0] in namespaces]:
+        world.trail.drop(world.terminating, key)
+    for scope in sorted(world.budgets):
+        kind, _, name = whole_of(scope).partition("/")
+        usage = usage_of(world.budgets, scope, at) if kind == "Namespace" and name in namespaces else None
+        if usage is not None:
+            # What was used until here is counted on by the other: added up it counts once.
+            world.put_budget(scope, msgspec.structs.replace(usage, amounts={}))
+    away = {key for key, one in world.aside.items() if one.scope is Scope.WORKLOAD and one.name in gone}
+    for key in sorted(away):
+        world.trail.drop(world.aside, key)
+
+
+def _forget_trees(world: World, trees: Collection[str]) -> None:
+    for key in sorted(key for key, one in world.aside.items() if one.scope is Scope.TREE and one.name in trees):
+        world.trail.drop(world.aside, key)
