@@ -1,8 +1,8 @@
 """One run: services as processes on a real bus, a stream of jobs, kills in the order of a seed, and the laws afterwards.
 
 A kill comes when the log has grown by as much as the seed says, so what is killed in the middle of which commit varies, and how
-fast the machine is decides nothing; or every so many seconds, whatever has been started again by then: only where so many kills in a
-row let nothing be decided, the next one waits until something is.
+fast the machine is decides nothing; or every so many seconds whoever serves by then: only where several kills in a row let nothing be
+decided, the next one waits until something is.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Into which the log is divided; as many trees share the jobs."""
     every_s: float = 0.0
     """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
-    in_vain: int = 12
+    in_vain: int = 4
     """After so many of these kills in a row without a commit the next one waits for one: on a slow machine, too, jobs end."""
 
 
@@ -283,7 +283,7 @@ class Run:
                 await asyncio.wait({ended}, timeout=self.plan.every_s)
                 seen, vain = (seen, vain + 1) if self.position == seen else (self.position, 0)
                 if vain >= self.plan.in_vain:
-                    grown = asyncio.create_task(self._beyond(seen))
+                    grown = asyncio.create_task(self._beyond(seen + 1))
                     await asyncio.wait({grown, ended}, return_when=asyncio.FIRST_COMPLETED)
                     if grown.done():
                         await grown
@@ -381,13 +381,15 @@ class Run:
         await server.start()
 
     async def _kill_beside(self, chance: random.Random) -> None:
-        """Kill somebody, and a server of the bus while all others go on being killed; of these servers one at a time."""
-        victim = chance.choice(self.plan.victims)
-        if victim != BUS:
-            await self._kill(victim, chance)
-        elif self._restarting is None or self._restarting.done():
+        """Kill somebody who is there again, and a server of the bus while all others go on being killed; of these servers one at a time."""
+        whole = self._restarting is None or self._restarting.done()
+        there = [one for one in self.plan.victims if (whole if one == BUS else self._processes[one].serves)]
+        victim = chance.choice(there) if there else ""
+        if victim == BUS:
             await self._restarted()
             self._restarting = asyncio.create_task(self._kill(BUS, chance))
+        elif victim:
+            await self._kill(victim, chance)
 
     async def _restarted(self) -> None:
         """Wait for the server of the bus that is being started again."""
