@@ -5,7 +5,6 @@ from contextlib import suppress
 
 from events.event import Millis
 from events.partition_map import TreePlacement
-from ops.production.archive.history import read_everything
 from ops.production.log.partitioning import PartitionsRefused, divide, division_of
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -20,14 +19,15 @@ async def divide_midway(simulation: Simulation, partitions: int, after: Millis) 
     await asyncio.sleep(after / 1000)
     while True:
         with suppress(LogUnavailable, LogMovedOn, PartitionsRefused):
-            placed = await _free_trees(simulation, partitions)
+            placed = _free_trees(simulation, partitions)
             await divide(simulation.bus, partitions, simulation.clock.now(), placed)
             return placed
         await asyncio.sleep(_AGAIN_S)
 
 
-async def _free_trees(simulation: Simulation, partitions: int) -> tuple[TreePlacement, ...]:
-    world = world_at(point_at(await read_everything(simulation.bus)))
+def _free_trees(simulation: Simulation, partitions: int) -> tuple[TreePlacement, ...]:
+    # What was rolled is here as it is in an archive.
+    world = world_at(point_at({name: list(stream.entries) for name, stream in simulation.bus.streams.items()}))
     found: tuple[TreePlacement, ...] = ()
     for number, tree in enumerate(sorted(world.quota.trees())):
         with suppress(PartitionsRefused):
