@@ -19,7 +19,7 @@ from ops.production.process.telemetry import configure_logging
 _PATIENCE_S = 60.0
 _TOLD = 4000
 _fork = multiprocessing.get_context("forkserver")
-_fork.set_forkserver_preload([__name__])
+_fork.set_forkserver_preload([__name__, "ops.production.kubernetes.remote"])
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
