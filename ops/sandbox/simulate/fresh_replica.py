@@ -1,7 +1,6 @@
 """The law of fresh replicas: from what is left on the bus they fold the same world as from the whole log."""
 
 from events.rules import RULES
-from events.subjects import CONTROL
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
 from ops.production.log.snapshots import Snapshots
@@ -16,11 +15,11 @@ async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
     whole = {name: list(stream.entries) for name, stream in bus.streams.items()}
     left = {name: stream.entries[stream.first - 1 :] for name, stream in bus.streams.items()}
     found: list[str] = []
-    for partition in streams_in(whole).partitions:
+    streams = streams_in(whole)
+    for partition in streams.partitions:
         start = await Snapshots(None, RULES, shelf).load(bus.memory(partition))
         began = start.base
-        inputs = bus.streams.keys() - {partition, CONTROL}
-        lacks = sorted(name for name in inputs if start.position(name) + 1 < bus.memory(name).first)
+        lacks = sorted(name for name in streams.inputs(partition) if start.position(name) + 1 < bus.memory(name).first)
         if lacks or began + 1 < bus.memory(partition).first:
             found.append(
                 f"a replica of {partition} that starts now begins at {began}, and what it needs of {lacks} is gone"
