@@ -9,7 +9,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log.life import bus_here
 from ops.cli.log_options import LogSource
 from ops.production.archive.history import read_everything
-from ops.production.log.partitioning import Division, divide, division_of
+from ops.production.log.partitioning import Division, check_whole, divide, division_of
 from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.queries.explaining import world_at
@@ -37,7 +37,9 @@ async def _divided(partitions: int, source: LogSource, places: list[str], *, dry
         entries = await read_everything(bus, source.archive)
         world = world_at(point_at(entries))
         found = division_of(world, len((await streams_on(bus)).trees), partitions, places)
-        if found.fresh and not dry_run:
+        if found.fresh and dry_run:
+            await check_whole(bus, partitions)
+        elif found.fresh:
             await divide(bus, partitions, ScaledClock().now(), found.placements)
         return found
 

@@ -15,7 +15,7 @@ from projections.folds.partitions import observe_map
 from projections.partitions.homes import FIRST
 from projections.world import World
 from services.runtime.fact_message import fact_message
-from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_errors import LogRolled, LogUnavailable
 from services.runtime.log_port import Bus
 
 
@@ -114,9 +114,13 @@ async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[Tre
 
     Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
 
+    A new partition folds its inputs from their beginning, so a log of which that was rolled away can't get one.
+
     The streams come first, so that nothing is said by who may not create them, and then the number: whoever folds the map can
     read all that it speaks of.
     """
+    await check_whole(bus, partitions)
+    known = await streams_on(bus)
     for name in streams_of(partitions).trees:
         try:
             await bus.stream(name)
@@ -125,12 +129,26 @@ async def divide(bus: Bus, partitions: int, at: Millis, placements: Sequence[Tre
                 f"{name} can't be made: {problem.problem}. Nothing was changed. Where the bus has users, their rights have to name every "
                 f"partition first: write partitions: {partitions} in the values of the chart"
             ) from problem
-    if len((await streams_on(bus)).trees) != partitions:
+    if len(known.trees) != partitions:
         await say(await bus.stream(CONTROL), LogPartitioned(partitions=partitions), at)
     fact = PartitionMapObserved(partitions=partitions, placements=tuple(placements))
     sighting = Sighting(id=f"partition-map:{at}", at=at, author="watcher", about=None, fact=fact)
     message = fact_message(sighting, CLUSTER)
     await (await bus.stream(FACTS)).publish([message])
+
+
+async def check_whole(bus: Bus, partitions: int) -> None:
+    """Raises `PartitionsRefused` where a partition would be new and the beginning of an input of it is not on the bus any more."""
+    known = await streams_on(bus)
+    for name in known.inputs(FIRST) if len(known.trees) < partitions else ():
+        try:
+            async for _ in (await bus.stream(name)).read():
+                break
+        except LogRolled as rolled:
+            raise PartitionsRefused(
+                f"{name} begins at {rolled.found}: what was before was rolled away, and a new partition has to fold all of it. Nothing was "
+                "changed. A log is divided before it is first rolled: begin a new one with `--partitions`, which takes over what runs"
+            ) from rolled
 
 
 async def divide_at_start(bus: Bus, partitions: int, at: Millis) -> None:

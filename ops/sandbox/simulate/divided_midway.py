@@ -10,17 +10,24 @@ from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.log_errors import LogMovedOn, LogUnavailable
+from services.runtime.partition.errors import MessageHalts
 
 _AGAIN_S = 0.5
 
 
 async def divide_midway(simulation: Simulation, partitions: int, after: Millis) -> tuple[TreePlacement, ...]:
-    """Divide the log so long after it began, as soon as the bus is there; the trees that could be placed by name."""
+    """Divide the log so long after it began, as soon as the bus is there; the trees that could be placed by name.
+
+    What was rolled by then stays whole, and a message that can't be read is skipped first.
+    """
     await asyncio.sleep(after / 1000)
     while True:
-        with suppress(LogUnavailable, LogMovedOn, PartitionsRefused):
+        with suppress(LogUnavailable, LogMovedOn, MessageHalts):
             placed = _free_trees(simulation, partitions)
-            await divide(simulation.bus, partitions, simulation.clock.now(), placed)
+            try:
+                await divide(simulation.bus, partitions, simulation.clock.now(), placed)
+            except PartitionsRefused:
+                return ()
             return placed
         await asyncio.sleep(_AGAIN_S)
 
