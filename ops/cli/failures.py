@@ -4,94 +4,8 @@ import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from ops.console.guard import ConsoleUnserved
-from ops.files.manifests import ManifestBroken
-from ops.files.reading import Unreadable
-from ops.files.run_folder import FolderHeld, FolderUnusable, HoldsNoLog, NotADemosFolder
-from ops.production.archive.errors import (
-    ArchiveDamaged,
-    ArchiveGoesFurther,
-    ArchiveNeverGrows,
-    ArchiveOfAnotherLog,
-    BackupRefused,
-    FolderUnreadable,
-    HistoryIncomplete,
-    LogDiffers,
-    NotProvable,
-    QueryRefused,
-)
-from ops.production.archive.proof.approvers import ApproverRefused
-from ops.production.archive.proof.handing_out import NotHandedOut
-from ops.production.archive.proof.timestamps import StampRefused
-from ops.production.archive.proof.witness import WitnessKeyMissing
-from ops.production.configuration.configuration_file import ConfigurationBroken
-from ops.production.kubernetes.client import KubeConfigMissing
-from ops.production.listeners.listening import PortTaken
-from ops.production.log.server.server import NatsMissing, StoreInUse
-from ops.production.log.snapshots import SnapshotUnusable
-from ops.production.log.streams import SeveralPartitions
-from ops.production.log.tree_moves import PartitionsRefused
-from ops.production.process.span_exporter import ExporterUnknown
-from ops.production.served import NoSuchPartition, NotOnADividedLog
-from ops.production.visibility.server import VisibilityUnserved
-from ops.queries.billing.problems import BillRefused
-from ops.queries.point import NotOnTheLog
-from ops.queries.quarantine import QuarantineRefused
-from ops.queries.settings_change import BadChange
-from ops.queries.time_travel import BadTime
 from ops.terminal.console import terminal
 from ops.terminal.endings import FAILED, STOPPED, complain
-from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
-from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
-from services.runtime.partition.errors import MessageHalts
-
-KNOWN: tuple[type[Exception], ...] = (
-    ArchiveDamaged,
-    ArchiveGoesFurther,
-    ArchiveNeverGrows,
-    ArchiveOfAnotherLog,
-    BackupRefused,
-    BadChange,
-    BadTime,
-    ApproverRefused,
-    BillRefused,
-    MessageHalts,
-    QuarantineRefused,
-    ClusterUnavailable,
-    ConfigurationBroken,
-    ConsoleUnserved,
-    ExporterUnknown,
-    FolderHeld,
-    FolderUnreadable,
-    FolderUnusable,
-    HistoryIncomplete,
-    HoldsNoLog,
-    KubeConfigMissing,
-    LogDiffers,
-    LogGap,
-    LogRegressed,
-    LogUnavailable,
-    ManifestBroken,
-    NatsMissing,
-    NotADemosFolder,
-    NotHandedOut,
-    NotProvable,
-    NotOnTheLog,
-    ObjectInvalid,
-    PortTaken,
-    QueryRefused,
-    PartitionsRefused,
-    NoSuchPartition,
-    NotOnADividedLog,
-    SeveralPartitions,
-    SnapshotUnusable,
-    StampRefused,
-    StoreInUse,
-    Unreadable,
-    UnsafeStream,
-    VisibilityUnserved,
-    WitnessKeyMissing,
-)
 
 
 class ExitCode:
@@ -103,20 +17,28 @@ class ExitCode:
 @contextmanager
 def known_failures(further: tuple[type[Exception], ...] = ()) -> Generator[ExitCode, None, None]:
     """Print a known failure, or one of the command's own, as one message on standard error with exit code 2; Ctrl-C ends with 130."""
-    outcome, known = ExitCode(), (*KNOWN, *further)
+    outcome = ExitCode()
     try:
         yield outcome
-    except known as failure:
-        complain(failure)
     except ExceptionGroup as group:
-        found, rest = group.split(known)
+        found, rest = group.split((*_known(), *further))
         if rest is not None or found is None:
             raise
         for failure in _leaves(found):
             complain(failure)
+    except Exception as failure:
+        if not isinstance(failure, (*_known(), *further)):
+            raise
+        complain(failure)
     except (KeyboardInterrupt, asyncio.CancelledError):
         terminal(stderr=True).print("stopped")
         outcome.code = STOPPED
+
+
+def _known() -> tuple[type[Exception], ...]:
+    from ops.cli.failure_kinds import KNOWN  # noqa: PLC0415 - only who fails needs all the parts that can
+
+    return KNOWN
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:

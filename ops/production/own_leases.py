@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
@@ -73,6 +74,7 @@ class OwnLeases:
             return None
         found = Lease(self._leases, name, self._replica, takes=self._takes)
         found.listeners.append(self._changed.set)
+        found.standbys = partial(self.standbys, name)
         self.all.append(found)
         tasks.create_task(found.run())
         return found

@@ -34,6 +34,7 @@ from projections.explanation.words import Explanation, Raise, Shortage, StoppedO
 from projections.flavors.plan import Plan
 from projections.partitions.homes import parts_of_tree
 from projections.preemption.loops import loops_of
+from projections.queues.on_their_way import on_their_way
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
 from projections.topology.placement.making_room import make_room_in_domains
@@ -47,6 +48,7 @@ from services.admitter.nomination import nominate
 from services.admitter.topology import demand_of, nearest
 from services.queue_manager.enqueue import standing_obstacle
 from services.runtime.log_port import Entry
+from services.runtime.partition.admission_window import SIZE
 from services.runtime.partition.fold import PartitionFold
 
 TIME_IS_OVER = "the time for trying is over: there may be more that helps, and smaller raises (`kuelog explain --limit` tries longer)"
@@ -104,7 +106,7 @@ def explain(
         explanation,
         at=at,
         obstacle=obstacle,
-        tried=_as_tried(nominated) if nominated is not None else None,
+        tried=_as_tried(world, queue, nominated) if nominated is not None else None,
         shortages=numbers,
     )
     if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
@@ -281,9 +283,11 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
     return world
 
 
-def _as_tried(found: Nomination) -> Tried:
+def _as_tried(world: World, queue: ClusterQueueObserved, found: Nomination) -> Tried:
     reason, message = found.refusal()
+    unwritten = on_their_way(world, queue.name) if found.mode in (Mode.FIT, Mode.PREEMPT) else []
     return Tried(
+        unwritten=tuple(one.key for one in unwritten) if len(unwritten) >= SIZE else (),
         fits=found.mode is Mode.FIT and not found.reason,
         preempts=tuple(victim.workload.key for victim in found.victims) if found.mode is Mode.PREEMPT else (),
         reason=reason,

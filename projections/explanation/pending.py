@@ -35,12 +35,17 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool = False
     preempts: tuple[str, ...] = ()
     """Workloads that it would preempt."""
+    unwritten: tuple[str, ...] = ()
+    """Admissions that are not written to the cluster yet, where nobody is let in before fewer are."""
     reason: str = ""
     message: str = ""
 
 
 TREE_SPLIT = "TreeSplit"
 """Queues of one tree are decided in several partitions, so nobody is admitted there (docs/rules/log.md#placed)."""
+
+UNWRITTEN = "WaitingForWrites"
+"""As many admissions as may be are decided and not written to the cluster yet (docs/rules/log.md#on-their-way)."""
 
 FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
@@ -53,6 +58,8 @@ FIXES: Mapping[str, str] = {
     EXHAUSTED: "have the budget raised, or wait for its next period",
     "Misconfigured": "create the queue that is named, or submit the job to one that is there",
     "Backoff": "nothing: it queues again by itself",
+    UNWRITTEN: "nothing, if the API server is slow or away for a while: it goes on by itself; else see in the applier's log why "
+    "these are not written",
     TREE_SPLIT: "give the queues of one partition another cohort than those of the others, or flavors of another topology; "
     "for one tree with both, make a new ClusterQueue there and have jobs ask that",
     **{one.code: one.instead for one in NOT_DONE.values()},
@@ -188,6 +195,14 @@ def waiting(
 
 def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
     explanation.reason, explanation.message = tried.reason or explanation.reason, tried.message
+    if tried.unwritten and (tried.fits or tried.preempts):
+        explanation.tier, explanation.reason = Tier.CLUSTER, UNWRITTEN
+        explanation.message = (
+            f"it {'would fit as things stand' if tried.fits else 'fits when others make room'}, but {len(tried.unwritten)} "
+            "admissions that were decided before are still being written to the cluster, and nobody is let in meanwhile"
+        )
+        explanation.waits_for = tuple(f"{key} to be written" for key in tried.unwritten[:_AHEAD])
+        return
     if tried.fits:
         explanation.tier, explanation.reason = Tier.QUEUE, "WaitingForItsTurn"
         explanation.message = "it would fit as things stand, but others are decided about first"

@@ -30,6 +30,8 @@ class Tier(StrEnum):
     TOPOLOGY = "its topology"
     """Quota suffices, and no domain has room for its pods."""
     TIME = "time"
+    CLUSTER = "the cluster"
+    """It takes more slowly what is decided than it could be decided."""
     RULES = "an error of kuelog's"
     """A service has failed on it."""
 

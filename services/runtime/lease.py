@@ -56,6 +56,8 @@ class Lease:
         """How often it was given back here: it was another replica's share, or the work could not go on here."""
         self.readiness: Callable[[], Readiness] = lambda: Readiness.READY
         """Asked whenever the lease is looked at: whether its work can go on here."""
+        self.standbys: Callable[[], int] = lambda: 0
+        """How many other replicas would take it."""
         self.listeners: list[Callable[[], None]] = []
         """Called whenever it is taken or lost."""
         self.gained = asyncio.Event()

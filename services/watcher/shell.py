@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import structlog
 
 from events.catalogue import Fact
@@ -22,7 +21,7 @@ from services.runtime.lease import Lease, LeaseLost
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
-from services.runtime.own_task import in_own_task
+from services.runtime.own_task import in_own_task, stopped
 from services.runtime.partition.errors import MessageHalts
 from services.runtime.partition.halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
@@ -30,6 +29,7 @@ from services.runtime.tracing import NoTracer, Tracer
 from services.watcher.claims.selectors import Selectors
 from services.watcher.fact_messages import FactWriter, object_trigger, sight_trigger
 from services.watcher.fields.problems import is_named
+from services.watcher.first_sight import Begun, FirstSight
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
@@ -42,18 +42,6 @@ log = structlog.get_logger()
 
 _RETRY_MS = 500
 _FIRST_LIST_S = 10.0
-Begun = tuple[AsyncIterator[Sight], Resource]
-
-
-class FirstSight(msgspec.Struct, frozen=True):
-    """A kind that is watched from now on."""
-
-    sights: AsyncIterator[Sight]
-    """What comes after the first sight."""
-    sight: Sight | None
-    """The first list; None when the kind is not installed, or did not come in time."""
-    known: Mapping[str, KnownVersion]
-    """The versions that were reported before it was asked for."""
 
 
 class Watcher:
@@ -82,6 +70,8 @@ class Watcher:
         self.halts = Halts(AUTHOR)
         """What keeps it from reading the facts on the log."""
         self._begin_anew()
+        if lease is not None:
+            lease.readiness = lambda: self.halts.readiness_to_report(lease.standbys())
 
     def _blank(self) -> ReportedByAll:
         return ReportedByAll(View(settings=self._settings, selectors=self._selectors), SeenVersions(), self._control)
@@ -113,8 +103,7 @@ class Watcher:
         """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
         while True:
             if self._lease is not None:
-                # While another watches, who decides here need not wait for what this one would see.
-                await self._lease.turn(otherwise=self.listed.set)
+                await self._turn(self._lease)
             try:
                 await in_own_task(self._live())
             except* FellBehind as behind:
@@ -125,6 +114,15 @@ class Watcher:
                 return
             await self._clock.sleep(_RETRY_MS)
             self._begin_anew()
+
+    async def _turn(self, lease: Lease) -> None:
+        # Who gave it back because it could not read on takes it again when it can.
+        reading = asyncio.create_task(self._read_back() if self.halts.reason else asyncio.sleep(0))
+        try:
+            # While another watches, who decides here need not wait for what this one would see.
+            await lease.turn(otherwise=self.listed.set)
+        finally:
+            await stopped(reading)
 
     async def _live(self) -> None:
         await self._read_back()

@@ -24,9 +24,7 @@ LONG = (
 
 def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
     """Two of every service over four partitions on three servers, of which one is killed every so often, and all are upgraded amid the jobs."""
-    return Plan(
-        seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=60, rolling=True, commits=4
-    )
+    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=200, rolling=True)
 
 
 def plans(words: Sequence[str]) -> Sequence[Plan]:

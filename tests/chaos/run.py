@@ -1,7 +1,8 @@
 """One run: services as processes on a real bus, a stream of jobs, kills in the order of a seed, and the laws afterwards.
 
 A kill comes when the log has grown by as much as the seed says, so what is killed in the middle of which commit varies, and how
-fast the machine is decides nothing; or every so many seconds, and no sooner than that.
+fast the machine is decides nothing; or every so many seconds whoever serves by then: only where several kills in a row let nothing be
+decided, the next one waits until something is.
 """
 
 import asyncio
@@ -46,9 +47,13 @@ SLOTS = tuple(
 _WITNESSES = ("watcher-a", "applier-a")
 BUS = "bus"
 _ROOM = 256 << 20
-_STILL_S = 90.0
-"""So long the log may stand still, with work to do, before it is told as a halt."""
+_STILL_S = 300.0
+"""So long the log may stand still, with work to do, before it is told as a halt; long, for a busy machine is none."""
+_CALM_S = 15.0
+"""Laws are asked when the log has not grown for so long: what is not at rest would break them, and asking takes a while."""
 _AGAIN_S = 0.5
+_TOLD_EVERY = 250
+"""After so many jobs a line says how far a run is."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +77,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int = 1
     """Into which the log is divided; as many trees share the jobs."""
     every_s: float = 0.0
-    """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills; on a slow machine less often, when
-    the log has grown by as much as between two kills otherwise."""
+    """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
+    in_vain: int = 4
+    """After so many of these kills in a row without a commit the next one waits for one: on a slow machine, too, jobs end."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -190,6 +196,7 @@ class Run:
         self.fed = 0
         self.position = 0
         """The commits of all partitions that were seen."""
+        self._begun = time.monotonic()
         self._folder = folder
         self._grown = asyncio.Event()
         self._enough = asyncio.Event()
@@ -197,6 +204,8 @@ class Run:
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._following: list[asyncio.Task[None]] = []
+        self._restarting: asyncio.Task[None] | None = None
+        """A server of the bus that was killed, and is being started again."""
         self._trees = streams_of(plan.partitions).trees
 
     def start(self, slot: str) -> None:
@@ -229,6 +238,9 @@ class Run:
             await self._fewer_unfinished_than(self.plan.at_once)
             self.cluster.add(job(chance, self.fed, self.plan.partitions))
             self.fed += 1
+            if self.fed % _TOLD_EVERY == 0:
+                done = f"{self.fed} jobs have come, {self.kills.total()} were killed, {self.position} commits"
+                print(f"{done}, {time.monotonic() - self._begun:.0f} s", flush=True)
 
     async def upgrade_all(self) -> None:
         """Replace every service, the new one before the old one ends, then every server of the bus; decisions go on between any two."""
@@ -259,23 +271,29 @@ class Run:
         """Kill somebody every so often, and start each again, until all jobs have come and ended."""
         chance = random.Random(f"{self.plan.seed}/kills")
         ended = asyncio.create_task(self._all_ended(feeding))
+        seen, vain = -1, 0
         if not self.plan.rolling:
             self._enough.set()
         try:
             while not ended.done():
                 if self.plan.rolling and not self.upgraded and 2 * self.fed >= self.plan.jobs:
+                    await self._restarted()
                     await self.upgrade_all()
                     self._enough.set()
-                grown = asyncio.create_task(self._beyond(self.position + chance.randint(1, self.plan.commits)))
-                await asyncio.sleep(self.plan.every_s)
-                await asyncio.wait({grown, ended}, return_when=asyncio.FIRST_COMPLETED)
-                if grown.done():
-                    await grown
-                    await self._kill(chance.choice(self.plan.victims), chance)
-                grown.cancel()
+                await asyncio.wait({ended}, timeout=self.plan.every_s)
+                seen, vain = (seen, vain + 1) if self.position == seen else (self.position, 0)
+                if vain >= self.plan.in_vain:
+                    grown = asyncio.create_task(self._beyond(seen + 1))
+                    await asyncio.wait({grown, ended}, return_when=asyncio.FIRST_COMPLETED)
+                    if grown.done():
+                        await grown
+                    grown.cancel()
+                if not ended.done():
+                    await self._kill_beside(chance)
             await ended
         finally:
             ended.cancel()
+            await self._restarted()
 
     async def _all_ended(self, feeding: "asyncio.Task[None]") -> None:
         await feeding
@@ -287,6 +305,7 @@ class Run:
         if self.storm is not None:
             self.storm.calm()
         changes = list(_drained(self._changes))
+        await self._calm()
         seen, since = -1, time.monotonic()
         while True:
             # The servers may still be choosing a leader.
@@ -329,6 +348,13 @@ class Run:
             except TimeoutError as problem:
                 raise Standing(f"no job has changed for {_STILL_S:.0f} s: {'; '.join(left[:5])}") from problem
 
+    async def _calm(self) -> None:
+        with suppress(TimeoutError):
+            while True:
+                self._grown.clear()
+                async with asyncio.timeout(_CALM_S):
+                    await self._grown.wait()
+
     async def _follow(self, partition: str) -> None:
         stream = await self.bus.stream(partition)
         async for batch in stream.follow(0):
@@ -353,6 +379,23 @@ class Run:
         server = await self._leader(chance.choice(self._trees))
         await server.kill()
         await server.start()
+
+    async def _kill_beside(self, chance: random.Random) -> None:
+        """Kill somebody who is there again, and a server of the bus while all others go on being killed; of these servers one at a time."""
+        whole = self._restarting is None or self._restarting.done()
+        there = [one for one in self.plan.victims if (whole if one == BUS else self._processes[one].serves)]
+        victim = chance.choice(there) if there else ""
+        if victim == BUS:
+            await self._restarted()
+            self._restarting = asyncio.create_task(self._kill(BUS, chance))
+        elif victim:
+            await self._kill(victim, chance)
+
+    async def _restarted(self) -> None:
+        """Wait for the server of the bus that is being started again."""
+        if self._restarting is not None:
+            await self._restarting
+            self._restarting = None
 
     async def _leader(self, partition: str) -> NatsServer:
         """The server that leads a partition: whoever kills another one of three has killed nobody's leader."""

@@ -19,7 +19,7 @@ from ops.production.process.telemetry import configure_logging
 _PATIENCE_S = 60.0
 _TOLD = 4000
 _fork = multiprocessing.get_context("forkserver")
-_fork.set_forkserver_preload([__name__])
+_fork.set_forkserver_preload([__name__, "ops.production.kubernetes.remote"])
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class ServiceProcess:
     """One process, from its start to its end."""
 
     def __init__(self, order: Order, log: Path) -> None:
-        self.order, self._log = order, log
+        self.order, self._log, self._has_said = order, log, False
         log.parent.mkdir(parents=True, exist_ok=True)
         self._said, theirs = _fork.Pipe(duplex=False)
         self._process: ForkServerProcess = _fork.Process(target=_serve, args=(order, theirs, str(log)), daemon=True)
@@ -48,6 +48,12 @@ class ServiceProcess:
     @property
     def alive(self) -> bool:
         return self._process.is_alive()
+
+    @property
+    def serves(self) -> bool:
+        """Whether it has said that it serves, and goes on."""
+        self._has_said = self._has_said or self._said.poll()
+        return self.alive and self._has_said
 
     @property
     def replica(self) -> str:
@@ -99,6 +105,7 @@ class ServiceProcess:
     def _heard(self) -> None:
         with suppress(EOFError):
             self._said.recv_bytes()
+        self._has_said = True
 
 
 def _serve(order: Order, said: Connection, log: str) -> None:

@@ -10,7 +10,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log.life import bus_here
 from ops.cli.log_options import LogSource
 from ops.production.archive.history import read_everything
-from ops.production.log.partitioning import Division, divide, division_of
+from ops.production.log.partitioning import Division, check_whole, divide, division_of
 from ops.production.process.clock import ScaledClock
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -39,7 +39,9 @@ async def _divided(partitions: int | None, source: LogSource, places: list[str],
         entries = await read_everything(bus, source.archive)
         point, control = point_at(entries), Control(entries[CONTROL])
         found = division_of(world_at(point), control.partitions, partitions, places, control, ends=ends_of(entries))
-        if found.fresh and not dry_run:
+        if found.fresh and dry_run:
+            await check_whole(bus, found.partitions, forks=len(found.moves))
+        elif found.fresh:
             at = ScaledClock().now()
             await divide(bus, found.partitions, at, found.placements, mapped=found.mapped, moves=found.moves)
         return found

@@ -18,9 +18,6 @@ from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.configuration.configuration_file import configuration_of, read_configuration
 from ops.production.health import health_served
 from ops.production.kubernetes.absent import AbsentCluster
-from ops.production.kubernetes.client import connect as connect_kube
-from ops.production.kubernetes.reflector import Reflector
-from ops.production.kubernetes.remote import KubeConnector, home_namespace
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.bus import JetStreamBus, without_password
 from ops.production.log.jetstream.bus import connect as connect_bus
@@ -36,7 +33,7 @@ from ops.production.process.memory_tuning import tune_memory
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.wiring import Ports, Running
 from ops.terminal.endings import complain
-from services.runtime.cluster_port import Reader, Watches, Writer
+from services.runtime.cluster_port import Connector, Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.own_task import stopped
 
@@ -152,16 +149,14 @@ async def _serve_one(
         reader: Reader = AbsentCluster()
         writer: Writer = AbsentCluster()
         watches = Watches()
+        connector: Connector | None = None
         if service in ON_CLUSTER:
-            client = await connect_kube(kubeconfig, context, service=service)
-            stack.push_async_callback(client.close)
-            reader = reflector = Reflector(client)
-            writer, watches = client, reflector.watches
+            reader, writer, watches, connector, _ = await _on_cluster(kubeconfig, context, service, stack)
         ports = Ports(
             bus=mortal.bus(bus),
             reader=reader,
             writer=mortal.writer(writer),
-            connector=KubeConnector(home_namespace()) if service == MULTIKUEUE else None,
+            connector=connector if service == MULTIKUEUE else None,
             watches=watches,
             clock=ScaledClock(scale),
             shelf=bus.shelf,
@@ -205,16 +200,14 @@ async def _up_on_cluster(
         bus = await reached(nats, console)
         stack.push_async_callback(bus.close)
         await divide_at_start(bus, partitions, ScaledClock().now())
-        client = await connect_kube(kubeconfig, context, service="up")
-        stack.push_async_callback(client.close)
-        console.print(f"cluster {client.host}, bus {without_password(nats)} (Ctrl-C stops)")
-        reader = Reflector(client)
+        reader, writer, watches, connector, host = await _on_cluster(kubeconfig, context, "up", stack)
+        console.print(f"cluster {host}, bus {without_password(nats)} (Ctrl-C stops)")
         ports = Ports(
             bus=bus,
             reader=reader,
-            writer=client,
-            connector=KubeConnector(home_namespace()),
-            watches=reader.watches,
+            writer=writer,
+            connector=connector,
+            watches=watches,
             clock=ScaledClock(),
             shelf=bus.shelf,
             leases=bus.leases,
@@ -231,6 +224,20 @@ async def _up_on_cluster(
             await stack.enter_async_context(kept(server, running.disk_full))
         await until_stopped(running.run())
     console.print("stopped")
+
+
+async def _on_cluster(
+    kubeconfig: str, context: str, service: str, stack: AsyncExitStack
+) -> tuple[Reader, Writer, Watches, Connector, str]:
+    """A client of the cluster, as its ports, and where it is."""
+    from ops.production.kubernetes.client import connect  # noqa: PLC0415 - who meets no cluster starts without its client
+    from ops.production.kubernetes.reflector import Reflector  # noqa: PLC0415
+    from ops.production.kubernetes.remote import KubeConnector, home_namespace  # noqa: PLC0415
+
+    client = await connect(kubeconfig, context, service=service)
+    stack.push_async_callback(client.close)
+    reader = Reflector(client)
+    return reader, client, reader.watches, KubeConnector(home_namespace()), client.host
 
 
 async def reached(nats: str, console: Console) -> JetStreamBus:

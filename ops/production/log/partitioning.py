@@ -17,7 +17,7 @@ from projections.partitions.homes import FIRST
 from projections.world import World
 from services.runtime.control_log import Control
 from services.runtime.fact_message import fact_message
-from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_errors import LogRolled, LogUnavailable
 from services.runtime.log_port import Bus
 
 
@@ -196,9 +196,13 @@ async def divide(
 
     Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
 
+    A new partition folds its inputs from their beginning, so a log of which that was rolled away gets none but forks, which
+    begin with what their origin has folded.
+
     The streams come first, so that nothing is said by who may not create them, and then the number: whoever folds the map can
     read all that it speaks of. Orders come behind the map; what was broken off before one is done by the same command again.
     """
+    await check_whole(bus, partitions, forks=len(moves))
     for name in streams_of(partitions).trees:
         try:
             await bus.stream(name)
@@ -228,6 +232,20 @@ async def divide(
 
 def _forked(control: Control) -> set[int]:
     return {fork.partition for fork in control.forks.values()}
+
+
+async def check_whole(bus: Bus, partitions: int, *, forks: int = 0) -> None:
+    """Raises `PartitionsRefused` where a partition would be new, and no fork, and the beginning of an input of it is not on the bus any more."""
+    known = await streams_on(bus)
+    for name in known.inputs(FIRST) if len(known.trees) + forks < partitions else ():
+        try:
+            async for _ in (await bus.stream(name)).read():
+                break
+        except LogRolled as rolled:
+            raise PartitionsRefused(
+                f"{name} begins at {rolled.found}: what was before was rolled away, and a new partition has to fold all of it. Nothing was "
+                "changed. A log is divided before it is first rolled: begin a new one with `--partitions`, which takes over what runs"
+            ) from rolled
 
 
 async def divide_at_start(bus: Bus, partitions: int, at: Millis) -> None:

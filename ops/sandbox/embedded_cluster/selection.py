@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from ops.sandbox.embedded_cluster.failures import bad_request
@@ -41,15 +42,19 @@ def field_test(selector: str) -> Test:
 
 def look(value: Any, path: str) -> Any:
     """The value at a dotted path; None where there is none. Understands `[0]` and `[?(@.type=="X")]` in printer columns."""
-    for part in re.findall(r"[^.\[\]]+|\[[^\]]*\]", path.replace("\\.", "\0")):
+    for name in _steps(path):
         if value is None:
             return None
-        name = part.replace("\0", ".")
         if name.startswith("["):
             value = _index(value, name[1:-1])
         else:
             value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+@lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(part.replace("\0", ".") for part in re.findall(r"[^.\[\]]+|\[[^\]]*\]", path.replace("\\.", "\0")))
 
 
 def _index(value: Any, text: str) -> Any:

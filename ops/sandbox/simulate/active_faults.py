@@ -20,6 +20,8 @@ class ActiveFaults:
         """The latest time at which anything that a fault has delayed so far arrives."""
         self._armed: dict[tuple[str, FaultKind], tuple[int, float]] = {}
         self._lasting: dict[tuple[str, FaultKind], tuple[float, float]] = {}
+        self._none_after = 0.0
+        """From then on none of those lasts."""
 
     def arm(self, process: str, kind: FaultKind, times: int, seconds: float = 0.0) -> None:
         """Have the next so many calls of a process struck; an empty name stands for any process."""
@@ -27,7 +29,9 @@ class ActiveFaults:
 
     def last(self, process: str, kind: FaultKind, seconds: float, strength: float = 0.0) -> None:
         """Have a fault last for so long."""
-        self._lasting[process, kind] = (self.loop.time() + seconds, strength)
+        until = self.loop.time() + seconds
+        self._lasting[process, kind] = (until, strength)
+        self._none_after = max(self._none_after, until)
 
     def clear(self) -> None:
         """End all faults."""
@@ -37,18 +41,26 @@ class ActiveFaults:
 
     def strikes(self, process: str, kind: FaultKind) -> float | None:
         """For how many seconds this call is struck; None when it is not."""
+        if not self._armed:
+            return None
         for whose in (process, ""):
             left, seconds = self._armed.get((whose, kind), (0, 0.0))
-            if left:
+            if left > 1:
                 self._armed[whose, kind] = (left - 1, seconds)
+                return seconds
+            if left:
+                del self._armed[whose, kind]
                 return seconds
         return None
 
     def lasts(self, process: str, kind: FaultKind) -> float | None:
         """How strong a lasting fault of this kind is now; None when there is none."""
+        now = self.loop.time()
+        if now >= self._none_after:
+            return None
         for whose in (process, ""):
             until, strength = self._lasting.get((whose, kind), (0.0, 0.0))
-            if self.loop.time() < until:
+            if now < until:
                 return strength
         return None
 

@@ -31,7 +31,7 @@ class SimulatedConnection:
 async def passed(faults: ActiveFaults, process: str, stream: str) -> None:
     """The way to the bus. Raises `LogUnavailable`."""
     await faults.latency()
-    if any(faults.lasts(process, kind) is not None for kind in (FaultKind.BUS_DOWN, FaultKind.LOST_TAIL)):
+    if faults.lasts(process, FaultKind.BUS_DOWN) is not None or faults.lasts(process, FaultKind.LOST_TAIL) is not None:
         raise LogUnavailable(stream=stream, problem="the bus is down")
 
 

@@ -55,6 +55,11 @@ class Halts:
             return Readiness.KEEPS
         return Readiness.READY if self._why.keys().isdisjoint(_OF_THIS_REPLICA) else Readiness.STANDS_BACK
 
+    def readiness_to_report(self, standbys: int) -> Readiness:
+        """The same of who reports what it sees although it can't read on: it gives a lease back only to another that would take it."""
+        found = self.readiness()
+        return Readiness.READY if found is Readiness.STANDS_BACK and not standbys else found
+
     def halt(self, kind: str, why: str) -> None:
         """Record that the partition can't go on; each new reason is logged once."""
         if self._why.get(kind) != why:

@@ -1,12 +1,15 @@
 """Explanations are right: what is said to let a workload in lets it in, and who may not read a name does not."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
+from events.application import DecisionApplied, DecisionRejected
+from events.catalogue import Fact
 from events.claims import CountedRequest, PodClaims
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.device import NodeLockObserved, PodObserved
@@ -22,7 +25,7 @@ from events.quota import (
     ResourceGroup,
 )
 from events.selector import LabelSelector
-from events.workload import WorkloadChanged, WorkloadSpec, WorkloadSubmitted
+from events.workload import WorkloadChanged, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from ops.production.log.streams import SOLE
 from ops.production.trial import tried
 from ops.queries.answers import explained
@@ -31,6 +34,7 @@ from ops.queries.near_words import near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, point_at
 from ops.sandbox.bench.day import played, small_day
+from projections.explanation.pending import UNWRITTEN
 from projections.explanation.quota_raise import raised
 from projections.explanation.redaction import Redaction
 from projections.explanation.words import Tier
@@ -50,6 +54,32 @@ def told(story: Story, key: str) -> Any:
     found = explain(story.world, story.world.workloads[key], story.at)
     assert state_hash(story.world) == before, "nothing is changed by asking"
     return found
+
+
+def test_who_would_fit_and_waits_until_what_was_decided_before_is_written_is_told_which_admissions_these_are() -> None:
+    story = Story().told(*platform(nominal=12, cards=12))
+    story.told(*(job(name) for name in "abcd")).decided()
+    found = told(story.told(job("e")), "team/e")
+    assert (found.tier, found.reason) == (Tier.CLUSTER, UNWRITTEN)
+    assert found.message.startswith("it would fit as things stand, but 4 admissions that were decided before are still")
+    assert found.waits_for == tuple(f"team/{name} to be written" for name in "abcd")
+    assert "goes on by itself" in found.fix
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        lambda at: DecisionApplied(workload="team/a", partition="LOG_0", sequence=at),
+        lambda at: DecisionRejected(workload="team/a", partition="LOG_0", sequence=at, reason="Invalid", message="no"),
+        lambda _: WorkloadFinished(workload="team/a", reason="Succeeded"),
+    ],
+    ids=["written", "rejected", "finished"],
+)
+def test_what_is_on_its_way_no_more_holds_nobody_up(ending: Callable[[int], Fact]) -> None:
+    story = Story().told(*platform(nominal=12, cards=12))
+    story.told(*(job(name) for name in "abcd")).decided()
+    story.told(ending(story.world.workloads["team/a"].decided), job("e"))
+    assert told(story, "team/e").reason == "WaitingForItsTurn"
 
 
 def test_who_waits_for_its_own_queue_is_told_by_how_much_it_has_to_grow() -> None:

@@ -17,6 +17,10 @@ from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.simulate.active_faults import ActiveFaults
+from ops.sandbox.simulate.simulated_leases import ConnectedLeases, MemoryLeases
+from services.runtime.lease import Lease, Readiness
+from services.runtime.lease_port import Leases
 from services.runtime.log_port import Message
 from services.runtime.own_task import stopped
 
@@ -28,10 +32,14 @@ class Watching:
         self.cluster, self.bus = EmbeddedCluster(controllers=False), MemoryBus()
 
     def begin(self) -> None:
+        self.running, self.task = self.replica("alone", None)
+
+    def replica(self, name: str, leases: Leases | None) -> tuple[Running, asyncio.Task[None]]:
         clock = ScaledClock(50)
         client = InProcessClient(self.cluster.resources, OpenGate(), clock.now)
-        self.running = Running(Ports(bus=self.bus, reader=Reflector(client), writer=client, clock=clock), ("watcher",))
-        self.task = asyncio.create_task(self.running.run())
+        ports = Ports(bus=self.bus, reader=Reflector(client), writer=client, clock=clock, leases=leases)
+        running = Running(ports, ("watcher",), replica=name)
+        return running, asyncio.create_task(running.run())
 
     async def end(self) -> None:
         await stopped(self.task)
@@ -96,6 +104,72 @@ async def test_an_unreadable_fact_that_comes_later_does_not_keep_a_watcher_from_
         await asyncio.sleep(0.01)
     one.add("third")
     await one.told_of('"third"')
+    await one.end()
+
+
+def leases() -> Leases:
+    """Leases that nothing befalls, by the loop's time."""
+    loop = asyncio.get_running_loop()
+    return ConnectedLeases(MemoryLeases(lambda: round(loop.time() * 1000)), "", ActiveFaults(loop, 1))
+
+
+async def lease_of(running: Running) -> Lease:
+    while not running.leases.all:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0.01)
+    return running.leases.all[0]
+
+
+@pytest.mark.timeout(60)
+async def test_a_watcher_that_can_not_read_on_gives_its_lease_to_another_and_is_its_standby_when_it_reads_on() -> None:
+    one, shared = Watching(), leases()
+    one.running, one.task = one.replica("a", shared)
+    first = await lease_of(one.running)
+    await first.gained.wait()
+    one.add("first")
+    await one.told_of('"first"')
+    other, its_task = one.replica("b", shared)
+    second = await lease_of(other)
+    await second.known.wait()
+    assert not second.held
+    while not one.running.leases.standbys("watcher"):  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0.01)
+    sequence = await one.put(b"[" * 100_000)
+    await second.gained.wait()
+    assert not first.held and first.given_back == 1
+    await one.told(f"watcher: FACTS sequence {sequence}")
+    await one.skip(sequence)
+    one.add("second")
+    await one.told_of('"second"')
+    assert second.held and second.given_back == 0, "whom nobody could replace keeps it"
+    await stopped(its_task)
+    await first.gained.wait()
+    assert one.running.watcher is not None and not one.running.watcher.halts.reason
+    one.add("third")
+    await one.told_of('"third"')
+    await one.end()
+
+
+@pytest.mark.timeout(60)
+async def test_a_watcher_that_can_not_read_on_and_is_alone_keeps_its_lease_and_tells_what_it_sees() -> None:
+    one = Watching()
+    one.running, one.task = one.replica("a", leases())
+    lease = await lease_of(one.running)
+    await lease.gained.wait()
+    one.add("first")
+    await one.told_of('"first"')
+    sequence = await one.put(b"[" * 100_000)
+    await one.told(f"watcher: FACTS sequence {sequence}")
+    looks, look = asyncio.Event(), lease.readiness
+
+    def looked() -> Readiness:
+        looks.set()
+        return look()
+
+    lease.readiness = looked
+    await looks.wait()
+    one.add("second")
+    await one.told_of('"second"')
+    assert lease.held and lease.given_back == 0
     await one.end()
 
 

@@ -9,13 +9,17 @@ from events.control import ForkedFrom, ObjectRemoved
 from events.object_version import ObjectVersion
 from events.partition_map import PartitionForked, PartitionMapObserved, TreePlacement
 from events.quota import FlavorObserved, LocalQueueObserved, TopologyObserved
-from ops.production.log.partitioning import division_of
+from events.subjects import CONTROL, FACTS
+from ops.production.log.memory import MemoryBus
+from ops.production.log.partitioning import divide, division_of
+from ops.production.log.streams import DEVICE_PARTITION
 from ops.production.log.tree_moves import PartitionsRefused
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
 from services.runtime.control_log import Control
+from services.runtime.log_port import Message
 from tests.stories.small_world import Story, job, platform, queue
 
 PLACED = PartitionMapObserved(partitions=3, placements=(TreePlacement(tree="queue/cq", partition=1),))
@@ -166,3 +170,17 @@ def test_of_a_tree_that_is_split_all_partitions_are_named_that_decide_about_its_
     assert division_of(world, 3, 3, []).staying == {"cohort/both": ("LOG_1", "LOG_2")}
     with pytest.raises(PartitionsRefused, match="cohort/both is split among LOG_1 and LOG_2, and a split tree"):
         division_of(world, 3, None, ["cohort/both=LOG_3"])
+
+
+@pytest.mark.parametrize("rolled", [FACTS, DEVICE_PARTITION])
+async def test_a_log_of_which_the_beginning_was_rolled_away_gets_no_new_partitions_and_is_left_as_it_is(
+    rolled: str,
+) -> None:
+    bus = MemoryBus()
+    stream = bus.memory(rolled)
+    await stream.publish([Message("kuelog.facts._cluster.X", b"1", "a"), Message("kuelog.facts._cluster.X", b"2", "b")])
+    stream.remove(1)
+    with pytest.raises(PartitionsRefused, match=f"{rolled} begins at 2: what was before was rolled away"):
+        await divide(bus, 2, 1000)
+    assert "LOG_1" not in bus.streams and not bus.memory(CONTROL).entries and len(stream.entries) == 2
+    await divide(MemoryBus(), 2, 1000)
