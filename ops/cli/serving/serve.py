@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,14 @@ from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.lazy_bus import LazyBus
 from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
-from ops.production.log.server.server import NatsServer
+from ops.production.log.sites import Joining, embedded_server
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
+from ops.production.site_copies import SiteCopies
 from ops.production.wiring import Ports, Running
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Watches, Writer
@@ -54,6 +55,7 @@ def run_service(
     witness: str,
     hand_out: Sequence[str] = (),
     timestamp: str = "",
+    sites: Mapping[str, str] | None = None,
     partitions: Sequence[str] = (),
     scale: float,
     crash: str,
@@ -78,6 +80,7 @@ def run_service(
             context,
             witness,
             handing_out,
+            SiteCopies(sites or {}),
             partitions,
             scale,
             crash,
@@ -104,6 +107,7 @@ def run_up_on_cluster(
     hand_out: Sequence[str] = (),
     timestamp: str = "",
     partitions: int = 0,
+    joining: Joining | None = None,
     console: Console,
 ) -> int:
     """All services beside a real cluster, until Ctrl-C or SIGTERM."""
@@ -113,7 +117,18 @@ def run_up_on_cluster(
         handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
         run(
             _up_on_cluster(
-                data, kubeconfig, context, nats, metrics, pages, settings, rolled, handing_out, partitions, console
+                data,
+                kubeconfig,
+                context,
+                nats,
+                metrics,
+                pages,
+                settings,
+                rolled,
+                handing_out,
+                partitions,
+                joining,
+                console,
             )
         )
         outcome.code = 0
@@ -137,6 +152,7 @@ async def _serve_one(
     context: str,
     witness: str,
     handing_out: HandingOut | None,
+    sites: SiteCopies,
     partitions: Sequence[str],
     scale: float,
     crash: str,
@@ -172,7 +188,13 @@ async def _serve_one(
         )
         folder = Path(witness) if witness else None
         running = Running(
-            ports, (service,), settings=settings, witness=folder, handing_out=handing_out, partitions=partitions
+            ports,
+            (service,),
+            settings=settings,
+            witness=folder,
+            handing_out=handing_out,
+            sites=sites,
+            partitions=partitions,
         )
         await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
@@ -191,6 +213,7 @@ async def _up_on_cluster(
     rolled: RollLimits,
     handing_out: HandingOut | None,
     partitions: int,
+    joining: Joining | None,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -198,7 +221,7 @@ async def _up_on_cluster(
         keep_from_demos(data.resolve())
         server = None
         if not nats:
-            server = NatsServer(data.resolve() / "nats")
+            server = embedded_server(data.resolve() / "nats", joining)
             stack.push_async_callback(server.stop)
             await server.start()
             nats = server.url
