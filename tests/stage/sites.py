@@ -162,9 +162,9 @@ async def hub_and_site(folder: Path) -> AsyncIterator[HubAndSite]:
 
 
 @asynccontextmanager
-async def at(address: str) -> AsyncIterator[JetStreamBus]:
+async def at(address: str, patience: float = 10.0) -> AsyncIterator[JetStreamBus]:
     """A connection for as long as the block lasts."""
-    found = await connect(address)
+    found = await connect(address, patience=patience)
     try:
         yield found
     finally:

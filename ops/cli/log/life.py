@@ -103,7 +103,10 @@ def roll(
     hub_copies: Annotated[
         bool,
         typer.Option(
-            "--hub-copies", help="This is the log of a site: remove only what the copy at the hub has (docs/sites.md)."
+            "--hub-copies",
+            envvar="KUELOG_HUB_COPIES",
+            show_envvar=False,
+            help="This is the log of a site: remove only what the copy at the hub has (docs/sites.md).",
         ),
     ] = False,
     hand_out: HandOut = None,

@@ -57,6 +57,7 @@ CHOICES: JsonObject = {
         "archive": "/var/lib/kuelog/archive",
         "maxBytes": "0",
         "days": "0",
+        "hubCopies": "false",
         "handOut": "",
         "timestamp": "",
         "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},

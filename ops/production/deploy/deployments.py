@@ -23,6 +23,8 @@ CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
 CERTIFICATE = "kuelog-webhook-certificate"
 USERS_SECRET = "kuelog-nats-users"
 TOKEN_SECRET = "kuelog-metrics-token"
+SITES_SECRET = "kuelog-sites"
+"""The Secret of a hub that says, under `addresses`, as whom and where the copies of its sites are read."""
 TOKEN = "/etc/kuelog-token/token"
 _PROXY = "/etc/kuelog-proxy"
 _PLUGINS = "/etc/multikueue/plugins"
@@ -72,6 +74,8 @@ def multikueue(values: ChartValues) -> list[JsonObject]:
     for one in found:
         if one["kind"] == "Deployment":
             pod = one["spec"]["template"]["spec"]
+            key = {"name": SITES_SECRET, "key": "addresses", "optional": True}
+            pod["containers"][0]["env"].append({"name": "KUELOG_SITE", "valueFrom": {"secretKeyRef": key}})
             for name, path in (("kubeconfigs", PATHS_BELOW), ("plugins", _PLUGINS)):
                 pod["volumes"].append(values.whole(f"multiKueue.{name}"))
                 mount = {"name": name, "mountPath": path, "readOnly": True}
