@@ -28,7 +28,6 @@ from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
 from ops.production.served import FOLLOWER, SERVICES, VERIFIER, check_served, sends_elsewhere, service_name
-from ops.production.site_copies import SiteCopies
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from projections.world import World
@@ -81,7 +80,6 @@ class Running:
         tracer: Tracer | None = None,
         archivist: Archiving | None = None,
         handing_out: HandingOut | None = None,
-        sites: SiteCopies | None = None,
         snapshots_every: int = EVERY,
         partitions: Sequence[str] = (),
         let_in_ahead: int = SIZE,
@@ -110,7 +108,6 @@ class Running:
         self._served = tuple(partitions)
         """The partitions that are folded here; all of them when empty."""
         self.archivist, self.handing_out = archivist, handing_out or HandingOut(Path(), ())
-        self.sites = sites or SiteCopies({})
         self._witness = HeadWitness(witness) if witness is not None else None
         saved = witness / "snapshots" if witness is not None else None
         self._snapshots = Snapshots(saved, RULES, ports.shelf, every=snapshots_every)
@@ -168,7 +165,6 @@ class Running:
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))
-            tasks.create_task(self.sites.run(clock))
             if self._witness is not None:
                 tasks.create_task(self._keep_witness())
                 tasks.create_task(self.handing_out.run(clock))

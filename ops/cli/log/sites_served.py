@@ -17,6 +17,7 @@ from ops.files.whole_file import write_whole
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.jetstream.copies import keep_copies
 from ops.production.log.server.server import NatsServer
+from ops.production.log.site_copies import SiteCopies
 from ops.production.log.sites import (
     HUB,
     SiteRefused,
@@ -28,11 +29,10 @@ from ops.production.log.sites import (
     users_of_site,
 )
 from ops.production.process.event_loop import run
-from ops.production.site_copies import SiteCopies
 from ops.terminal.form import AnswerForm, print_answer
 
 _PASSWORDS = "passwords.json"
-_EVERY_S = 10.0
+_EVERY_S, _SOON_S = 10.0, 1.0
 
 
 def run_hub(
@@ -124,7 +124,7 @@ async def _until_stopped(copies: SiteCopies, console: Console) -> None:
                 told[site] = known
                 console.print(one.describe(), highlight=False)
         try:
-            async with asyncio.timeout(_EVERY_S):
+            async with asyncio.timeout(_EVERY_S if all(one.connected for one in copies.states.values()) else _SOON_S):
                 await stop.wait()
         except TimeoutError:
             continue

@@ -27,6 +27,7 @@ from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.lazy_bus import LazyBus
 from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
+from ops.production.log.site_copies import SiteCopies
 from ops.production.log.sites import Joining, embedded_server
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
@@ -34,7 +35,6 @@ from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
-from ops.production.site_copies import SiteCopies
 from ops.production.wiring import Ports, Running
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Reader, Watches, Writer
@@ -185,16 +185,12 @@ async def _serve_one(
             filled=bus.filled,
             connections=bus.connections,
             unreadable=bus.unreadable,
+            sites=sites,
         )
+        await stack.enter_async_context(sites.looked_at(ports.clock))
         folder = Path(witness) if witness else None
         running = Running(
-            ports,
-            (service,),
-            settings=settings,
-            witness=folder,
-            handing_out=handing_out,
-            sites=sites,
-            partitions=partitions,
+            ports, (service,), settings=settings, witness=folder, handing_out=handing_out, partitions=partitions
         )
         await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(health_served(running, health))

@@ -12,9 +12,9 @@ from prometheus_client.samples import Exemplar
 from events.event import Millis
 from events.subjects import family_of
 from ops.production.fold_positions import FOLDING, FoldPositions
+from ops.production.log.site_copies import SiteCopies
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS
-from ops.production.site_copies import SiteCopies
 from ops.production.wiring import Running
 from services.applier.shell import APPLIED, REJECTED, Applier
 from services.runtime.cluster_port import Watches
@@ -51,7 +51,7 @@ class ServiceMetrics(Collector):
         handed = self._running.handing_out.handed
         rows: Rows = [((place,), in_seconds(at)) for place, at in sorted(handed.items())]
         yield gauge("kuelog_checkpoint_handed_out_timestamp_seconds", rows)
-        yield from _copying(self._running.sites)
+        yield from _copying(self._running.ports.sites)
 
     def _folding(self) -> Iterator[Metric]:
         folded: Rows = []

@@ -3,17 +3,26 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
 from nats.errors import NoRespondersError
 
+from ops.production.fold_positions import FoldPositions
+from ops.production.health import Health
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.copies import SiteState, check_copied, site_state
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.rolling import StillNeeded, remove, roll
-from ops.production.log.sites import HUB
+from ops.production.log.memory import MemoryBus
+from ops.production.log.site_copies import SiteCopies
+from ops.production.log.sites import HUB, reader_user
 from ops.production.log.streams import PARTITION, SOLE
+from ops.production.metrics.endpoint import exposition
+from ops.production.metrics.services import ServiceMetrics
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Entry
 from tests.stage.sites import SITE, HubAndSite, at, hub_and_site
@@ -101,6 +110,35 @@ async def test_a_site_that_is_cut_off_goes_on_alone_and_what_it_stored_comes_whe
     back = await state(both)
     assert back.describe() == "east: connected, the copy is whole"
     await site.close()
+
+
+async def test_who_looks_at_copies_names_the_sites_that_are_away_and_tells_how_far_they_have_come(
+    both: HubAndSite,
+) -> None:
+    site = await reached(both)
+    await appended(site, 3)
+    await both.copied(PARTITION, 3)
+    copies = SiteCopies({SITE: both.copy(), "west": both.copy(reader_user("west"))})
+    try:
+        await copies.look()
+        assert copies.worth_knowing == [
+            "site west: nothing of it is copied yet: it is not connected, or its log has not begun"
+        ]
+        nobody = cast(Any, None)
+        running = Running(Ports(bus=MemoryBus(), reader=nobody, writer=nobody, clock=ScaledClock(), sites=copies), ())
+        assert await Health(running).worth_knowing() == copies.worth_knowing
+        found = set(exposition(lambda: None, (), ServiceMetrics(running, FoldPositions())).decode().splitlines())
+        assert {
+            'kuelog_site_connected{site="east"} 1.0',
+            'kuelog_site_connected{site="west"} 0.0',
+            f'kuelog_site_behind_messages{{site="east",stream="{PARTITION}"}} 0.0',
+        } <= found
+        both.line.cut()
+        await copies.look()
+        assert copies.worth_knowing[0].startswith("site east: not connected, heard ")
+    finally:
+        await copies.close()
+        await site.close()
 
 
 async def test_a_copy_goes_over_the_seams_of_what_was_rolled_and_keeps_what_the_site_has_removed(

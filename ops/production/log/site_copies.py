@@ -3,14 +3,16 @@
 Rule: docs/rules/log.md#copies
 """
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 
 from events.event import Millis
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.copies import SiteState, keep_copies, site_state
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogUnavailable, UnsafeStream
+from services.runtime.own_task import stopped
 
 _EVERY_MS: Millis = 10_000
 _PATIENCE_S = 3.0
@@ -31,18 +33,25 @@ class SiteCopies:
         """A line for each site that is not connected or can't be asked about; what lags for a moment is told by metrics."""
         return [f"site {one.describe()}" for one in self.states.values() if not one.connected]
 
-    async def run(self, clock: Clock) -> None:
-        """Look every so often, until cancelled."""
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self.close)
-            while self._addresses:
-                await self.look()
-                await clock.sleep(_EVERY_MS)
+    @asynccontextmanager
+    async def looked_at(self, clock: Clock) -> AsyncGenerator[None, None]:
+        """While the block lasts they are looked at every so often."""
+        looking = asyncio.create_task(self._run(clock))
+        try:
+            yield
+        finally:
+            await stopped(looking)
+            await self.close()
+
+    async def _run(self, clock: Clock) -> None:
+        while self._addresses:
+            await self.look()
+            await clock.sleep(_EVERY_MS)
 
     async def look(self, *, copy: bool = False) -> None:
         """See how each copy stands; have what is not copied yet copied, where the address is that of who may."""
-        for site in self._addresses:
-            self.states[site] = await self._look_at(site, copy=copy)
+        states = await asyncio.gather(*(self._look_at(site, copy=copy) for site in self._addresses))
+        self.states = {one.site: one for one in states}
 
     async def close(self) -> None:
         """Let go of the connections."""
