@@ -30,7 +30,7 @@ async def test_a_site_that_is_cut_off_decides_alone_and_what_it_decided_is_deliv
                 await both.copies_kept()
                 await stage.add(delegated("sent", 36000))
                 await stage.until(lambda: stage.running("sent"))
-                assert workload(stage)["status"]["clusterName"] == SITE
+                await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == SITE)
                 both.line.cut()
                 await east.stage.add(job("local", 36000))
                 await east.stage.until(lambda: bool(workload_of(east.stage, "local")))
