@@ -4,8 +4,11 @@ import asyncio
 import json
 from pathlib import Path
 
-from ops.production.archive.history import read_everything
+from ops.production.archive.backup import make_backup
+from ops.production.archive.history import History, read_everything
 from ops.production.archive.proof.witness import HeadWitness
+from ops.production.archive.restore import restore_backup
+from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION, SOLE
 from ops.queries.replay import fold_partition
 from services.runtime.own_task import stopped
@@ -51,6 +54,9 @@ async def test_a_site_that_is_cut_off_decides_alone_and_what_it_decided_is_deliv
                 await east.stage.server.stop()
                 async with at(both.copy()) as reader:
                     copied = await read_everything(reader)
+                    await make_backup(
+                        reader, tmp_path / "hub-witness", str(tmp_path / "none"), str(tmp_path / "backup")
+                    )
                 assert copied == own, "the same messages under the same sequences, none twice and none missing"
                 _, replayed = fold_partition(PARTITION, copied, verify=True)
                 assert replayed.commits > len(behind[PARTITION])
@@ -60,10 +66,23 @@ async def test_a_site_that_is_cut_off_decides_alone_and_what_it_decided_is_deliv
                     asked_of("audit", "verify", *asked, f"--witness={await signed(stage)}"),
                     asked_of("bill", *asked, "-o", "json"),
                 )
+                assert await restored(tmp_path) == own, "the site's log is put back from its copy"
                 assert f"of {SITE} cited, all there" in held
                 assert {line["cluster"] for line in json.loads(bill)["lines"]} == {SITE}
     finally:
         await both.stop()
+
+
+async def restored(folder: Path) -> History:
+    """What a site that has lost its disk gets back from a backup of its copy."""
+    server = NatsServer(folder / "anew")
+    await server.start()
+    try:
+        async with at(server.url) as bus:
+            await restore_backup(str(folder / "backup"), bus, folder / "anew-witness", str(folder / "anew-archive"))
+            return await read_everything(bus)
+    finally:
+        await server.stop()
 
 
 def workload_of(stage: Stage, name: str) -> list[str]:

@@ -47,8 +47,8 @@ def chart_values(streams: LogStreams = SOLE, sites: Sequence[str] = (), join_as:
     variables = passwords(streams)
     if joined:
         config["jetstream"]["merge"] = joined["jetstream"]
-        port, remotes = joined["leafnodes"].get("port", LEAF_PORT), joined["leafnodes"].get("remotes")
-        config["leafnodes"] = {"enabled": True, "port": port, **({"merge": {"remotes": remotes}} if remotes else {})}
+        more = {name: value for name, value in joined["leafnodes"].items() if name != "port"}
+        config["leafnodes"] = {"enabled": True, "port": LEAF_PORT, "merge": more}
         variables += [
             _from_secret(one.variable, USERS_SECRET, one.name) for site in sites for one in users_of_site(site)
         ]

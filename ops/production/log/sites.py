@@ -126,7 +126,8 @@ def hub_side(
         }
         for site in sites
     }
-    return {"accounts": accounts, "leafnodes": {**({"host": host} if host else {}), "port": port}}
+    # Sites come by the address that they were given: those of the servers themselves lead nowhere from outside.
+    return {"accounts": accounts, "leafnodes": {**({"host": host} if host else {}), "port": port, "no_advertise": True}}
 
 
 def site_side(joining: Joining, account: str = "") -> JsonObject:

@@ -98,7 +98,7 @@ async def test_what_a_site_decides_is_copied_by_its_users_alone_and_never_lands_
 def test_the_values_for_the_chart_of_nats_say_the_same_of_hub_and_site() -> None:
     hub, site = chart_values(sites=("east",)), chart_values(join_as="east")
     joined = joined_configuration(("east",), "")
-    assert hub["config"]["leafnodes"] == {"enabled": True, "port": 7422}
+    assert hub["config"]["leafnodes"] == {"enabled": True, "port": 7422, "merge": {"no_advertise": True}}
     assert hub["config"]["jetstream"]["merge"] == {"domain": "hub"}
     assert hub["config"]["merge"]["accounts"]["SITE_east"] == joined["accounts"]["SITE_east"]
     assert {one.variable for one in users_of_site("east")} <= set(hub["container"]["env"])

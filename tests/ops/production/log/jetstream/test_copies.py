@@ -1,6 +1,7 @@
 """The copy of a site's log at the hub, with two real servers: the same messages, and nobody changes what is not theirs."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ from ops.production.fold_positions import FoldPositions
 from ops.production.health import Health
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.copies import SiteState, check_copied, site_state
-from ops.production.log.jetstream.generations import generations
+from ops.production.log.jetstream.generations import asked, generations, mark_subject
 from ops.production.log.jetstream.rolling import StillNeeded, remove, roll
 from ops.production.log.memory import MemoryBus
 from ops.production.log.site_copies import SiteCopies
@@ -141,12 +142,24 @@ async def test_who_looks_at_copies_names_the_sites_that_are_away_and_tells_how_f
         await site.close()
 
 
+@pytest.mark.parametrize(
+    "turns",
+    [
+        1,
+        pytest.param(
+            2,
+            marks=pytest.mark.skipif(
+                "KUELOG_CHAOS" not in os.environ, reason="the server takes its time to ask anew: make chaos plays it"
+            ),
+        ),
+    ],
+)
 async def test_a_copy_goes_over_the_seams_of_what_was_rolled_and_keeps_what_the_site_has_removed(
-    both: HubAndSite,
+    both: HubAndSite, turns: int
 ) -> None:
     site = await alone(both)
     whole: list[Entry] = []
-    for turn in range(2):
+    for turn in range(turns):
         await appended(site, 6)
         whole += await everything_behind(site, whole)
         upto = await roll(site, PARTITION)
@@ -168,8 +181,49 @@ async def test_a_copy_goes_over_the_seams_of_what_was_rolled_and_keeps_what_the_
             (PARTITION, 1),
             (f"{PARTITION}-2", 7),
             (PARTITION, 14),
-        ]
+        ][: turns + 1]
     await site.close()
+
+
+async def test_under_one_name_a_copy_holds_one_after_the_other_what_had_that_name_and_counts_nothing_behind_a_gap(
+    both: HubAndSite,
+) -> None:
+    assert both.site is not None
+    # As a site leaves it that has rolled twice: 1 to 6 and a mark, 7 to 13 in the other one and a mark, 14 and on.
+    subjects = [SUBJECT, mark_subject(PARTITION)]
+    async with at(both.site.url) as bus:
+        await changed(bus, "STREAM.CREATE.A", name="A", subjects=subjects)
+        for number in range(1, 16):
+            await bus.client.request(subjects[number == 7], b"a%d" % number, timeout=5)
+        for number in range(8, 14):
+            await changed(bus, "STREAM.MSG.DELETE.A", seq=number, no_erase=True)
+        await changed(bus, "STREAM.UPDATE.A", name="A", subjects=["elsewhere"])
+        await changed(bus, f"STREAM.CREATE.{PARTITION}", name=PARTITION, mirror={"name": "A"})
+        while await held(bus) != [(1, 6)]:  # noqa: ASYNC110 - the server copies when it likes
+            await asyncio.sleep(0.02)
+        assert (await (await bus.stream(PARTITION)).last()).sequence == 6
+        await changed(bus, "STREAM.CREATE.B", name="B", subjects=subjects, first_seq=7)
+        for number in range(7, 15):
+            await bus.client.request(subjects[number == 14], b"b%d" % number, timeout=5)
+        await changed(bus, f"STREAM.CREATE.{PARTITION}-2", name=f"{PARTITION}-2", mirror={"name": "B"})
+        while await held(bus) != [(1, 6), (7, 13), (14, 15)]:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.02)
+        found = await everything(bus, PARTITION)
+        assert [one.sequence for one in found] == list(range(1, 16))
+        assert [one.data[:1] for one in found] == [b"a"] * 6 + [b"b"] * 7 + [b"a"] * 2
+
+
+async def changed(bus: JetStreamBus, what: str, **body: Any) -> None:
+    """Have the server change something about its streams."""
+    safe = {"storage": "file", "discard": "new", "deny_purge": True, "deny_delete": "mirror" in body}
+    safe = safe if "name" in body else {}
+    answer = await asked(bus.client, what, {**safe, **body})
+    assert answer.get("error") is None, answer
+
+
+async def held(bus: JetStreamBus) -> list[tuple[int, int]]:
+    """From where to where the copy of a stream counts."""
+    return [(one.first, one.last) for one in await generations(bus.client, PARTITION)]
 
 
 async def test_what_was_rolled_stays_at_the_site_while_the_hub_is_away(both: HubAndSite) -> None:
