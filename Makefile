@@ -55,6 +55,7 @@ months: $(READY) ## bill a thousand short months with wrong clocks and late fact
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions)
 	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED))
+	@KUELOG_CHAOS=1 $(BIN)/pytest -q tests/ops/production/log/server/test_replaced_servers.py tests/ops/production/log/jetstream/test_copies.py
 
 fuzz: $(READY) ## put 100,000 wild objects, facts and messages to all services (COUNT, SEED for others)
 	@$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)

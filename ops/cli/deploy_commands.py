@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,25 +21,36 @@ Partitions = Annotated[
 ]
 
 
+Sites = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME", help="A site whose log is copied here, which so becomes a hub (docs/sites.md); repeatable."
+    ),
+]
+
+
 @deploy_app.command()
 def secret(
     namespace: Annotated[str, typer.Option(help="Where kuelog is installed.")] = "kuelog-system",
     partitions: Partitions = 1,
+    site: Sites = None,
     keep: Annotated[
         Path | None,
         typer.Option(
             help="The Secrets as they are now, from kubectl get secret -o yaml (- for standard input): what they hold stays, what is missing is added."
         ),
     ] = None,
+    bus: Annotated[str, typer.Option(help="Where readers of the copies of sites reach the bus.")] = "kuelog-nats:4222",
 ) -> None:
-    """Print two Secrets: a fresh password for each user of the bus, and the token for who fetches metrics.
+    """Print two Secrets: a fresh password for each user of the bus, and the token for who fetches metrics; at a hub a third, with where the copies of its sites are read.
 
     Example: kuelog deploy secret | kubectl apply -f -
     """
     from ops.files.reading import Unreadable  # noqa: PLC0415
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
     from ops.production.deploy.bus import users_of  # noqa: PLC0415 - a command loads what it needs
-    from ops.production.deploy.deployments import TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
+    from ops.production.deploy.deployments import SITES_SECRET, TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
+    from ops.production.log.sites import SiteRefused, users_of_site  # noqa: PLC0415
     from ops.production.log.streams import streams_of  # noqa: PLC0415
 
     try:
@@ -48,8 +60,16 @@ def secret(
     except ValueError as problem:
         raise typer.Exit(complain(f"{keep}: {problem}")) from problem
     # Letters and digits only: they stand in URLs and in the server's configuration.
-    passwords = {one.name: f"p{secrets.token_hex(24)}" for one in users_of(streams_of(partitions))}
+    try:
+        of_sites = [one for name in site or () for one in users_of_site(name)]
+    except SiteRefused as problem:
+        raise typer.BadParameter(str(problem)) from problem
+    passwords = {one.name: f"p{secrets.token_hex(24)}" for one in (*users_of(streams_of(partitions)), *of_sites)}
+    passwords |= {name: text for name, text in there.get(USERS_SECRET, {}).items() if name in passwords}
     held = {USERS_SECRET: passwords, TOKEN_SECRET: {"token": secrets.token_hex(24)}}
+    if site:
+        held[SITES_SECRET] = {"addresses": " ".join(f"{one}={_reader(one, passwords, bus)}" for one in site)}
+        there.pop(SITES_SECRET, None)
     values: list[dict[str, Any]] = [
         {
             "apiVersion": "v1",
@@ -77,17 +97,36 @@ def _held(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
+def _reader(site: str, passwords: Mapping[str, str], bus: str) -> str:
+    """As whom and where the copy of a site is read."""
+    from ops.production.log.sites import reader_user  # noqa: PLC0415
+
+    return f"nats://{reader_user(site)}:{passwords[reader_user(site)]}@{bus}"
+
+
 @deploy_app.command()
-def bus_values(partitions: Partitions = 1) -> None:
+def bus_values(
+    partitions: Partitions = 1,
+    site: Sites = None,
+    join_as: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What this site is called at its hub, which the Secret kuelog-hub names."),
+    ] = "",
+) -> None:
     """Print the values for the chart of NATS, with the rights of every user of the bus: for Helm, beside values of your own.
 
     Example: kuelog deploy bus-values --partitions 4 > nats.yaml && helm upgrade kuelog CHART -f mine.yaml -f nats.yaml
     """
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
     from ops.production.deploy.nats import chart_values  # noqa: PLC0415
+    from ops.production.log.sites import SiteRefused  # noqa: PLC0415
     from ops.production.log.streams import streams_of  # noqa: PLC0415
 
-    print(yaml_text([{"nats": chart_values(streams_of(partitions))}]), end="")  # noqa: T201 - it is meant for Helm
+    try:
+        values = chart_values(streams_of(partitions), site or (), join_as)
+    except SiteRefused as problem:
+        raise typer.BadParameter(str(problem)) from problem
+    print(yaml_text([{"nats": values}]), end="")  # noqa: T201 - it is meant for Helm
 
 
 @deploy_app.command()

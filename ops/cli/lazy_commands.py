@@ -148,6 +148,9 @@ COMMANDS = (
     _Place("deploy", "ops.cli.deploy_commands", "deploy_app", "Install kuelog in a cluster."),
     _Place("log", "ops.cli.log.commands", "log_app", "Look after the log itself."),
     _Place(
+        "sites", "ops.cli.log.sites", "sites_app", "Logs of sites that are copied at a hub: set up, and how they stand."
+    ),
+    _Place(
         "adopt",
         "ops.cli.adopt",
         "adopt",

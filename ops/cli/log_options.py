@@ -33,6 +33,17 @@ Workers = Annotated[
     ),
 ]
 
+Copies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--site",
+        metavar="NAME=ADDRESS",
+        envvar="KUELOG_SITE",
+        show_envvar=False,
+        help="The copy of a site's log at this hub, by the name of the site: nats://reader-NAME:PASSWORD@HOST:PORT; repeatable.",
+    ),
+]
+
 HandOut = Annotated[
     list[str] | None,
     typer.Option(
@@ -82,6 +93,25 @@ def worker_sources(named: Sequence[str]) -> dict[str, LogSource]:
                 "e.g. --worker w1=nats://HOST:4222 or --worker w1=FOLDER"
             )
         found[name] = _with_place(name, found.get(name, LogSource()), place)
+    return found
+
+
+def site_addresses(named: Sequence[str]) -> dict[str, str]:
+    """By the name of each site, as whom and where its copy is read. Raises `typer.BadParameter`."""
+    from ops.production.log.sites import SiteRefused, check_site  # noqa: PLC0415
+
+    found: dict[str, str] = {}
+    for text in named:
+        name, _, address = text.partition("=")
+        if "://" not in address:
+            raise typer.BadParameter(
+                f"--site {text} says nothing: write the name of a site and where its copy is read, "
+                "e.g. --site east=nats://reader-east:PASSWORD@HOST:4222"
+            )
+        try:
+            found[check_site(name)] = address
+        except SiteRefused as problem:
+            raise typer.BadParameter(str(problem)) from problem
     return found
 
 

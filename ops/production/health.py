@@ -68,6 +68,7 @@ class Health:
         found = [one.describe() for one in await self._running.filled() if one.percent >= WARN_PERCENT and not one.full]
         archivist, handing_out = self._running.archivist, self._running.handing_out
         found.extend(handing_out.worth_knowing)
+        found.extend(self._running.ports.sites.worth_knowing)
         world = self._running.world_of_queues() if MULTIKUEUE in self._running.services else None
         clusters = world.multikueue_clusters if world is not None else {}
         found.extend(

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from ops.production.log.jetstream.capacity import StreamFill
+from ops.production.log.site_copies import SiteCopies
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Connector, Reader, Watches, Writer
 from services.runtime.lease_port import Leases
@@ -45,3 +46,5 @@ class Ports(msgspec.Struct, kw_only=True):
     """How the watches of the reader go on, where that is known."""
     unreadable: Callable[[], list[str]] = list
     """Which streams of the bus can't be read for want of a right."""
+    sites: SiteCopies = msgspec.field(default_factory=lambda: SiteCopies({}))
+    """The copies of sites' logs that are looked at here."""

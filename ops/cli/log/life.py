@@ -100,6 +100,15 @@ def roll(
         int, typer.Option(help="Roll streams that hold so much; a quarter of their limit when 0.")
     ] = 0,
     days: Annotated[int, typer.Option(help="Roll streams whose first message is so old; at any age when 0.")] = 0,
+    hub_copies: Annotated[
+        bool,
+        typer.Option(
+            "--hub-copies",
+            envvar="KUELOG_HUB_COPIES",
+            show_envvar=False,
+            help="This is the log of a site: remove only what the copy at the hub has (docs/sites.md).",
+        ),
+    ] = False,
     hand_out: HandOut = None,
     timestamp: Timestamp = "",
 ) -> None:
@@ -127,7 +136,7 @@ def roll(
                 # Its user may create streams, and would create them as they are on one server.
                 if not await generations(bus.client, name):
                     raise LogUnavailable(stream=name, problem="it is not there yet: `kuelog deploy streams` creates it")
-            limits = RollLimits(bytes=max_bytes, days=days)
+            limits = RollLimits(bytes=max_bytes, days=days, copied=hub_copies)
             archivist = archivist_of(bus, folder.parent, witness=folder, archive=stored, limits=limits)
             await archivist.sign()
             await archivist.look(ScaledClock().now(), force=now)

@@ -1,15 +1,18 @@
 """`kuelog demo`, `lint`, `up` and `run`: arguments and options."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.log_options import HandOut, Timestamp
+from ops.cli.log_options import Copies, HandOut, Timestamp, site_addresses
 from ops.cli.object_names import scenarios, services
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output
+
+if TYPE_CHECKING:
+    from ops.production.log.sites import Joining
 
 console = terminal()
 
@@ -95,6 +98,15 @@ def up(
             help="Divide a log that is still empty into so many partitions of trees; docs/scale.md says when that pays.",
         ),
     ] = 0,
+    hub: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            envvar="KUELOG_HUB",
+            show_envvar=False,
+            help="Join a hub that keeps a copy of this log: nats-leaf://site-NAME:PASSWORD@HOST:PORT, or a file that holds that; docs/sites.md.",
+        ),
+    ] = "",
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
@@ -107,7 +119,8 @@ def up(
     _refuse_nodes(kubeconfig, nodes, none=no_nodes)
     if hand_out and not kubeconfig:
         raise typer.BadParameter("--hand-out is for a real cluster; here `kuelog audit checkpoint --to` hands them out")
-    rolled = RollLimits(bytes=roll_bytes, days=roll_days)
+    joining = _joining(hub, nats)
+    rolled = RollLimits(bytes=roll_bytes, days=roll_days, copied=joining is not None)
     served = Endpoint(port=metrics, address=metrics_address, token=metrics_token)
     if kubeconfig:
         from ops.cli.serving.serve import run_up_on_cluster  # noqa: PLC0415
@@ -124,6 +137,7 @@ def up(
             hand_out=hand_out or (),
             timestamp=timestamp,
             partitions=partitions,
+            joining=joining,
             console=console,
         )
     else:
@@ -140,9 +154,27 @@ def up(
             nodes=nodes,
             no_nodes=no_nodes,
             partitions=partitions,
+            joining=joining,
             console=console,
         )
     raise typer.Exit(code)
+
+
+def _joining(hub: str, nats: str) -> "Joining | None":
+    """The hub that is to be joined, if any. Raises `typer.BadParameter`."""
+    from ops.files.reading import Unreadable, bytes_of  # noqa: PLC0415
+    from ops.production.log.sites import SiteRefused, joining_of  # noqa: PLC0415
+
+    if not hub:
+        return None
+    if nats:
+        raise typer.BadParameter(
+            "--hub is for the bus that is started here; servers of yours join by their configuration"
+        )
+    try:
+        return joining_of(hub if "://" in hub else bytes_of(Path(hub)).decode().strip())
+    except (SiteRefused, Unreadable, UnicodeDecodeError) as problem:
+        raise typer.BadParameter(f"--hub: {problem}") from problem
 
 
 def _refuse_nodes(kubeconfig: str, nodes: Path | None, *, none: bool) -> None:
@@ -172,6 +204,7 @@ def run(
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
     hand_out: HandOut = None,
     timestamp: Timestamp = "",
+    site: Copies = None,
     partition: Annotated[
         list[str] | None,
         typer.Option(
@@ -230,6 +263,7 @@ def run(
             witness=witness,
             hand_out=hand_out or (),
             timestamp=timestamp,
+            sites=site_addresses(site or ()),
             partitions=partition or (),
             scale=scale,
             crash=crash,

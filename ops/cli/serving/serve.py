@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.lazy_bus import LazyBus
 from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
-from ops.production.log.server.server import NatsServer
+from ops.production.log.site_copies import SiteCopies
+from ops.production.log.sites import Joining, embedded_server
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
@@ -51,6 +52,7 @@ def run_service(
     witness: str,
     hand_out: Sequence[str] = (),
     timestamp: str = "",
+    sites: Mapping[str, str] | None = None,
     partitions: Sequence[str] = (),
     scale: float,
     crash: str,
@@ -75,6 +77,7 @@ def run_service(
             context,
             witness,
             handing_out,
+            SiteCopies(sites or {}),
             partitions,
             scale,
             crash,
@@ -101,6 +104,7 @@ def run_up_on_cluster(
     hand_out: Sequence[str] = (),
     timestamp: str = "",
     partitions: int = 0,
+    joining: Joining | None = None,
     console: Console,
 ) -> int:
     """All services beside a real cluster, until Ctrl-C or SIGTERM."""
@@ -110,7 +114,18 @@ def run_up_on_cluster(
         handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
         run(
             _up_on_cluster(
-                data, kubeconfig, context, nats, metrics, pages, settings, rolled, handing_out, partitions, console
+                data,
+                kubeconfig,
+                context,
+                nats,
+                metrics,
+                pages,
+                settings,
+                rolled,
+                handing_out,
+                partitions,
+                joining,
+                console,
             )
         )
         outcome.code = 0
@@ -134,6 +149,7 @@ async def _serve_one(
     context: str,
     witness: str,
     handing_out: HandingOut | None,
+    sites: SiteCopies,
     partitions: Sequence[str],
     scale: float,
     crash: str,
@@ -164,7 +180,9 @@ async def _serve_one(
             filled=bus.filled,
             connections=bus.connections,
             unreadable=bus.unreadable,
+            sites=sites,
         )
+        await stack.enter_async_context(sites.looked_at(ports.clock))
         folder = Path(witness) if witness else None
         running = Running(
             ports, (service,), settings=settings, witness=folder, handing_out=handing_out, partitions=partitions
@@ -186,6 +204,7 @@ async def _up_on_cluster(
     rolled: RollLimits,
     handing_out: HandingOut | None,
     partitions: int,
+    joining: Joining | None,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -193,7 +212,7 @@ async def _up_on_cluster(
         keep_from_demos(data.resolve())
         server = None
         if not nats:
-            server = NatsServer(data.resolve() / "nats")
+            server = embedded_server(data.resolve() / "nats", joining)
             stack.push_async_callback(server.stop)
             await server.start()
             nats = server.url

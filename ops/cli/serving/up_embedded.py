@@ -12,6 +12,7 @@ from ops.cli.serving.console_beside import console_beside
 from ops.cli.serving.serve import settings_of, stop_signal
 from ops.production.archive.archivist import RollLimits
 from ops.production.listeners.endpoint import Endpoint
+from ops.production.log.sites import Joining
 from ops.production.metrics.endpoint import served
 from ops.production.process.event_loop import run
 from ops.production.process.memory_tuning import tune_memory
@@ -32,6 +33,7 @@ def run_up_embedded(
     nodes: Path | None,
     no_nodes: bool,
     partitions: int = 0,
+    joining: Joining | None = None,
     console: Console,
 ) -> int:
     """A bus, a cluster and all services, until Ctrl-C or SIGTERM."""
@@ -39,7 +41,7 @@ def run_up_embedded(
         settings = settings_of(config, console)
         pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
         tune_memory()
-        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, partitions, console))
+        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, partitions, joining, console))
         outcome.code = 0
     return outcome.code
 
@@ -54,11 +56,19 @@ async def _up_embedded(
     rolled: RollLimits,
     pools: Sequence[NodePool] | None,
     partitions: int,
+    joining: Joining | None,
     console: Console,
 ) -> None:
     async with (
         platform(
-            data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled, partitions=partitions
+            data.resolve(),
+            scale=scale,
+            settings=settings,
+            fresh=False,
+            port=port,
+            rolled=rolled,
+            partitions=partitions,
+            joining=joining,
         ) as on,
         served(on.running, metrics),
         console_beside(on.server.url, pages, console, scale=scale),

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from ops.cli.serving.serve import until_stopped
 from ops.cli.serving.webhook_commands import Source, from_files, from_secret, keep_shown
+from ops.production.fold_positions import fold_positions
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.listeners.access_review import AccessReviews
@@ -21,6 +23,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.api_service import OwnApiServices
+from ops.production.visibility.lag_metrics import LagMetrics
 from ops.production.visibility.server import (
     Followed,
     VisibilityUnserved,
@@ -31,6 +34,7 @@ from ops.production.visibility.server import (
     shown_from,
 )
 from ops.production.webhook.trust import CertificateKeeper
+from ops.production.wiring import Running
 
 
 class VisibilityOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +53,8 @@ class VisibilityOptions(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     scale: float
     metrics: Endpoint
+    lag: bool = False
+    """Whether its lag is served as external.metrics.k8s.io."""
 
 
 async def serve_here(asked: VisibilityOptions, console: Console) -> None:
@@ -58,7 +64,7 @@ async def serve_here(asked: VisibilityOptions, console: Console) -> None:
         bus = await connect_bus(asked.nats)
         stack.push_async_callback(bus.close)
         running = follower(bus, asked.scale)
-        visibility = Visibility(Followed(running).world)
+        visibility = Visibility(Followed(running).world, lag=_lag(asked, running))
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, tls))
         console.print(
             f"visibility API on port {found}, bus {without_password(asked.nats)} (Ctrl-C stops)", highlight=False
@@ -89,11 +95,15 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
         for one in keeping:
             task = asyncio.create_task(one)
             stack.callback(task.cancel)
-        visibility = Visibility(Followed(running).world, access)
+        visibility = Visibility(Followed(running).world, access, _lag(asked, running))
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
         console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
         await stack.enter_async_context(served(running, asked.metrics))
         await until_stopped(running.run())
+
+
+def _lag(asked: VisibilityOptions, running: Running) -> LagMetrics | None:
+    return LagMetrics(partial(fold_positions, running), running.ports.clock.now) if asked.lag else None
 
 
 def _source(asked: VisibilityOptions, client: KubeClient, namespace: str, name: str) -> Source:

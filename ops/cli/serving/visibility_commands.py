@@ -42,6 +42,15 @@ def visibility(
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
+    external_metrics: Annotated[
+        bool,
+        typer.Option(
+            "--external-metrics",
+            envvar="KUELOG_EXTERNAL_METRICS",
+            show_envvar=False,
+            help="Serve its own lag as external.metrics.k8s.io as well, for a HorizontalPodAutoscaler.",
+        ),
+    ] = False,
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
 ) -> None:
     """Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.
@@ -67,6 +76,7 @@ def visibility(
         names=tuple(name for name in allowed_names.split(",") if name),
         scale=scale,
         metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
+        lag=external_metrics,
     )
     here = is_loopback(host) and not kubeconfig
     if (tls_cert is None) != (tls_key is None):

@@ -20,6 +20,7 @@ from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.control import read_control
 from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.jetstream.copies import check_copied
 from ops.production.log.jetstream.generations import Generation, generations
 from ops.production.log.jetstream.rolling import StillNeeded, finish, remove, roll
 from ops.production.log.jetstream.shelf import WATCHER
@@ -46,6 +47,8 @@ class RollLimits(msgspec.Struct, frozen=True, kw_only=True):
     """At this size; a quarter of what the stream may hold when 0."""
     days: int = 0
     """At this age of its first message; at any age when 0."""
+    copied: bool = False
+    """Whether the log is that of a site whose hub keeps a copy: nothing is removed that is not copied (docs/rules/log.md#copies)."""
 
 
 class Archivist:
@@ -133,6 +136,8 @@ class Archivist:
             return
         await self._archive_upto(stream, old)
         await self._check_beginnings(stream, upto)
+        if self._limits.copied:
+            await check_copied(self._bus, stream)
         await remove(self._bus, stream)
 
     def _due(self, one: Generation, now: Millis) -> bool:

@@ -22,6 +22,7 @@ def archivist(values: ChartValues) -> list[JsonObject]:
     container["env"] = [
         *bus_address(values, ARCHIVIST),
         {"name": "KUELOG_HAND_OUT", "value": values.text("archivist.handOut")},
+        {"name": "KUELOG_HUB_COPIES", "value": values.quoted_json("archivist.hubCopies")},
         {"name": "KUELOG_TIMESTAMP", "value": values.text("archivist.timestamp")},
     ]
     container["volumeMounts"].append({"name": ARCHIVE, "mountPath": _PLACE})

@@ -7,14 +7,22 @@ from events.json_object import JsonObject
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.deploy.deployments import WEBHOOK, labels
 from ops.production.deploy.permissions import VISIBILITY
+from ops.production.visibility.lag_metrics import METRIC
 
-LAG = "kuelog_fold_lag_seconds"
+LAG = METRIC
 """What an adapter of metrics has to serve of each pod, as the largest over its streams."""
 
 
 def webhook_scaling(values: ChartValues) -> list[JsonObject]:
     """Who is asked before an object is stored: it folds nothing, so it is only ever short of CPU."""
     return [_scaled(values, WEBHOOK, [_cpu(values)])]
+
+
+def visibility_scaling_by_itself(values: ChartValues) -> list[JsonObject]:
+    """The same without an adapter: it tells its lag itself, whichever of its replicas is asked."""
+    target = {"type": "AverageValue", "averageValue": values.text("autoscaling.lagSeconds")}
+    lag = {"type": "External", "external": {"metric": {"name": LAG}, "target": target}}
+    return [_scaled(values, VISIBILITY, [_cpu(values), lag])]
 
 
 def visibility_scaling(values: ChartValues) -> list[JsonObject]:

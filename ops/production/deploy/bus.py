@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -12,11 +13,13 @@ from events.routing import ROUTED
 from events.subjects import CLUSTER, CONTROL, commit_subject, fact_subject
 from ops.production.log.control import OPERATOR
 from ops.production.log.jetstream.bus import subjects_of
+from ops.production.log.jetstream.connection import domain_questions
 from ops.production.log.jetstream.generations import mark_subject, names_of, room_name
 from ops.production.log.jetstream.leases import EVERY_REPLICA, lease_subject
 from ops.production.log.jetstream.leases import STREAM as LEASES
 from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
+from ops.production.log.sites import HUB, Joining, SiteRefused, check_site, hub_side, site_side
 from ops.production.log.streams import SOLE, LogStreams
 from ops.production.served import MULTIKUEUE
 
@@ -58,6 +61,8 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
             ]
             allowed += [mark_subject(stream), *verbs]
             allowed += [f"$JS.API.STREAM.{verb}.{room_name(stream)}" for verb in ("CREATE", "DELETE")]
+            # At a site: how far the copy at the hub has come.
+            allowed += [f"{domain_questions(HUB)}STREAM.INFO.{name}" for name in names_of(stream)]
         for stream in self.restores:
             allowed += [f"$JS.API.STREAM.{verb}.{name}" for verb in ("CREATE", "DELETE") for name in names_of(stream)]
             # A backup is what stood on the log, and that may be more than what anybody may say today.
@@ -157,6 +162,22 @@ def users_of(streams: LogStreams) -> tuple[User, ...]:
     )
 
 
+HUB_VARIABLE = "KUELOG_HUB"
+"""The environment variable of a site's server that holds where the hub takes its leaf connections, user and password included."""
+
+
+def joined_configuration(sites: Sequence[str], join_as: str) -> JsonObject:
+    """What a hub's configuration says of its sites, or a site's of its hub, besides who may do what on its own log. Raises `SiteRefused`."""
+    if sites and join_as:
+        raise SiteRefused(f"site {join_as}: a hub is no site of another one: name sites or what this one is called")
+    if sites:
+        return {"jetstream": {"domain": HUB}, **hub_side([check_site(one) for one in sites])}
+    if join_as:
+        joining = Joining(site=check_site(join_as), hubs=(f"<< ${HUB_VARIABLE} >>",))
+        return {"jetstream": {"domain": join_as}, **site_side(joining, ACCOUNT)}
+    return {}
+
+
 def server_configuration(streams: LogStreams = SOLE) -> JsonObject:
     """The part of the server's configuration that says who may do what, as the chart of NATS takes it."""
     users = [
@@ -203,8 +224,10 @@ def _reading(stream: str) -> tuple[str, ...]:
 
 __all__ = [
     "ACCOUNT",
+    "HUB_VARIABLE",
     "User",
     "configuration_text",
+    "joined_configuration",
     "server_configuration",
     "server_file",
     "user_in",

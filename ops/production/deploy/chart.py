@@ -12,10 +12,11 @@ from events.json_object import JsonObject
 from ops.files.yaml_text import yaml_text
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
-from ops.production.deploy.autoscaling import visibility_scaling, webhook_scaling
+from ops.production.deploy.autoscaling import visibility_scaling, visibility_scaling_by_itself, webhook_scaling
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
 from ops.production.deploy.deployments import (
     console,
+    external_metrics,
     further_partitions,
     multikueue,
     services,
@@ -57,6 +58,7 @@ CHOICES: JsonObject = {
         "archive": "/var/lib/kuelog/archive",
         "maxBytes": "0",
         "days": "0",
+        "hubCopies": False,
         "handOut": "",
         "timestamp": "",
         "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
@@ -78,7 +80,7 @@ CHOICES: JsonObject = {
         "kubeconfigs": {"name": "kubeconfigs", "emptyDir": {}},
         "plugins": {"name": "plugins", "emptyDir": {}},
     },
-    "autoscaling": {"enabled": False, "maxReplicas": 6, "cpu": "600m", "lagSeconds": "5"},
+    "autoscaling": {"enabled": False, "maxReplicas": 6, "cpu": "600m", "lagSeconds": "5", "externalMetrics": False},
     "networkPolicies": True,
     "verifier": False,
     "podMonitor": False,
@@ -141,9 +143,10 @@ class ChartPart(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def condition(self) -> str:
         """The condition in Helm's words; empty for a part that is always there."""
-        if self.unless:
+        if self.unless and not self.when:
             return f"not .Values.{self.unless}"
         switches = [f".Values.{one}" for one in self.when]
+        switches += [f"(not .Values.{self.unless})"] if self.unless else []
         return " ".join(switches if len(switches) == 1 else ["and", *switches]) if switches else ""
 
 
@@ -187,7 +190,18 @@ PARTS = (
     ChartPart(name="multikueue", build=multikueue, when=("multiKueue.enabled",)),
     ChartPart(name="verifier", build=verifier, when=("verifier",)),
     ChartPart(name="webhook-scaling", build=webhook_scaling, when=("autoscaling.enabled",)),
-    ChartPart(name="visibility-scaling", build=visibility_scaling, when=("autoscaling.enabled", "visibility")),
+    ChartPart(
+        name="visibility-scaling",
+        build=visibility_scaling,
+        when=("autoscaling.enabled", "visibility"),
+        unless="autoscaling.externalMetrics",
+    ),
+    ChartPart(
+        name="visibility-scaling-by-itself",
+        build=visibility_scaling_by_itself,
+        when=("autoscaling.enabled", "visibility", "autoscaling.externalMetrics"),
+    ),
+    ChartPart(name="external-metrics", build=external_metrics, when=("visibility", "autoscaling.externalMetrics")),
     ChartPart(name="network", build=policies, when=("networkPolicies",)),
     ChartPart(name="roles", build=roles, when=("roles.create",)),
     ChartPart(name="user-policy", build=user_policy, when=("userPolicy",)),

@@ -16,6 +16,8 @@ from ops.production.deploy.permissions import (
 from ops.production.deploy.spreading import WHEREVER, spread
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.visibility.api import GROUP, VERSIONS
+from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
+from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
 from services.multikueue.kubeconfig import PATHS_BELOW
 
 METRICS, HEALTH, HTTPS = 8080, 8081, 9443
@@ -23,6 +25,8 @@ CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
 CERTIFICATE = "kuelog-webhook-certificate"
 USERS_SECRET = "kuelog-nats-users"
 TOKEN_SECRET = "kuelog-metrics-token"
+SITES_SECRET = "kuelog-sites"
+"""The Secret of a hub that says, under `addresses`, as whom and where the copies of its sites are read."""
 TOKEN = "/etc/kuelog-token/token"
 _PROXY = "/etc/kuelog-proxy"
 _PLUGINS = "/etc/multikueue/plugins"
@@ -72,6 +76,8 @@ def multikueue(values: ChartValues) -> list[JsonObject]:
     for one in found:
         if one["kind"] == "Deployment":
             pod = one["spec"]["template"]["spec"]
+            key = {"name": SITES_SECRET, "key": "addresses", "optional": True}
+            pod["containers"][0]["env"].append({"name": "KUELOG_SITE", "valueFrom": {"secretKeyRef": key}})
             for name, path in (("kubeconfigs", PATHS_BELOW), ("plugins", _PLUGINS)):
                 pod["volumes"].append(values.whole(f"multiKueue.{name}"))
                 mount = {"name": name, "mountPath": path, "readOnly": True}
@@ -133,35 +139,41 @@ def visibility(values: ChartValues) -> list[JsonObject]:
     reached = ["--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{values.namespace}/{name}"]
     args = [VISIBILITY, *reached, *_METRICS]
     container = container_of(values, VISIBILITY, args)
-    container["env"] = bus_address(values, VISIBILITY)
+    served = {"name": "KUELOG_EXTERNAL_METRICS", "value": values.quoted_json("autoscaling.externalMetrics")}
+    container["env"] = [*bus_address(values, VISIBILITY), served]
     container["ports"] = [
         {"name": "https", "containerPort": HTTPS},
         {"name": "metrics", "containerPort": METRICS},
     ]
     container.update(_probes("https", "HTTPS"))
     container["volumeMounts"].append(_TOKEN_MOUNT)
-    service = {"namespace": values.namespace, "name": name}
     return [
         *visibility_access(values),
         *_deployed(values, VISIBILITY, container, [_TOKEN_VOLUME], on_bus=True),
         _service(values, VISIBILITY),
         _empty_secret(values, VISIBILITY),
-        *(
-            {
-                "apiVersion": "apiregistration.k8s.io/v1",
-                "kind": "APIService",
-                "metadata": {"name": f"{version}.{GROUP}"},
-                "spec": {
-                    "group": GROUP,
-                    "version": version,
-                    "groupPriorityMinimum": 100,
-                    "versionPriority": 100 - place,
-                    "service": service,
-                },
-            }
-            for place, version in enumerate(VERSIONS)
-        ),
+        *(_api_service(values, GROUP, version, 100 - place) for place, version in enumerate(VERSIONS)),
     ]
+
+
+def external_metrics(values: ChartValues) -> list[JsonObject]:
+    """Where HorizontalPodAutoscalers ask for metrics from outside: a cluster has one such API, so it is taken only where it was chosen."""
+    return [_api_service(values, LAG_GROUP, LAG_VERSION, 100)]
+
+
+def _api_service(values: ChartValues, group: str, version: str, priority: int) -> JsonObject:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{group}"},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": 100,
+            "versionPriority": priority,
+            "service": {"namespace": values.namespace, "name": f"kuelog-{VISIBILITY}"},
+        },
+    }
 
 
 def console(values: ChartValues) -> list[JsonObject]:

@@ -1,39 +1,63 @@
 """Three servers of NATS with JetStream, for those who apply plain manifests; the chart takes NATS's own chart instead."""
 
 import hashlib
+from collections.abc import Sequence
 
 from events.json_object import JsonObject
-from ops.production.deploy.bus import server_configuration, server_file, users_of
+from ops.production.deploy.bus import (
+    HUB_VARIABLE,
+    joined_configuration,
+    server_configuration,
+    server_file,
+    users_of,
+)
 from ops.production.deploy.chart_values import Chosen
 from ops.production.deploy.deployments import USERS_SECRET, runs_as
 from ops.production.deploy.spreading import ONE_A_HOST, spread
+from ops.production.log.sites import LEAF_PORT, users_of_site
 from ops.production.log.streams import SOLE, LogStreams, streams_of
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
+HUB_SECRET = "kuelog-hub"  # noqa: S105 - the name of a Secret
+"""The Secret of a site that says, under `address`, where the hub takes its leaf connections."""
 _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuelog"}
 _USER_ID = 1000
 
 
 def passwords(streams: LogStreams) -> list[JsonObject]:
     """The environment of a server: a password for every user, from the common Secret."""
-    return [
-        {"name": one.variable, "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": one.name}}}
-        for one in users_of(streams)
-    ]
+    return [_from_secret(one.variable, USERS_SECRET, one.name) for one in users_of(streams)]
 
 
-def chart_values(streams: LogStreams = SOLE) -> JsonObject:
-    """The values for NATS's own chart, as a dependency."""
+def _from_secret(variable: str, secret: str, key: str) -> JsonObject:
+    return {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def chart_values(streams: LogStreams = SOLE, sites: Sequence[str] = (), join_as: str = "") -> JsonObject:
+    """The values for NATS's own chart, as a dependency; as a hub of sites, or as the bus of a site. Raises `SiteRefused`."""
+    joined = joined_configuration(sites, join_as)
+    merged = server_configuration(streams)
+    merged["accounts"].update(joined.get("accounts", {}))
+    config: JsonObject = {
+        "cluster": {"enabled": True, "replicas": 3},
+        "jetstream": {"enabled": True, "fileStore": {"enabled": True, "pvc": {"enabled": True, "size": STORE}}},
+        "merge": merged,
+    }
+    variables = passwords(streams)
+    if joined:
+        config["jetstream"]["merge"] = joined["jetstream"]
+        more = {name: value for name, value in joined["leafnodes"].items() if name != "port"}
+        config["leafnodes"] = {"enabled": True, "port": LEAF_PORT, "merge": more}
+        variables += [
+            _from_secret(one.variable, USERS_SECRET, one.name) for site in sites for one in users_of_site(site)
+        ]
+        variables += [_from_secret(HUB_VARIABLE, HUB_SECRET, "address")] if join_as else []
     return {
         "enabled": True,
-        "config": {
-            "cluster": {"enabled": True, "replicas": 3},
-            "jetstream": {"enabled": True, "fileStore": {"enabled": True, "pvc": {"enabled": True, "size": STORE}}},
-            "merge": server_configuration(streams),
-        },
+        "config": config,
         "container": {
-            "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in passwords(streams)},
+            "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in variables},
         },
         "podTemplate": {
             "topologySpreadConstraints": {

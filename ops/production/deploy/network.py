@@ -3,6 +3,7 @@
 from events.json_object import JsonObject
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS, labels
+from ops.production.log.sites import LEAF_PORT
 
 CLIENTS, ROUTES, MONITORING = 4222, 6222, 8222
 _KUELOG = {"matchLabels": {"app.kubernetes.io/name": "kuelog"}}
@@ -47,8 +48,14 @@ def policies(values: ChartValues) -> list[JsonObject]:
             ingress=[
                 {"from": [{"podSelector": {"matchLabels": {ON_BUS: "true"}}}], "ports": _ports(CLIENTS)},
                 {"from": [{"podSelector": _BUS}], "ports": _ports(CLIENTS, ROUTES, MONITORING)},
+                # Sites come from other clusters; nobody listens there but a hub.
+                {"ports": _ports(LEAF_PORT)},
             ],
-            egress=[{"ports": _NAMES}, {"to": [{"podSelector": _BUS}], "ports": _ports(CLIENTS, ROUTES)}],
+            egress=[
+                {"ports": _NAMES},
+                {"to": [{"podSelector": _BUS}], "ports": _ports(CLIENTS, ROUTES)},
+                {"ports": _ports(LEAF_PORT)},
+            ],
         ),
     ]
 

@@ -12,6 +12,7 @@ from prometheus_client.samples import Exemplar
 from events.event import Millis
 from events.subjects import family_of
 from ops.production.fold_positions import FOLDING, FoldPositions
+from ops.production.log.site_copies import SiteCopies
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS
 from ops.production.wiring import Running
@@ -50,6 +51,7 @@ class ServiceMetrics(Collector):
         handed = self._running.handing_out.handed
         rows: Rows = [((place,), in_seconds(at)) for place, at in sorted(handed.items())]
         yield gauge("kuelog_checkpoint_handed_out_timestamp_seconds", rows)
+        yield from _copying(self._running.ports.sites)
 
     def _folding(self) -> Iterator[Metric]:
         folded: Rows = []
@@ -115,6 +117,16 @@ def _applying(appliers: Mapping[str, Applier], now: Millis) -> Iterator[Metric]:
     yield gauge("kuelog_unapplied_decisions", waiting)
     yield gauge("kuelog_apply_lag_seconds", lag)
     yield counter("kuelog_applied_total", done)
+
+
+def _copying(sites: SiteCopies) -> Iterator[Metric]:
+    """How the copies of sites' logs stand at this hub."""
+    known = sorted(sites.states.items())
+    yield gauge("kuelog_site_connected", [((site,), float(one.connected)) for site, one in known])
+    behind = [((site, each.stream), each.behind) for site, one in known if one.connected for each in one.streams]
+    yield gauge("kuelog_site_behind_messages", behind)
+    silent = [((site,), in_seconds(one.silent)) for site, one in known if one.silent is not None]
+    yield gauge("kuelog_site_silent_seconds", silent)
 
 
 def _watching(watches: Watches) -> Iterator[Metric]:

@@ -7,6 +7,8 @@ from events.json_object import JsonObject
 from ops.production.listeners.access_review import AccessReviews
 from ops.production.listeners.front_proxy import FrontProxy, Unproven, who_asks
 from ops.production.visibility.api import GROUP, VERSIONS, ApiRefusal
+from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
+from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
 from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
@@ -46,7 +48,9 @@ class AccessByReview:
             message = "the API server does not say who may read this"
             raise ApiRefusal(_NOT_READY, "ServiceUnavailable", message) from problem
         if not allowed:
-            raise ApiRefusal(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_request_text(asked)}')
+            raise ApiRefusal(
+                _FORBIDDEN, "Forbidden", f'User "{person.user}" cannot {_verb(asked)} {_request_text(asked)}'
+            )
 
 
 def attributes_of(parts: list[str]) -> JsonObject:
@@ -58,6 +62,10 @@ def attributes_of(parts: list[str]) -> JsonObject:
             group == GROUP and version in VERSIONS
         ):
             return {"resourceAttributes": _resource(version, plural, part, name, space)}
+        case [group, version, "namespaces", space, metric] if (group, version) == (LAG_GROUP, LAG_VERSION):
+            # As the API server calls a question without a name at its end.
+            asked = {"verb": "list", "group": group, "version": version, "resource": metric, "namespace": space}
+            return {"resourceAttributes": asked}
         case _:
             return {"nonResourceAttributes": {"verb": "get", "path": "/".join(("/apis", *parts))}}
 
@@ -74,9 +82,14 @@ def _resource(version: str, plural: str, part: str, name: str, namespace: str) -
     }
 
 
+def _verb(asked: JsonObject) -> str:
+    return str(next(iter(asked.values()))["verb"])
+
+
 def _request_text(asked: JsonObject) -> str:
     resource = asked.get("resourceAttributes")
     if resource is None:
         return f'path "{asked["nonResourceAttributes"]["path"]}"'
     space = f' in the namespace "{resource["namespace"]}"' if resource["namespace"] else " at the cluster scope"
-    return f'resource "{resource["resource"]}/{resource["subresource"]}" in API group "{GROUP}"{space}'
+    part = f"/{resource['subresource']}" if resource.get("subresource") else ""
+    return f'resource "{resource["resource"]}{part}" in API group "{resource["group"]}"{space}'

@@ -9,6 +9,9 @@ from aiohttp import web
 
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
+from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
+from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
+from ops.production.visibility.lag_metrics import LagMetrics, LagUnknown, MetricUnknown, SelectorRefused
 from projections.queues.positions import Position, positions
 from projections.world import World
 
@@ -41,8 +44,14 @@ class RequestCheck(Protocol):
 class Visibility:
     """Answers from a world that somebody else keeps up to date; without `access` everybody is answered."""
 
-    def __init__(self, world: Callable[[], World | None], access: RequestCheck | None = None) -> None:
-        self._world, self._access = world, access
+    def __init__(
+        self,
+        world: Callable[[], World | None],
+        access: RequestCheck | None = None,
+        lag: LagMetrics | None = None,
+    ) -> None:
+        """With `lag` that is served beside it, for who scales by it."""
+        self._world, self._access, self._lag = world, access, lag
 
     def app(self) -> web.Application:
         """A server of its own."""
@@ -72,7 +81,7 @@ class Visibility:
                 await self._access.check(request, parts)
             if request.method != "GET":
                 raise ApiRefusal(_NOT_ALLOWED, "MethodNotAllowed", "this API only answers questions")
-            return _reply(self._answer(parts, request))
+            return _reply(await self._lag_of(parts, request) or self._answer(parts, request))
         except ApiRefusal as refused:
             return _reply(
                 {
@@ -87,10 +96,33 @@ class Visibility:
                 refused.code,
             )
 
+    async def _lag_of(self, parts: list[str], request: web.Request) -> JsonObject | None:
+        """What is asked of the lag; None where nothing is."""
+        lag = self._lag
+        if lag is None:
+            return None
+        try:
+            match parts:
+                case [group] if group == LAG_GROUP:
+                    return lag.group()
+                case [group, version] if (group, version) == (LAG_GROUP, LAG_VERSION):
+                    return lag.resources()
+                case [group, version, "namespaces", _, metric] if (group, version) == (LAG_GROUP, LAG_VERSION):
+                    return await lag.value(metric, request.query.get("labelSelector", ""))
+                case _:
+                    return None
+        except MetricUnknown:
+            return None
+        except SelectorRefused as problem:
+            raise ApiRefusal(_BAD_REQUEST, "BadRequest", str(problem)) from problem
+        except LagUnknown as problem:
+            raise ApiRefusal(_NOT_READY, "ServiceUnavailable", str(problem)) from problem
+
     def _answer(self, parts: list[str], request: web.Request) -> JsonObject:
         match parts:
             case []:
-                return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group()]}
+                groups = [self.group(), *([self._lag.group()] if self._lag is not None else [])]
+                return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case [group] if group == GROUP:
                 return self.group()
             case [group, version] if group == GROUP and version in VERSIONS:

@@ -4,12 +4,14 @@ import structlog
 
 from events.json_object import JsonObject, object_at
 from ops.production.visibility.api import GROUP, VERSIONS
+from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
+from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
 from services.runtime.cluster_port import ObjectMissing, Resource, Writer
 
 log = structlog.get_logger()
 
 API_SERVICES = Resource(group="apiregistration.k8s.io", plural="apiservices", kind="APIService", namespaced=False)
-NAMES = tuple(f"{version}.{GROUP}" for version in VERSIONS)
+NAMES = (*(f"{version}.{GROUP}" for version in VERSIONS), f"{LAG_VERSION}.{LAG_GROUP}")
 
 
 class OwnApiServices:

@@ -23,6 +23,7 @@ from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.server.server import NatsServer
+from ops.production.log.sites import Joining, embedded_server
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
 from ops.production.visibility.api import GROUP as VISIBILITY
@@ -139,6 +140,7 @@ async def platform(
     rolled: RollLimits | None = None,
     clock: ScaledClock | None = None,
     partitions: int = 0,
+    joining: Joining | None = None,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
     """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
 
@@ -156,7 +158,7 @@ async def platform(
         own = clock or (PlayedClock(scale) if scale > 1 else ScaledClock(scale))
         keeps = clock is None and isinstance(own, PlayedClock)
         async with _served(
-            data, own, settings or SettingsObserved(), services, port, rolled, partitions, keeps=keeps
+            data, own, settings or SettingsObserved(), services, port, rolled, partitions, joining, keeps=keeps
         ) as on:
             yield on
 
@@ -170,6 +172,7 @@ async def _served(
     port: int,
     rolled: RollLimits | None,
     partitions: int,
+    joining: Joining | None,
     *,
     keeps: bool,
 ) -> AsyncGenerator[ScenarioPlatform, None]:
@@ -199,7 +202,7 @@ async def _served(
 
     for crd in crds():
         cluster.add(crd)
-    server = NatsServer(data / "nats")
+    server = embedded_server(data / "nats", joining)
     await cluster.start()
     try:
         await server.start()

@@ -17,7 +17,7 @@ from ops.production.log.jetstream.leases import BusLeases
 from ops.production.log.jetstream.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
 from ops.production.log.jetstream.shelf import BusShelf
 from ops.production.log.jetstream.stream import JetStreamStream
-from services.runtime.log_errors import NotAllowed, UnsafeStream
+from services.runtime.log_errors import LogUnavailable, NotAllowed, UnsafeStream
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf
 
@@ -46,10 +46,12 @@ class JetStreamBus:
                 with suppress(NotFoundError):
                     _check_safe(generation, (await cancellable(js.stream_info(generation))).config)
                     standing = True
+            if not standing and self.client.domain:
+                raise LogUnavailable(stream=name, problem=f"the site {self.client.domain} has no such stream yet")
             if not standing:
                 await cancellable(js.add_stream(self.settings_of(name)))
         except APIError as problem:
-            raise refused(name, problem) from problem
+            raise refused(self.client, name, problem) from problem
         except UNANSWERED as problem:
             raise unanswered(self.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
         return JetStreamStream(self.client, name)
@@ -114,15 +116,36 @@ def without_password(url: str) -> str:
     return re.sub(r"//[^/@,]*@", "//", url)
 
 
+def in_domain(url: str) -> tuple[list[str], str]:
+    """The servers of an address of the bus, and the JetStream domain that is named behind the last of them; empty without one.
+
+    Raises `LogUnavailable` for a name that no domain has.
+    """
+    *before, last = url.split(",")
+    scheme, mark, rest = last.rpartition("://")
+    server, _, domain = rest.partition("/")
+    if domain and not re.fullmatch(SITE_NAME, domain):
+        problem = f"/{domain} names no JetStream domain: write small letters, digits and -, as in nats://HOST:PORT/east"
+        raise LogUnavailable(stream=without_password(url), problem=problem)
+    return [*before, f"{scheme}{mark}{server}"], domain
+
+
+SITE_NAME = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+"""What a site, and its JetStream domain, may be called."""
+
+
 async def connect(
     url: str, *, name: str = "kuelog", replicas: int = 1, max_bytes: int = 4 * _GIB, patience: float = 10.0
 ) -> JetStreamBus:
-    """Connect, and reconnect for ever. Raises `LogUnavailable` when the bus does not answer at first."""
+    """Connect, and reconnect for ever. Raises `LogUnavailable` when the bus does not answer at first.
 
-    client = Connection()
+    `nats://HOST:PORT/DOMAIN` asks a site behind that server: its own streams, by its JetStream domain.
+    """
+    addresses, domain = in_domain(url)
+    client = Connection(domain)
     try:
         async with asyncio.timeout(patience):
-            await client.begin(url.split(","), name=name)
+            await client.begin(addresses, name=name)
     except (TimeoutError, OSError, Error) as problem:
         where = without_password(url)
         raise not_taken(client, where) or unavailable(where, problem) from problem

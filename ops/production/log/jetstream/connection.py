@@ -18,9 +18,14 @@ from nats.errors import TimeoutError as NatsTimeout
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
 _CLOSING = re.compile("^nats: '(.*)'$")
-_QUESTIONS = "$JS.API."
+_QUESTIONS, _ALL_QUESTIONS = "$JS.API.", "$JS."
 _NOBODY_THERE = "503"
 _FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
+
+
+def domain_questions(domain: str) -> str:
+    """What all subjects begin with under which a JetStream domain is asked about its streams."""
+    return f"$JS.{domain}.API."
 
 
 class MayNot(Error):
@@ -63,8 +68,10 @@ class _Round:
 class Connection(Client):
     """A connection of ours. The client writes what the server says of violations in lower case."""
 
-    def __init__(self) -> None:
+    def __init__(self, domain: str = "") -> None:
         super().__init__()
+        self.domain = domain
+        """The JetStream domain whose streams are asked for, behind the server that is connected to; its own when empty."""
         self.closed_for = ""
         """Why the server has closed the connection or does not take it, in its words; empty when it takes it."""
         self.unreadable: dict[str, str] = {}
@@ -105,7 +112,8 @@ class Connection(Client):
         headers: dict[str, Any] | None = None,
     ) -> Msg:
         """The answer to a question. Raises `MayNot` as soon as the server says so."""
-        if self.is_reconnecting and not subject.startswith(_QUESTIONS):
+        subject = self.reached_at(subject)
+        if self.is_reconnecting and not subject.startswith(_ALL_QUESTIONS):
             # The client would store it as soon as the connection is back: before anybody has looked what is there.
             raise ConnectionReconnectingError
         until = asyncio.timeout(None)
@@ -119,6 +127,18 @@ class Connection(Client):
             raise
         finally:
             self._asking.pop(until, None)
+
+    async def publish(
+        self, subject: str, payload: bytes = b"", reply: str = "", headers: Mapping[str, Any] | None = None
+    ) -> None:
+        """Publish; a question about streams goes to those of the domain."""
+        await super().publish(self.reached_at(subject), payload, reply, dict(headers) if headers is not None else None)
+
+    def reached_at(self, subject: str) -> str:
+        """Where a question about streams is asked so that the domain hears it."""
+        if self.domain and subject.startswith(_QUESTIONS):
+            return f"{domain_questions(self.domain)}{subject.removeprefix(_QUESTIONS)}"
+        return subject
 
     async def answers_to(self, questions: Sequence[Publication], within_s: float) -> list[Msg | Error]:
         """What came of each question: its answer, or why there is none. One wait for all, where `request` has one for each.
@@ -155,12 +175,12 @@ class Connection(Client):
 
     def may_not(self, subject: str) -> bool:
         """Whether the server has refused what was published to a subject."""
-        return subject.lower() in self._refused
+        return self.reached_at(subject).lower() in self._refused
 
     def answered(self, subject: str) -> None:
         """The server has taken what was published to a subject: whatever it refused before, it allows it now."""
         if self._refused:
-            self._refused.discard(subject.lower())
+            self._refused.discard(self.reached_at(subject).lower())
 
     async def _process_err(self, err_msg: str) -> None:
         """What the server says right before it closes the connection, unless it is a violation."""
@@ -232,6 +252,11 @@ def may_not_read(client: Client, stream: str, refused: str) -> bool:
         return False
     client.unreadable[stream] = refused
     return True
+
+
+def domain_of(client: Client) -> str:
+    """The JetStream domain that a connection asks; empty for that of the server itself."""
+    return client.domain if isinstance(client, Connection) else ""
 
 
 def closed_for(client: Client) -> str:

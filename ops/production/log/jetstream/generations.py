@@ -3,8 +3,12 @@
 A stream of the log that is rolled goes on in another stream of the server, whose first sequence is the one behind the last.
 Two names take turns, so that rights can name them. A rolled one listens to no subject of the log any more; the last message in
 it is a mark, which belongs to the roller and not to the log, and behind which nothing that is appended on a condition can land.
+
+A copy of a site's log (docs/rules/log.md#copies) listens to nothing at all, and outlives what it is a copy of: under one name it holds
+one after the other all that had that name at the site, each but the last up to its mark.
 """
 
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import msgspec
@@ -46,6 +50,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     limit: int = 0
     """How many bytes it may hold; 0 when nothing limits it."""
+    copied: bool = False
+    """Whether it is a copy of what stands at a site, and takes in what comes from there and nothing else."""
 
 
 class _Error(msgspec.Struct, frozen=True):
@@ -57,11 +63,13 @@ class _Configured(msgspec.Struct, frozen=True):
     subjects: tuple[str, ...] = ()
     first_seq: int = 0
     max_bytes: int = -1
+    mirror: JsonObject | None = None
 
 
 class _State(msgspec.Struct, frozen=True):
     messages: int = 0
     bytes: int = 0
+    first_seq: int = 0
     last_seq: int = 0
     first_ts: str = ""
 
@@ -118,37 +126,70 @@ def begins_upto(stream: str, first: int) -> list[str]:
 
 async def generations(client: Client, stream: str) -> list[Generation]:
     """All that stand, the oldest first; none when the stream was never created. Raises `LogUnavailable`."""
-    found = [one for name in names_of(stream) if (one := await _generation(client, stream, name)) is not None]
-    return sorted(found, key=lambda one: (one.first, one.takes_in))
+    found = [one for name in names_of(stream) for one in await _generations(client, stream, name)]
+    return _as_far_as_copied(sorted(found, key=lambda one: (one.first, one.takes_in)))
 
 
-async def _generation(client: Client, stream: str, name: str) -> Generation | None:
+def _as_far_as_copied(found: list[Generation]) -> list[Generation]:
+    """Of a copy only what has come without a gap: the two names of a stream are copied each by itself."""
+    for index, (before, one) in enumerate(pairwise(found), start=1):
+        if one.copied and one.first != before.last + 1:
+            return found[:index]
+    return found
+
+
+async def _generations(client: Client, stream: str, name: str) -> list[Generation]:
     info = as_answer(name, await asked(client, f"STREAM.INFO.{name}", {}), _Info)
     if info.error is not None:
         if info.error.err_code == NOT_THERE:
-            return None
+            return []
         raise LogUnavailable(stream=name, problem=info.error.description)
+    if info.config.mirror is not None:
+        return await _copied(client, stream, name, info.state)
     first = max(info.config.first_seq, 1)
     stored = max(info.state.last_seq, first - 1)
     takes_in = mark_subject(stream) not in info.config.subjects
-    mark = 0 if takes_in else await _mark(client, stream, name)
-    return Generation(
-        name=name,
-        first=first,
-        last=mark - 1 if mark else stored,
-        takes_in=takes_in,
-        marked=bool(mark),
-        stored=stored,
-        whole=info.state.messages >= stored - first + 1,
-        begun=info.state.first_ts if info.state.messages else "",
-        bytes=info.state.bytes,
-        limit=max(info.config.max_bytes, 0),
-    )
+    mark = 0 if takes_in else await next_under(client, name, mark_subject(stream), 1)
+    return [
+        Generation(
+            name=name,
+            first=first,
+            # Of several marks the first counts: what was rolled stays so.
+            last=mark - 1 if mark else stored,
+            takes_in=takes_in,
+            marked=bool(mark),
+            stored=stored,
+            whole=info.state.messages >= stored - first + 1,
+            begun=info.state.first_ts if info.state.messages else "",
+            bytes=info.state.bytes,
+            limit=max(info.config.max_bytes, 0),
+        )
+    ]
 
 
-async def _mark(client: Client, stream: str, name: str) -> int:
-    """The sequence of the mark; 0 while there is none. Of several the first counts: what was rolled stays so."""
-    return await next_under(client, name, mark_subject(stream), 1)
+async def _copied(client: Client, stream: str, name: str, state: _State) -> list[Generation]:
+    """What a copy holds: from its first message to its first mark, from the next one to the next mark, and so on."""
+    found: list[Generation] = []
+    first, stored = state.first_seq, state.last_seq
+    while state.messages and 0 < first <= stored:
+        mark = await next_under(client, name, mark_subject(stream), first)
+        one = Generation(
+            name=name,
+            first=first,
+            last=mark - 1 if mark else stored,
+            takes_in=not mark,
+            marked=bool(mark),
+            stored=mark or stored,
+            # Between what was copied one after the other the server counts the sequences that were elsewhere.
+            whole=not found and not mark and state.messages >= stored - first + 1,
+            begun=state.first_ts if not found else "",
+            bytes=state.bytes,
+            copied=True,
+        )
+        if one.last >= one.first:
+            found.append(one)
+        first = await next_under(client, name, ">", mark + 1) if mark else 0
+    return found
 
 
 async def next_under(client: Client, name: str, subject: str, first: int) -> int:

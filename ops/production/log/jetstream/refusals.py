@@ -7,7 +7,7 @@ from nats.aio.client import Client
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError, NoServersError
 from nats.js.errors import APIError
 
-from ops.production.log.jetstream.connection import closed_for, is_refused
+from ops.production.log.jetstream.connection import closed_for, domain_of, is_refused
 from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
 
 UNANSWERED = (OSError, Error)
@@ -29,8 +29,10 @@ def refusal(stream: str, error: Mapping[str, Any]) -> LogUnavailable:
     return LogUnavailable(stream=stream, problem=why)
 
 
-def refused(stream: str, problem: APIError) -> LogUnavailable:
-    """The same, from an error that the client has decoded already."""
+def refused(client: Client, stream: str, problem: APIError) -> LogUnavailable:
+    """The same, from an error that the client has decoded already; it makes one of that nobody answers."""
+    if problem.err_code is None and (domain := domain_of(client)):
+        return LogUnavailable(stream=stream, problem=_NO_SITE.format(domain))
     return refusal(stream, {"err_code": problem.err_code, "description": problem.description})
 
 
@@ -43,6 +45,8 @@ def unanswered(client: Client, subject: str, stream: str, problem: Exception) ->
     """The error for a message that was published to a subject and not answered: perhaps that is not allowed."""
     if is_refused(client, subject):
         return NotAllowed(stream=stream, subject=subject)
+    if isinstance(problem, NoRespondersError) and (domain := domain_of(client)):
+        return LogUnavailable(stream=stream, problem=_NO_SITE.format(domain))
     return not_taken(client, stream) or unavailable(stream, problem)
 
 
@@ -79,6 +83,10 @@ def reason_of(problem: Exception) -> str:
 
 
 _NOBODY = "nobody answers there: JetStream is off, or just starting"
+_NO_SITE = (
+    "no site {0} is connected to that bus at the moment, nor has its own server the JetStream domain {0}: "
+    "leave /{0} out of the address to read the copy that is kept there"
+)
 _STRANGER = "it does not let in this user with this password"
 _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, "no answer in time"),

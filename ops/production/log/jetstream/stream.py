@@ -169,7 +169,8 @@ class JetStreamStream:
         try:
             info = await cancellable(self._js.stream_info(self._open))
             first = max(info.config.first_seq or 1, 1)
-            if mark_subject(self.name) not in (info.config.subjects or ()) and info.state.last_seq >= first:
+            listens = info.config.mirror is None and mark_subject(self.name) not in (info.config.subjects or ())
+            if listens and info.state.last_seq >= first:
                 return _head(await self._get(self._open, info.state.last_seq))
         except NotFoundError:
             pass

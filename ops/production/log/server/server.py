@@ -5,13 +5,16 @@ long as it lives, so that no second one ever writes the same files, and ends wit
 """
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -78,8 +81,12 @@ class NatsServer:
         sync_always: bool = False,
         cluster_port: int = 0,
         routes: tuple[int, ...] = (),
+        domain: str = "",
+        further: Mapping[str, Any] | None = None,
     ) -> None:
+        """`domain` is that of its JetStream; `further` stands in its configuration besides, such as accounts."""
         self.store, self.name = store, name
+        self.domain, self.further = domain, further or {}
         self.port = port
         """0 until it has chosen one, which it keeps over restarts."""
         self.cluster_port, self.routes = cluster_port, routes
@@ -141,6 +148,7 @@ class NatsServer:
     async def _start(self) -> None:
         binary, config = nats_binary(), self.store / "nats.conf"
         while True:
+            config.touch(mode=0o600)  # It may hold passwords.
             config.write_text(self._config())
             begun = self._log_size()
             await self._launch(binary, config)
@@ -219,7 +227,9 @@ class NatsServer:
             "jetstream {",
             f'  store_dir: "{self.store}"',
             *(["  sync_interval: always"] if self._sync_always else []),
+            *([f'  domain: "{self.domain}"'] if self.domain else []),
             "}",
+            *(f"{name}: {json.dumps(value)}" for name, value in self.further.items()),
         ]
         if self.cluster_port:
             routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in self.routes)

@@ -28,7 +28,7 @@ from ops.production.log.jetstream.leases import lease_subject
 from ops.production.log.partitioning import divide
 from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
-from ops.production.served import MULTIKUEUE, SERVICES
+from ops.production.served import FOLLOWER, MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.wiring import Ports, Running
 from projections.partitions.homes import hashed
 from services.applier.writing import WORKLOADS
@@ -277,6 +277,26 @@ async def test_whoever_serves_a_partition_decides_in_that_one_alone(tmp_path: Pa
                 may = await let_through(address(port, user), [*commits, *saved, *leases])
                 own = {subject for subject, who in (commits | leases).items() if who == user}
                 assert may == own | ({saved[place]} if name in deciders else set()), user
+
+
+@pytest.mark.parametrize(
+    ("user", "services"), [("visibility", (FOLLOWER,)), ("console", (FOLLOWER,)), ("verifier", (VERIFIER,))]
+)
+async def test_whoever_only_looks_folds_every_partition_and_tries_nothing_that_is_not_his(
+    tmp_path: Path, user: str, services: tuple[str, ...]
+) -> None:
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(server_of(tmp_path, 2))
+        await made_streams(port, 2)
+        own = await connect_to(stack, port, user)
+        nobody = AbsentCluster()
+        running = Running(Ports(bus=own, reader=nobody, writer=nobody, clock=ScaledClock(), shelf=own.shelf), services)
+        task = asyncio.create_task(running.run())
+        stack.push_async_callback(stopped, task)
+        folded = 3 if user == VERIFIER else 2  # Who answers about queues folds no cards.
+        await until(lambda: len(running.hosts) == folded and all(one.quiet.is_set() for one in running.hosts.values()))
+        assert {host.fold.position(FACTS) for host in running.hosts.values()} == {1}, "how the log is divided"
+        assert not own.client._refused and not own.unreadable()  # noqa: SLF001 - whatever was ever refused
 
 
 async def have_clock_on_record(port: int, clock: ScaledClock) -> None:

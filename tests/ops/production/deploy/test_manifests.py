@@ -230,6 +230,21 @@ def test_who_answers_questions_is_scaled_by_its_lag_and_its_cpu_where_that_is_ch
     assert lag in {one.name for one in KUELOG}
 
 
+def test_where_it_is_chosen_the_lag_is_served_by_kuelog_itself_and_no_adapter_is_asked() -> None:
+    assert "external-metrics" not in manifests({**CHOICES, "autoscaling": {**CHOICES["autoscaling"], "enabled": True}})
+    chosen = {**CHOICES, "autoscaling": {**CHOICES["autoscaling"], "enabled": True, "externalMetrics": True}}
+    files, found = chart_files(), manifests(chosen)
+    for part in ("visibility-scaling-by-itself", "external-metrics", "visibility"):
+        assert filled(files[f"templates/{part}.yaml"], chosen) == found[part]
+    assert "visibility-scaling" not in found
+    [scaler], [service] = found["visibility-scaling-by-itself"], found["external-metrics"]
+    assert [one["type"] for one in scaler["spec"]["metrics"]] == ["Resource", "External"]
+    assert service["spec"]["service"]["name"] == "kuelog-visibility"
+    [deployment] = of("Deployment", found["visibility"])
+    env = {one["name"]: one.get("value") for one in deployment["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert env["KUELOG_EXTERNAL_METRICS"].lower() == "true"
+
+
 def test_prometheus_s_operator_finds_all_who_serve_metrics_behind_one_service_also_while_they_are_not_ready() -> None:
     service, monitor = manifests({**CHOICES, "serviceMonitor": True})["service-monitor"]
     assert filled(chart_files()["templates/service-monitor.yaml"]) == [service, monitor]
@@ -308,6 +323,7 @@ def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: st
         ["image.tag=007", "replicas=3", "networkPolicies=false"],
         ["partitions=4"],
         ["autoscaling.enabled=true"],
+        ["autoscaling.enabled=true", "autoscaling.externalMetrics=true"],
     ],
 )
 def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[str]) -> None:

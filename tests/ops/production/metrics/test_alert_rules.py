@@ -119,6 +119,8 @@ CASES: dict[str, tuple[Series, Series]] = {
         'kuelog_checkpoint_handed_out_timestamp_seconds{place="p"}', END * 60 - 15000, END * 60 - 100
     ),
     "KuelogWitnessOld": level("kuelog_witness_timestamp_seconds", END * 60 - 1000, END * 60 - 100),
+    "KuelogSiteAway": level('kuelog_site_connected{site="east"}', 0, 1),
+    "KuelogSiteBehind": level('kuelog_site_behind_messages{site="east",stream="LOG_0"}', 1, 0),
     "KuelogReplayDiffers": level('kuelog_replay_differences{partition="LOG_0",what="decision"}', 1, 0),
     "KuelogReplayBehind": level(
         'kuelog_replay_verified_timestamp_seconds{partition="LOG_0"}', END * 60 - 5000, END * 60 - 3000

@@ -36,6 +36,8 @@ from events.topology import PodTopology
 from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadDeleted, WorkloadFinished
 from ops.production.fold_positions import FoldPosition, FoldPositions
 from ops.production.log.jetstream.capacity import CapacityMetrics, StreamFill
+from ops.production.log.jetstream.copies import CopyState, SiteState
+from ops.production.log.site_copies import SiteCopies
 from ops.production.log.streams import PARTITION
 from ops.production.metrics.__main__ import PAGE
 from ops.production.metrics.alarms import AlarmMetrics
@@ -151,8 +153,11 @@ def serving() -> Any:
     lagging = Applier(cast(Any, None), cast(Any, None), clock, "LOG_1", LowPriorityWrites(clock))
     # Of another partition than the first one: nobody writes what is decided there.
     lagging.backlog.offer(cast(Any, SimpleNamespace(workload="team/late", waits=False, aside=False)), 2_000)
+    sites = SiteCopies({})
+    copy = CopyState(stream=PARTITION, copied=3, stored=5)
+    sites.states["east"] = SiteState(site="east", streams=(copy,), connected=True, silent=500)
     return SimpleNamespace(
-        ports=SimpleNamespace(clock=clock, watches=watches),
+        ports=SimpleNamespace(clock=clock, watches=watches, sites=sites),
         hosts={PARTITION: SimpleNamespace(appends=appends, turns=turns, deciders=("admitter",))},
         services=("admitter", "applier"),
         appliers={PARTITION: applier, "LOG_1": lagging},
