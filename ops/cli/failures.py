@@ -32,7 +32,7 @@ from ops.production.log.server.server import NatsMissing, StoreInUse
 from ops.production.log.snapshots import SnapshotUnusable
 from ops.production.log.streams import SeveralPartitions
 from ops.production.process.span_exporter import ExporterUnknown
-from ops.production.served import NoSuchPartition, NotOnADividedLog
+from ops.production.served import NoSuchPartition
 from ops.production.visibility.server import VisibilityUnserved
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
@@ -82,7 +82,6 @@ KNOWN: tuple[type[Exception], ...] = (
     QueryRefused,
     PartitionsRefused,
     NoSuchPartition,
-    NotOnADividedLog,
     SeveralPartitions,
     SnapshotUnusable,
     StampRefused,
