@@ -2,11 +2,14 @@
 
 from typing import TypeAlias, TypeGuard, get_args
 
+from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
 from events.pod import PodAccounted
 from events.workload_facts import WorkloadFact
 from events.workload_object import WorkloadTerminating
 
-RoutedFact: TypeAlias = WorkloadFact | PodAccounted | WorkloadTerminating
+RemoteFact: TypeAlias = RemoteWorkloadObserved | RemoteWorkloadGone | RemoteJobSynced | RemoteJobRefused
+"""What is seen of a workload in other clusters."""
+RoutedFact: TypeAlias = WorkloadFact | PodAccounted | WorkloadTerminating | RemoteFact
 ROUTED: tuple[type, ...] = get_args(RoutedFact)
 
 

@@ -28,7 +28,7 @@ from ops.production.log.snapshots import SnapshotUnusable
 from ops.production.log.streams import SeveralPartitions
 from ops.production.log.tree_moves import PartitionsRefused
 from ops.production.process.span_exporter import ExporterUnknown
-from ops.production.served import NoSuchPartition, NotOnADividedLog
+from ops.production.served import NoSuchPartition
 from ops.production.visibility.server import VisibilityUnserved
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
@@ -76,7 +76,6 @@ KNOWN: tuple[type[Exception], ...] = (
     QueryRefused,
     PartitionsRefused,
     NoSuchPartition,
-    NotOnADividedLog,
     SeveralPartitions,
     SnapshotUnusable,
     StampRefused,

@@ -1,12 +1,8 @@
-"""Which services and partitions of a log a process may serve: not what the log does not have, nor what a divided one does not do."""
+"""Which services there are, and which partitions of a log a process may serve: not what the log does not have."""
 
 from collections.abc import Sequence
 
-import structlog
-
 from ops.production.log.streams import LogStreams
-
-log = structlog.get_logger()
 
 MULTIKUEUE = "multikueue"
 """Has workloads run on other clusters: it decides where, and keeps these clusters so."""
@@ -21,30 +17,14 @@ class NoSuchPartition(ValueError):
     """A process is to serve a partition that the log does not have."""
 
 
-class NotOnADividedLog(ValueError):
-    """A service that does not work on a log of several partitions yet."""
-
-
-def check_served(streams: LogStreams, served: Sequence[str], services: Sequence[str]) -> None:
-    """Whether a process can serve this of a log. Raises `NoSuchPartition`, `NotOnADividedLog`."""
+def check_served(streams: LogStreams, served: Sequence[str]) -> None:
+    """Whether a process can serve this of a log. Raises `NoSuchPartition`."""
     unknown = [name for name in served if name not in streams.partitions]
     if unknown:
         raise NoSuchPartition(
             f"the log has no partition {', '.join(unknown)}: there are {', '.join(streams.partitions)}. "
             "`kuelog log partition` makes more of them"
         )
-    if tuple(services) == (MULTIKUEUE,) and len(streams.trees) > 1:
-        raise NotOnADividedLog(
-            f"MultiKueue is not done on a divided log yet, and this one has {len(streams.trees)} partitions of trees: "
-            "jobs that are to run in other clusters need a log of one partition"
-        )
-
-
-def sends_elsewhere(streams: LogStreams, services: Sequence[str]) -> bool:
-    """Whether a process sends jobs to other clusters."""
-    if MULTIKUEUE in services and len(streams.trees) > 1:
-        log.warning("MultiKueue is not done on a divided log: jobs are sent to no other cluster")
-    return MULTIKUEUE in services and len(streams.trees) == 1
 
 
 def service_name(services: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from ops.production.own_leases import OwnLeases
 from ops.production.ports import Archiving, Ports
 from ops.production.process.clock import ScaledClock
 from ops.production.process.span_tracer import SpanTracer
-from ops.production.served import FOLLOWER, SERVICES, VERIFIER, check_served, sends_elsewhere, service_name
+from ops.production.served import FOLLOWER, MULTIKUEUE, SERVICES, VERIFIER, check_served, service_name
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from projections.world import World
@@ -43,6 +43,7 @@ from services.multikueue.shell import RemoteClusters
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
+from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
@@ -147,15 +148,7 @@ class Running:
             tasks.create_task(self._snapshots.run())
             again = {name: one.fold for name, one in self.verifications.items()}
             self.appliers.clear()
-            spare = LowPriorityWrites(clock)
-            for name in self._serves(self.streams.trees):
-                deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
-                observers = await self._observers(name, facts, spare, tasks) if "applier" in self.services else []
-                observers += self._remote_clusters(facts, tasks)
-                if deciders or observers or again or FOLLOWER in self.services:
-                    self.hosts[name] = await self._host(
-                        name, deciders, observers, listed, again.get(name), tasks, AdmissionWindow(self._let_in_ahead)
-                    )
+            await self._host_trees(facts, listed, again, tasks)
             for name in self._serves(self.streams.pools):
                 accountants = [Accountant()] if "accountant" in self.services else []
                 if accountants or again:
@@ -172,12 +165,29 @@ class Running:
                     tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
             tasks.create_task(self._follow_control(control))
 
-    def _remote_clusters(self, facts: Stream, tasks: asyncio.TaskGroup) -> list[Observer]:
-        if self.ports.connector is None or not sends_elsewhere(self.streams, self.services):
-            return []
-        remote = RemoteClusters(self.ports.writer, self.ports.connector, facts, self.ports.clock)
-        tasks.create_task(remote.run())
-        return [remote.observe]
+    async def _host_trees(
+        self, facts: Stream, listed: asyncio.Event | None, again: Mapping[str, Verifier], tasks: asyncio.TaskGroup
+    ) -> None:
+        """A host for each partition of trees in which anything is decided, written, decided again or looked at here."""
+        spare, remote = LowPriorityWrites(self.ports.clock), self._remote_clusters(facts)
+        for name in self._serves(self.streams.trees):
+            deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
+            applies = "applier" in self.services
+            writing = self.leases.on_writing(name, self.services, tasks) if applies or remote is not None else None
+            observers = await self._observers(name, facts, spare, tasks) if applies else []
+            observers += [remote.lane(name, writing)] if remote is not None else []
+            if deciders or observers or again or FOLLOWER in self.services:
+                window = AdmissionWindow(self._let_in_ahead)
+                self.hosts[name] = await self._host(
+                    name, deciders, observers, listed, again.get(name), tasks, window, writing
+                )
+        if remote is not None:
+            tasks.create_task(remote.run())
+
+    def _remote_clusters(self, facts: Stream) -> RemoteClusters | None:
+        if self.ports.connector is None or MULTIKUEUE not in self.services:
+            return None
+        return RemoteClusters(self.ports.writer, self.ports.connector, facts, self.ports.clock)
 
     def _serves(self, partitions: Sequence[str]) -> list[str]:
         return [name for name in partitions if not self._served or name in self._served]
@@ -205,6 +215,7 @@ class Running:
         verifier: Verifier | None,
         tasks: asyncio.TaskGroup,
         window: AdmissionWindow | None = None,
+        writing: Lease | None = None,
     ) -> PartitionHost:
         own = await self._bus.stream(name)
         return PartitionHost(
@@ -221,7 +232,7 @@ class Running:
             mark=self._snapshots.mark,
             window=window,
             deciding=self.leases.on_deciding(name, deciders, tasks),
-            writing=self.leases.on_writing(name, self.services, tasks) if observers else None,
+            writing=writing,
             listed=listed,
             verifier=verifier,
             routed=len(self.streams.trees) > 1 and name in self.streams.trees,
@@ -233,7 +244,7 @@ class Running:
         stream = await self._bus.stream(CONTROL)
         await read_control(stream, self.control)
         self.streams = streams_known(self.control)
-        check_served(self.streams, self._served, self.services)
+        check_served(self.streams, self._served)
         if VERIFIER in self.services:
             self.verifications = {
                 name: self.verifications.get(name) or RunningVerification(name) for name in self.streams.partitions

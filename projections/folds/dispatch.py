@@ -98,6 +98,19 @@ def evolve_dispatch(  # noqa: C901 - one case per event
             assert_never(event)
 
 
+def drop_copies(world: DispatchState, key: str) -> None:
+    """The workload is decided in another partition: what is seen of it in clusters is of no interest here."""
+    world.trail.drop(world.remotes, key)
+    world.remote_work.mark_dirty(key)
+
+
+def drop_dispatch(world: DispatchState, key: str) -> None:
+    """The workload is decided in another partition: nothing was decided here about where it is sent."""
+    world.trail.drop(world.dispatches, key)
+    world.trail.drop(world.left_behind, key)
+    world.remote_work.mark_dirty(key)
+
+
 def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
     """Fold that a workload holds quota no more, or that a cluster is gone or can't be reached."""
     match event:

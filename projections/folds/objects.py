@@ -36,8 +36,8 @@ from projections.folds.changed_configuration import (
     reconfigured,
     review_multikueue,
 )
-from projections.folds.partitions import concerns
 from projections.log_position import LogPosition
+from projections.partitions.homes import is_placed_here
 from projections.queues.retry import (
     retry_all_refused,
     retry_refused,
@@ -142,13 +142,13 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             accept(world.refused, world.trail, event.kind, event.namespace, event.name)
         case PodEndForced():
             put(world.forced_pods, f"{event.namespace}/{event.pod}", event)
-        case PodAccounted() if not concerns(world, event.workload):
+        case PodAccounted() if not is_placed_here(world, event.workload):
             pass
         case PodAccounted():
             key = f"{event.namespace}/{event.name}"
             put(world.accounted, key, event)
             world.pod_work.mark_dirty(key)
-        case WorkloadTerminating() if not concerns(world, f"{event.namespace}/{event.name}"):
+        case WorkloadTerminating() if not is_placed_here(world, f"{event.namespace}/{event.name}"):
             pass
         case WorkloadTerminating():
             key = f"{event.namespace}/{event.name}"

@@ -9,6 +9,7 @@ from events.partition_map import PartitionMapObserved
 from events.routing import namespace_of
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from events.workload_facts import WorkloadFact
+from projections.folds.dispatch import drop_copies, drop_dispatch
 from projections.folds.workloads import drop_workload
 from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads, queues_of_namespace
 from projections.world import World
@@ -48,6 +49,10 @@ def _leave_to_the_first(world: World) -> None:
     for key in sorted(world.workloads):
         world.trail.put(world.elsewhere, key, None)
         drop_workload(world, key)
+    for key in sorted({*world.dispatches, *world.left_behind}):
+        drop_dispatch(world, key)
+    for namespace in world.namespace_homes:
+        _leave_copies(world, namespace)
     for key in sorted(world.accounted):
         world.trail.drop(world.accounted, key)
     for key in sorted(world.terminating):
@@ -65,6 +70,18 @@ def give_namespace_home(world: World, fact: WorkloadSubmitted) -> None:
     for cluster_queue in sorted(queues_of_namespace(world, namespace)):
         _give_home(world, cluster_queue)
     world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
+    _leave_copies(world, namespace)
+
+
+def _leave_copies(world: World, namespace: str) -> None:
+    """What was seen in other clusters of workloads of a namespace that is at home elsewhere is of no interest here.
+
+    Where it has no home all partitions keep what is seen: a workload may be placed after its copies were seen.
+    """
+    home = world.namespace_homes[namespace]
+    if home and home != world.partition and is_divided(world):
+        for key in sorted(key for key in world.remotes if key.startswith(f"{namespace}/")):
+            drop_copies(world, key)
 
 
 def _in_use(world: World) -> set[str]:
@@ -85,18 +102,6 @@ def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
 def _give_home(world: World, cluster_queue: str) -> None:
     if cluster_queue in world.cluster_queues and cluster_queue not in world.homes:
         world.trail.put(world.homes, cluster_queue, home_for(world, cluster_queue))
-
-
-def concerns(world: World, workload: str) -> bool:
-    """Whether what is observed beside a workload, such as the end of a pod, is taken care of here."""
-    if not is_divided(world):
-        return True
-    home = world.namespace_homes.get(workload.partition("/")[0])
-    return home == world.partition if home else _is_ours(world, workload)
-
-
-def _is_ours(world: World, workload: str) -> bool:
-    return workload in world.workloads or (leads(world) and workload not in world.elsewhere)
 
 
 def placed(world: World, event: WorkloadFact) -> list[WorkloadFact]:
@@ -138,8 +143,10 @@ def _settle(world: World, key: str) -> list[WorkloadFact]:
     if home == world.partition:
         return [] if key in world.workloads else list(facts)
     world.trail.put(world.elsewhere, key, None)
+    world.remote_work.mark_dirty(key)
     if key in world.workloads:
         drop_workload(world, key)
+        drop_dispatch(world, key)
     return []
 
 

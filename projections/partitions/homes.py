@@ -13,7 +13,7 @@ from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import ClusterQueueObserved
 from events.routing import is_routed, namespace_of
 from events.subjects import LOG, decisions_stream, family_of
-from projections.partitions.state import PartitionState
+from projections.partitions.state import PartitionState, PlacedState
 
 FIRST = decisions_stream("0")
 """The partition of all trees that were there before the map, and of workloads whose queue nobody knows."""
@@ -27,6 +27,16 @@ def is_divided(world: PartitionState) -> bool:
 def leads(world: PartitionState) -> bool:
     """Whether what belongs to no tree is looked after here."""
     return not is_divided(world) or world.partition == FIRST
+
+
+def is_placed_here(world: PlacedState, workload: str) -> bool:
+    """Whether what is observed beside a workload, such as the end of a pod or a copy in another cluster, is taken care of here."""
+    if not is_divided(world):
+        return True
+    home = world.namespace_homes.get(workload.partition("/")[0])
+    if home:
+        return home == world.partition
+    return workload in world.workloads or (leads(world) and workload not in world.elsewhere)
 
 
 def owns_queue(world: PartitionState, cluster_queue: str) -> bool:

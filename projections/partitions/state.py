@@ -5,6 +5,7 @@ from typing import Protocol
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.workload_facts import WorkloadFact
 from projections.quota.state import QuotaState
+from projections.workloads.state import WorkloadState
 
 
 class PartitionState(QuotaState, Protocol):
@@ -25,3 +26,7 @@ class PartitionState(QuotaState, Protocol):
     """Workloads that are decided in other partitions."""
     unplaced: dict[str, tuple[WorkloadFact, ...]]
     """By workload what was observed of it, while no queue says yet where it is decided; the first partition looks after it until then."""
+
+
+class PlacedState(PartitionState, WorkloadState, Protocol):
+    """That, and the workloads that are decided here."""

@@ -6,6 +6,7 @@ from typing import Protocol
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.workload import Member
+from services.jobs.kinds.app_wrapper import counted_part
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import JOB_SET, POD
@@ -78,8 +79,15 @@ class Templates:
             job = {**job, CHILD: await self._made_of(asked, job)}
         elif holds_injection(kind, job):
             job = restored(kind, job, asked.originals)
-        found = {one.name: one.template for one in pods_of(kind, job)}
-        return {name: _own(template) for name, template in found.items()} if kind.reader == "job" else found
+        names = {one.name for one in asked.originals}
+        found = {one.known_as(names): one.template for one in pods_of(kind, job)}
+        match kind.reader:
+            case "job":
+                return {name: _own(template) for name, template in found.items()}
+            case "components":
+                return {name: counted_part(template) for name, template in found.items()}
+            case _:
+                return found
 
     async def _made_of(self, asked: Described, job: JsonObject) -> JsonObject:
         """The JobSet of a TrainJob, which bears its name; of one that runs elsewhere it is what its runtime says."""

@@ -110,7 +110,7 @@ class ApplicationWriter:
         if owners is not None:
             found = await self._merge(application, owners)
         await self._refresh(application, found)
-        mark = mark_patch(found, application)
+        mark = mark_patch(found, await self._without_lost_mark(application, found))
         if mark is not None:
             found = await self._merge(application, mark)
         self._record_news(application, found)
@@ -168,10 +168,11 @@ class ApplicationWriter:
             if application.checks or gated:
                 found = await self._writer.get(*place)
                 known = self._known.note(application.workload, found)
+                marked = await self._without_lost_mark(application, found)
                 if application.checks:
-                    status = with_checks(status, found, application)
+                    status = with_checks(status, found, marked)
                 if gated:
-                    status = with_gates(status, found, application)
+                    status = with_gates(status, found, marked)
             part = decided_part(status)
             try:
                 found = await self._apply(application, part, known.version if known is not None else "")
@@ -239,9 +240,9 @@ class ApplicationWriter:
                 return self._steered(application, turned=turned)
         raise ObjectConflict(f"job {application.job} keeps changing")
 
-    async def _without_lost_mark(self, application: Application, job: JsonObject) -> Application:
-        """The same; a later decision that the job is marked with, and that this log has not made, was lost with its end and counts as another log's."""
-        mark = object_at(job, "metadata", "annotations").get(DECISION, "")
+    async def _without_lost_mark(self, application: Application, found: JsonObject) -> Application:
+        """The same; a later decision that an object is marked with, and that this log has not made, was lost with its end and counts as another log's."""
+        mark = object_at(found, "metadata", "annotations").get(DECISION, "")
         later = application.since(mark) > application.sequence
         if not later or self._decisions is None or await self._is_overtaken(application):
             return application
@@ -273,7 +274,7 @@ class ApplicationWriter:
         return job
 
     async def _steer_pods(self, application: Application) -> Ended:
-        ended = await start_or_end_pods(self._writer, application)
+        ended = await start_or_end_pods(self._writer, application, self._without_lost_mark)
         if application.gate or ended:
             self._record_turn(application)
         return ended

@@ -31,7 +31,7 @@ def injected(kind: JobKind, job: JsonObject, injections: Sequence[Injection]) ->
         return patched(job, injections)
     by_name = {one.original.name: one for one in injections}
     for pods in pods_of(kind, job):
-        injection = by_name.get(pods.name)
+        injection = by_name.get(pods.known_as(by_name))
         if injection is None:
             continue
         job = inject(job, pods, injection)
@@ -46,7 +46,7 @@ def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> J
         return unpatched(job)
     by_name = {one.name: one for one in originals}
     for pods in pods_of(kind, job):
-        original = by_name.get(pods.name)
+        original = by_name.get(pods.known_as(by_name))
         if original is not None:
             job = restore(job, pods, original)
         if original is not None and kind.reader == "job" and pods.count < original.count and not original.elastic:

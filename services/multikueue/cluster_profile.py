@@ -19,6 +19,8 @@ from services.runtime.cluster_port import ClusterUnavailable, Resource
 CLUSTER_PROFILES = Resource(
     group="multicluster.x-k8s.io", version="v1alpha1", plural="clusterprofiles", kind="ClusterProfile"
 )
+GATE = "MultiKueueClusterProfile"
+"""The gate by which clusters are named by ClusterProfiles."""
 BAD_PROFILE, BAD_ACCESS = "BadClusterProfile", "BadRestConfig"
 EXEC_INFO = "KUBERNETES_EXEC_INFO"
 _CONFIG = "client.authentication.k8s.io/exec"

@@ -6,8 +6,9 @@ Rule: docs/rules/multikueue.md#connection
 import asyncio
 import base64
 import binascii
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Set
 from contextlib import aclosing
+from typing import Protocol
 
 import structlog
 from msgspec.structs import replace
@@ -20,7 +21,6 @@ from events.multikueue import (
     KubeConfigPlace,
     MultiKueueClusterObserved,
     RemoteWorkloadGone,
-    RemoteWorkloadObserved,
 )
 from events.timestamp import format_timestamp
 from services.multikueue.cluster_profile import (
@@ -33,6 +33,7 @@ from services.multikueue.cluster_profile import (
 )
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused, check_kubeconfig, check_path
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
+from services.multikueue.seen import SeenElsewhere
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     Changed,
@@ -57,7 +58,19 @@ CLUSTERS = Resource(
 SECRETS = Resource(plural="secrets", kind="Secret")
 _FIRST_PAUSE: Millis = 5_000
 _MOST_DOUBLINGS = 6
-Tell = Callable[[str, RemoteWorkloadObserved | RemoteWorkloadGone, str], Awaitable[None]]
+
+
+class Telling(Protocol):
+    """What is told from this process, of several that may be connected."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is shown from here which clusters are connected."""
+        ...
+
+    def serves(self, workload: str) -> bool:
+        """Whether what is seen of a workload is told from here."""
+        ...
 
 
 class ClusterConnection:
@@ -69,19 +82,23 @@ class ClusterConnection:
         home: Writer,
         connector: Connector,
         clock: Clock,
-        stored: Callable[[], Awaitable[None]],
-        tell: Tell,
+        seen: SeenElsewhere,
         poke: Callable[[str], None],
+        telling: Telling,
     ) -> None:
         self.name = name
         self.remote: RemoteCluster | None = None
         self._home, self._connector, self._clock = home, connector, clock
-        self._stored, self._tell, self._poke = stored, tell, poke
+        self._seen, self._poke, self._telling = seen, poke, telling
         self._wanted: tuple[MultiKueueClusterObserved, str] | None = None
         self._providers: tuple[AccessProvider, ...] | None = None
         self._place: object = None
         self._copies: set[str] = set()
         """Keys of the workloads of which a copy was told last."""
+        self._skipped: set[str] = set()
+        """Keys of those that were seen since the list and not told: that was another process's."""
+        self._unshown = False
+        """Whether what became of it last was another process's to show."""
         self._follows: dict[Resource, asyncio.Task[None]] = {}
         self._broken: asyncio.Event = asyncio.Event()
         self._changed = asyncio.Event()
@@ -103,6 +120,16 @@ class ClusterConnection:
             self._copies.add(key)
         else:
             self._copies.discard(key)
+
+    def take_up(self, keys: Set[str]) -> None:
+        """Look again if anything about these was seen that is to be told from here by now."""
+        if not self._skipped.isdisjoint(keys) and any(self._telling.serves(key) for key in self._skipped & keys):
+            self._changed.set()
+
+    def take_up_all(self) -> None:
+        """Look again if anything was seen, or is to be shown, that another process was to tell until now."""
+        if (self._unshown and self._telling.leads) or any(self._telling.serves(key) for key in self._skipped):
+            self._changed.set()
 
     def follow(self, kind: Resource) -> None:
         """See changes of jobs of a kind as well, as long as the connection lasts."""
@@ -229,13 +256,14 @@ class ClusterConnection:
                 await self._see(sight)
                 if self.remote is None:
                     # What there is has to be on the log before the cluster counts as connected: else what is not told yet looks lost.
-                    await self._stored()
+                    await self._seen.outbox.stored()
                     self.remote, self._attempts = remote, 0
                     await self._show(found, "Active", "Connected", active=True)
 
     async def _see(self, sight: Sight) -> None:
         match sight:
             case Listed(objects=objects):
+                self._skipped.clear()
                 there = {key_of(one) for one in objects}
                 for one in objects:
                     await self._tell_copy(one)
@@ -248,12 +276,18 @@ class ClusterConnection:
 
     async def _tell_copy(self, value: JsonObject) -> None:
         fact = remote_workload_fact(self.name, value)
+        if not self._telling.serves(fact.workload):
+            self._skipped.add(fact.workload)
+            return
         self._copies.add(fact.workload)
-        await self._tell(fact.workload, fact, f"{self.name}:{fact.uid}:{fact.version}")
+        await self._seen.tell(fact.workload, fact, f"{self.name}:{fact.uid}:{fact.version}")
 
     async def _tell_gone(self, key: str, mark: str) -> None:
         self._copies.discard(key)
-        await self._tell(key, RemoteWorkloadGone(cluster=self.name, workload=key), f"{self.name}:{mark}")
+        if not self._telling.serves(key):
+            self._skipped.add(key)
+            return
+        await self._seen.tell(key, RemoteWorkloadGone(cluster=self.name, workload=key), f"{self.name}:{mark}")
 
     async def _follow(self, remote: RemoteCluster, resource: Resource) -> None:
         try:
@@ -275,7 +309,11 @@ class ClusterConnection:
         self._follows.clear()
 
     async def _show(self, found: MultiKueueClusterObserved, reason: str, message: str, *, active: bool = False) -> None:
-        """Write the condition Active of its object, if it says anything else."""
+        """Write the condition Active of its object, if it says anything else and that is to be shown from here."""
+        self._unshown = not self._telling.leads
+        if self._unshown:
+            log.info("not shown from here", cluster=self.name, active=active, message=message)
+            return
         status = "True" if active else "False"
         while True:
             try:

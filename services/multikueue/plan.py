@@ -6,6 +6,8 @@ garbage collection, too.
 Rule: docs/rules/multikueue.md#copies
 """
 
+from typing import Protocol
+
 import msgspec
 
 from events.job_kind import JobKind
@@ -16,11 +18,17 @@ from projections.checks.dispatch import Dispatch, check_of, orchestrated, reacha
 from projections.checks.left_behind import standing_copies
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
+from projections.partitions.homes import is_placed_here
+from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, Workload
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.table import POD, POD_GROUP
 from services.multikueue.estimates import asks_the_same
+
+
+class RemoteState(DispatchState, PlacedState, Protocol):
+    """What was dispatched by one partition, and which workloads others decide about."""
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +104,10 @@ def plan(world: DispatchState, key: str) -> RemotePlan:
     return _with_job(world, _of_dispatched(world, workload, origin), workload)
 
 
-def concerns(world: DispatchState, key: str) -> bool:
-    """Whether anything may be wanted of a workload in other clusters."""
+def concerns(world: RemoteState, key: str) -> bool:
+    """Whether anything may be wanted from here of a workload in other clusters."""
+    if not is_placed_here(world, key):
+        return False
     if key in world.dispatches or key in world.remotes:
         return True
     workload = world.workloads.get(key)

@@ -1,139 +1,87 @@
 """Keeps other clusters as was decided: copies of workloads, the job in the cluster that was chosen, and its status here.
 
-Level by level: what is wanted of a workload stays wanted until it is seen there. What is written is told by what is seen
-afterwards; only that the job is there is told at once, for the decision waits for it.
+Level by level: what is wanted of a workload stays wanted until it is seen there. Each partition is written by one process at
+a time; which clusters are connected is shown by who writes the first one, and is so for all.
 """
 
 import asyncio
-import hashlib
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable
 
-import structlog
-
-from events.api.labels import MULTIKUEUE_ORIGIN_UID
-from events.commit import Sighting
-from events.event import Millis
-from events.job_kind import JobKind
-from events.json_object import JsonObject, object_at, objects_at
-from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone, RemoteWorkloadObserved
-from events.settings import SettingsObserved
-from projections.checks.state import DispatchState
 from projections.feature_gates import enabled
-from projections.workloads.lifecycle import EVICTED
-from services.jobs.kinds.managed_kinds import kinds_of, resource_of
-from services.jobs.kinds.table import LEADER_WORKER_SET, POD
+from projections.partitions.homes import FIRST, is_placed_here
+from services.multikueue.cluster_profile import GATE
 from services.multikueue.connection import ClusterConnection
-from services.multikueue.estimates import question
-from services.multikueue.objects import (
-    is_deferred,
-    is_of_origin,
-    may_be_made,
-    parked_patch,
-    remote_job,
-    remote_workload,
-    status_patch,
-)
-from services.multikueue.plan import RemoteJob, RemotePlan, concerns, plan
-from services.multikueue.remote_workloads import (
-    WORKLOADS,
-    remote_workload_fact,
-    told_to_stop,
-    with_open_gate,
-    without_finalizer,
-)
+from services.multikueue.lane import Lane
+from services.multikueue.plan import RemoteState
+from services.multikueue.seen import SeenElsewhere
+from services.multikueue.writing import RemoteWriter
 from services.runtime.clock_port import Clock
-from services.runtime.cluster_port import (
-    AccessRefused,
-    ClusterUnavailable,
-    Connector,
-    ObjectConflict,
-    ObjectInvalid,
-    ObjectMissing,
-    RemoteCluster,
-    Resource,
-    Writer,
-)
-from services.runtime.fact_message import fact_message
+from services.runtime.cluster_port import Connector, Writer
+from services.runtime.lease import Lease
 from services.runtime.log_port import Stream
-from services.runtime.outbox import Outbox, OutboxMessage
-from services.runtime.wanted_writes import WantedWrites
-
-log = structlog.get_logger()
-
-AUTHOR = "remote-clusters"
-CLUSTER_PROFILE = "MultiKueueClusterProfile"
-"""The gate by which clusters are named by ClusterProfiles."""
-RemoteFact = RemoteWorkloadObserved | RemoteWorkloadGone | RemoteJobSynced | RemoteJobRefused
-_SOON: Millis = 500
-_DEFERRED: Millis = 2_000
-_LATER: Millis = 10_000
-_PATIENCE_S = 10.0
-"""No cluster keeps the others waiting for longer."""
+from services.runtime.partition.roles import Observer
 
 
 class RemoteClusters:
-    """The connections to all worker clusters, and what is written there; each workload's is written by one task at a time."""
+    """The connections of a process to all worker clusters, and a lane for each partition that may be written from here."""
 
     def __init__(self, home: Writer, connector: Connector, facts: Stream, clock: Clock) -> None:
         self._home, self._connector, self._clock = home, connector, clock
-        self.outbox = Outbox(facts, clock)
+        self._seen = SeenElsewhere(facts, clock, self._home_of)
         self._connections: dict[str, ClusterConnection] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._seen: tuple[object, ...] = ()
-        self._writes = WantedWrites(clock, self._try)
-        self._kinds = kinds_of(SettingsObserved())
-        self._synced: dict[str, str] = {}
-        """By workload, the choice of which it was told that its job is there."""
+        self._writer = RemoteWriter(home, clock, self._connections, self._seen)
+        self._lanes: dict[str, Lane] = {}
+        self._worlds: dict[str, RemoteState] = {}
+        """By partition that is written from here, its world."""
 
-    def observe(self, world: DispatchState, touched: Sequence[str]) -> None:
-        """Take up what has changed in what was decided; called after each turn of the partition."""
-        keys = {*touched, *world.remote_work.take_all(AUTHOR)}
-        self._kinds = kinds_of(world.settings)
-        seen = (
-            world.settings.multikueue,
-            enabled(world.settings, CLUSTER_PROFILE),
-            *sorted(world.multikueue_clusters.items()),
-        )
-        if seen != self._seen:
-            self._seen = seen
-            keys |= {*world.dispatches, *world.remotes}
-            self._connect(world)
-        for key in sorted(keys):
-            if key not in world.dispatches:
-                self._synced.pop(key, None)
-            if not concerns(world, key):
-                self._writes.let_go(key)
-                continue
-            wanted = plan(world, key)
-            if wanted.idle:
-                self._writes.let_go(key)
-            else:
-                self._writes.want(key, wanted)
-            for name, connection in self._connections.items():
-                connection.note_folded(key, name in world.remotes.get(key, {}))
+    def lane(self, partition: str, lease: Lease | None) -> Observer:
+        """Who observes a partition and has other clusters kept as was decided there, while the lease is held."""
+        found = self._lanes[partition] = Lane(partition, self._clock, self._writer, lease, self._take_up)
+        return found.observe
 
     async def run(self) -> None:
         """Keep worker clusters as decided, and report what is seen there, until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.outbox.run())
-                tasks.create_task(self._writes.run())
+                tasks.create_task(self._seen.outbox.run())
+                for lane in self._lanes.values():
+                    tasks.create_task(lane.writes.run())
         finally:
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def tell(self, about: str, fact: RemoteFact, mark: str, cause: str = "") -> None:
-        """Have a fact stored; every replica tells the same fact under the same mark."""
-        digest = hashlib.sha256(f"{type(fact).__name__}:{about}:{mark}".encode()).hexdigest()[:24]
-        sighting = Sighting(id=f"{AUTHOR}:{digest}", at=self._clock.now(), author=AUTHOR, cause=cause, fact=fact)
-        await self.outbox.put([OutboxMessage(about, fact_message(sighting))])
+    def serves(self, workload: str) -> bool:
+        """Whether what is seen of a workload in other clusters is told from here."""
+        home = self._home_of(workload.partition("/")[0])
+        return home in self._worlds if home else any(is_placed_here(one, workload) for one in self._worlds.values())
 
-    def _connect(self, world: DispatchState) -> None:
-        rule = world.settings.multikueue
-        wanted = world.multikueue_clusters if rule is not None else {}
-        by_profile = rule is not None and enabled(world.settings, CLUSTER_PROFILE)
+    @property
+    def leads(self) -> bool:
+        """Whether it is shown from here which clusters are connected."""
+        return FIRST in self._worlds
+
+    def _home_of(self, namespace: str) -> str:
+        return next((home for one in self._worlds.values() if (home := one.namespace_homes.get(namespace))), "")
+
+    def _take_up(self, lane: Lane, keys: set[str]) -> None:
+        """A lane has taken its turn, or has ended: the connections that are wanted, and what they have to know."""
+        if lane.anew:
+            lane.anew = False
+            self._worlds = {name: one.world for name, one in sorted(self._lanes.items()) if one.world is not None}
+            self._connect()
+        for name, connection in self._connections.items():
+            if lane.world is not None:
+                _note_folded(connection, name, lane.world, keys)
+            connection.take_up(keys)
+
+    def _connect(self) -> None:
+        """Have the clusters connected that the first of the partitions knows; none while nothing is written from here."""
+        world = next(iter(self._worlds.values()), None)
+        rule = world.settings.multikueue if world is not None else None
+        wanted = world.multikueue_clusters if world is not None and rule is not None else {}
+        by_profile = world is not None and rule is not None and enabled(world.settings, GATE)
         providers = rule.access_providers if rule is not None and by_profile else None
         for name in [name for name in self._connections if name not in wanted]:
             self._tasks.pop(name).cancel()
@@ -142,258 +90,21 @@ class RemoteClusters:
             connection = self._connections.get(name)
             if connection is None:
                 connection = ClusterConnection(
-                    name, self._home, self._connector, self._clock, self.outbox.stored, self.tell, self._writes.poke
+                    name, self._home, self._connector, self._clock, self._seen, self._poke, self
                 )
-                for key, copies in world.remotes.items():
-                    connection.note_folded(key, name in copies)
                 self._connections[name] = connection
                 self._tasks[name] = asyncio.get_running_loop().create_task(connection.run())
+            for one in self._worlds.values():
+                _note_folded(connection, name, one, one.remotes)
             connection.want(found, rule.origin if rule is not None else "", providers)
+            connection.take_up_all()
 
-    async def _try(self, wanted: RemotePlan) -> Millis:
-        """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""
-        wait, latest = _LATER, self._clock.now() + _LATER
-        steps = [
-            *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
-            *(partial(self._make, wanted, cluster) for cluster in wanted.make),
-            *(partial(self._make, wanted, cluster, asks=True) for cluster in wanted.ask),
-            *(partial(self._open_gate, wanted, cluster) for cluster in wanted.open),
-            *([partial(self._run, wanted, wanted.run)] if wanted.run is not None else []),
-            *([partial(self._look, wanted)] if wanted.look else []),
-            *([partial(self._park, wanted)] if wanted.park else []),
-        ]
-        for step in steps:
-            # One cluster that does not answer must not keep the others from what is wanted of them.
-            try:
-                async with asyncio.timeout(_PATIENCE_S):
-                    wait = min(wait, await step())
-            except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
-                log.info("not written yet", workload=wanted.workload, problem=str(problem))
-                wait = min(wait, _SOON)
-            except ObjectInvalid as problem:
-                log.error("refused", workload=wanted.workload, problem=str(problem))
-                await self._refused(wanted, str(problem))
-            except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are served
-                log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
-        return min(wait, latest - self._clock.now())
+    def _poke(self, workload: str) -> None:
+        for lane in self._lanes.values():
+            lane.writes.poke(workload)
 
-    def _remote(self, cluster: str) -> RemoteCluster:
-        connection = self._connections.get(cluster)
-        if connection is None or connection.remote is None:
-            raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
-        return connection.remote
 
-    async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
-        remote = self._remote(cluster)
-        local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        copy = remote_workload(local, wanted.origin, gated=wanted.gated and not asks)
-        try:
-            await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
-        except ObjectConflict:
-            log.debug("there already", workload=wanted.workload, cluster=cluster)
-        return _LATER
-
-    async def _open_gate(self, wanted: RemotePlan, cluster: str) -> Millis:
-        """Let the copy preempt there."""
-        remote = self._remote(cluster)
-        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        patch = with_open_gate(copy, self._clock.now()) if is_of_origin(copy, wanted.origin) else None
-        if patch is not None:
-            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch, subresource="status")
-        return _LATER
-
-    async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
-        """The job first, then the copy; whatever this manager has not made stays."""
-        remote = self._remote(cluster)
-        try:
-            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            return _LATER
-        if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
-            return _LATER
-        if wanted.unknown and await self._is_here(wanted):
-            return _SOON
-        for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
-            await self._remove_job(remote, wanted, resource, name)
-        patch = without_finalizer(copy)
-        if patch is not None:
-            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
-        await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
-        return _LATER
-
-    async def _is_here(self, wanted: RemotePlan) -> bool:
-        """Whether a workload of which nothing is on the log stands here: then that is told soon, and what is there may be running for it."""
-        try:
-            found = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            return False
-        return not object_at(found, "metadata").get("deletionTimestamp")
-
-    async def _look(self, wanted: RemotePlan) -> Millis:
-        """Tell how the copy stands where the workload is said to run; what is on the log of it may be older than that."""
-        remote = self._remote(wanted.look)
-        try:
-            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            copy = None
-        mark = f"{wanted.look}:looked:{self._clock.now()}"
-        if copy is None or not is_of_origin(copy, wanted.origin):
-            await self.tell(wanted.workload, RemoteWorkloadGone(cluster=wanted.look, workload=wanted.workload), mark)
-        else:
-            await self.tell(wanted.workload, remote_workload_fact(wanted.look, copy), mark)
-        return _LATER
-
-    def _job_places(self, wanted: RemotePlan, copy: JsonObject) -> list[tuple[Resource, str]]:
-        """Where what runs in a copy is: the job or the pods of the workload here, and what owns the copy there."""
-        found: list[tuple[Resource, str]] = []
-        if wanted.kind is not None:
-            found = [(resource_of(wanted.kind, wanted.api_version), name) for name in wanted.jobs]
-        for owner in objects_at(copy, "metadata", "ownerReferences"):
-            api, name = str(owner.get("apiVersion", "")), str(owner.get("name", ""))
-            kind = self._kinds.of(api, str(owner.get("kind")))
-            # Pods of a group own it together, and what serves with them owns it beside them under Kueue: none of them controls it.
-            if kind is not None:
-                found.append((resource_of(kind, api), name))
-        return list(dict.fromkeys(found))
-
-    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
-        try:
-            job = await remote.get(resource, wanted.namespace, name)
-        except ObjectMissing:
-            return
-        if is_of_origin(job, wanted.origin) and not await self._goes_on_here(wanted, resource, job):
-            await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
-
-    async def _goes_on_here(self, wanted: RemotePlan, resource: Resource, job: JsonObject) -> bool:
-        """Whether what has several workloads goes on here, though this one is gone: then the others may run there."""
-        if wanted.kind is not None or resource != resource_of(LEADER_WORKER_SET, job["apiVersion"]):
-            return False
-        try:
-            local = await self._home.get(resource, wanted.namespace, job["metadata"]["name"])
-        except ObjectMissing:
-            return False
-        return object_at(job, "metadata", "annotations").get(MULTIKUEUE_ORIGIN_UID) == local["metadata"]["uid"]
-
-    async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
-        """Make the job, and show its status here; or have it stopped there."""
-        remote = self._remote(run.cluster)
-        if run.stop:
-            await self._stop(remote, wanted, run.stop)
-        if wanted.kind is None:
-            return _LATER
-        self._connections[run.cluster].follow(resource_of(wanted.kind, wanted.api_version))
-        there = [
-            (local, found)
-            for name in wanted.jobs
-            for local in (await self._local(wanted, wanted.kind, name),)
-            if local is not None and (found := await self._there(remote, wanted, wanted.kind, run, local)) is not None
-        ]
-        other = next((found for _, found in there if not is_of_origin(found, wanted.origin)), None)
-        if other is not None:
-            where = f"{wanted.namespace}/{other['metadata']['name']}"
-            await self._refused(wanted, f"remote object is not owned by MultiKueue: {wanted.kind.kind} {where}")
-            return _LATER
-        if there and run.decision and self._synced.get(wanted.workload) != run.decision:
-            synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
-            await self.tell(wanted.workload, synced, run.decision, run.decision)
-            self._synced[wanted.workload] = run.decision
-        for local, found in there:
-            patch = status_patch(wanted.kind, local, found, self._clock.now())
-            if patch is not None:
-                await self._show(wanted, wanted.kind, local, patch)
-        if len(there) < len(wanted.jobs) and not run.make:
-            return _SOON
-        return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
-
-    async def _local(self, wanted: RemotePlan, kind: JobKind, name: str) -> JsonObject | None:
-        """The job here; None for a pod that is gone: its group may go on with others."""
-        try:
-            return await self._home.get(resource_of(kind, wanted.api_version), wanted.namespace, name)
-        except ObjectMissing:
-            if kind is not POD:
-                raise
-            return None
-
-    async def _there(
-        self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
-    ) -> JsonObject | None:
-        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
-        resource = resource_of(kind, wanted.api_version)
-        try:
-            return await remote.get(resource, wanted.namespace, local["metadata"]["name"])
-        except ObjectMissing:
-            await self._check_alone(wanted)
-            if not run.make or not may_be_made(kind, local):
-                await self._park_one(wanted, kind, local)
-                return None
-        made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
-        await self._check_copy(remote, wanted)
-        return await remote.create(resource, wanted.namespace, made)
-
-    async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
-        """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
-
-        Raises `ObjectMissing`.
-        """
-        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        if object_at(copy, "metadata").get("deletionTimestamp") or not is_of_origin(copy, wanted.origin):
-            raise ObjectMissing(f"the copy of {wanted.workload} is being deleted")
-        if EVICTED in remote_workload_fact("", copy).conditions:
-            raise ObjectMissing(f"the copy of {wanted.workload} is evicted there")
-
-    async def _check_alone(self, wanted: RemotePlan) -> None:
-        """Whether no other cluster that can be reached has a copy: this log may not know of one that another log has had made.
-
-        Raises `ObjectConflict`, and `ClusterUnavailable` where one can't be asked just now.
-        """
-        for cluster in wanted.elsewhere:
-            try:
-                copy = await self._remote(cluster).get(WORKLOADS, wanted.namespace, wanted.name)
-            except ObjectMissing:
-                continue
-            if is_of_origin(copy, wanted.origin):
-                raise ObjectConflict(f"cluster {cluster} has a copy of {wanted.workload} still")
-
-    async def _park(self, wanted: RemotePlan) -> Millis:
-        """Show the job here as stopped: where it ran can't be asked, or does not know it any more."""
-        if wanted.kind is None:
-            return _LATER
-        await self._check_alone(wanted)
-        for name in wanted.jobs:
-            local = await self._local(wanted, wanted.kind, name)
-            if local is not None:
-                await self._park_one(wanted, wanted.kind, local)
-        return _SOON
-
-    async def _park_one(self, wanted: RemotePlan, kind: JobKind, local: JsonObject) -> None:
-        patch = parked_patch(kind, local, self._clock.now())
-        if patch is not None:
-            await self._show(wanted, kind, local, patch)
-
-    async def _show(self, wanted: RemotePlan, kind: JobKind, local: JsonObject, patch: JsonObject) -> None:
-        resource, name = resource_of(kind, wanted.api_version), local["metadata"]["name"]
-        version = {"metadata": {"resourceVersion": local["metadata"]["resourceVersion"]}}
-        await self._home.merge(resource, wanted.namespace, name, {**version, **patch}, subresource="status")
-
-    async def _stop(self, remote: RemoteCluster, wanted: RemotePlan, why: str) -> None:
-        """Have the copy deactivated there, so that its job ends gracefully."""
-        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        if object_at(copy, "spec").get("active") is False:
-            return
-        try:
-            told = told_to_stop(copy, why, self._clock.now())
-            copy = await remote.merge(WORKLOADS, wanted.namespace, wanted.name, told, subresource="status")
-        except AccessRefused as problem:
-            log.warning("stopped without saying why", workload=wanted.workload, problem=str(problem))
-        version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
-        patch = {"metadata": version, "spec": {"active": False}}
-        log.info("stopped where it runs", workload=wanted.workload, why=why)
-        await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
-
-    async def _refused(self, wanted: RemotePlan, problem: str) -> None:
-        if wanted.run is None:
-            return
-        refused = RemoteJobRefused(
-            workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
-        )
-        await self.tell(wanted.workload, refused, f"{wanted.run.decision}:{problem}", wanted.run.decision)
+def _note_folded(connection: ClusterConnection, name: str, world: RemoteState, keys: Iterable[str]) -> None:
+    for key in keys:
+        if is_placed_here(world, key):
+            connection.note_folded(key, name in world.remotes.get(key, {}))

@@ -15,7 +15,7 @@ from events.json_path import look
 from ops.production.kubernetes.client import KubeClient
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
-from services.jobs.kinds.table import POD, SERVING
+from services.jobs.kinds.table import DEPLOYMENT, POD, STATEFUL_SET
 from tests.places import ROOT
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import end_pods
@@ -68,7 +68,7 @@ class KueueWorker:
         self._kinds = kinds
         self.name, self._folder = name, folder / name
         self.server = ApiServer(assets, self._folder / "server")
-        frameworks = (one.name for one in kinds if one not in (POD, *SERVING.values()))
+        frameworks = (one.name for one in kinds if one not in (POD, DEPLOYMENT, STATEFUL_SET))
         self._manager = KueueManager(program(), self.server.kubeconfig, self._folder, *frameworks, gates=gates)
         self.cluster = Real(_UnderKueue(self.server, self._folder, self._manager, others), clock)
         self.client: KubeClient

@@ -90,7 +90,7 @@ POD_SETS = {
     "RayJob": ["head", "big", "submitter"],
     "RayCluster": ["head", "big"],
     "RayService": ["head", "big"],
-    "AppWrapper": ["patient-0-0", "patient-1-0"],
+    "AppWrapper": ["patient-0", "patient-1"],
     "SparkApplication": ["driver", "executor"],
 }
 SAMPLED = [kind for kind in KINDS if kind.kind in SPECS]

@@ -20,7 +20,7 @@ from ops.production.process.clock import ScaledClock
 from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER, managed_by_path
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
-from services.jobs.kinds.table import APP_WRAPPER, JOB_SET, POD, RAY_JOB, STATEFUL_SET, TRAIN_JOB
+from services.jobs.kinds.table import JOB_SET, LEADER_WORKER_SET, POD, RAY_JOB, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from tests.conftest import ABSENT, ASSETS
 from tests.stage.kueue_worker import KueueWorker
@@ -32,7 +32,7 @@ from tests.stories.test_checks import conditions, workload
 from tests.stories.test_job_kinds import make_room, prepare
 from tests.stories.test_multikueue import SETTINGS, active, check_of, delegated, managing
 from tests.stories.test_pods import Pods, member, pod
-from tests.stories.test_serving import stateful
+from tests.stories.test_serving import LEADER_SETS, Serving, grouped, served, stateful, template
 
 pytestmark = pytest.mark.timeout(600)
 EVICTED = "EvictedDueToDeactivatedDueToEvictedOnManagerCluster"
@@ -73,8 +73,8 @@ TRAINING = {
 }
 BIG = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
-APART = (TRAIN_JOB, APP_WRAPPER)
-"""The first has a story of its own; of the second Kueue has other pod sets (docs/rules/multikueue.md#kinds)."""
+APART = (TRAIN_JOB,)
+"""It has a story of its own."""
 GATES = {"MultiKueueOrchestratedPreemption": True}
 READY = ("Ready", 'The workload was admitted on "w1"')
 
@@ -296,6 +296,35 @@ async def test_a_stateful_set_runs_under_kueue_and_goes_with_the_one_here(
         assert not any(one.get("status", {}).get("phase") == "Running" for one in stage.of("pods"))
         await stage.client.delete(sets, "default", "s")
         await worker.cluster.until(leaves_nothing(worker))
+
+
+async def test_the_groups_of_a_leader_worker_set_run_under_kueue_and_go_with_the_one_here(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    defined = definition(LEADER_WORKER_SET)
+    worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=(POD, LEADER_WORKER_SET), others=[defined])
+    sets = f"{LEADER_WORKER_SET.plural}.{LEADER_WORKER_SET.group}"
+    both = {"leaderTemplate": template(**SMALL), "workerTemplate": template(**SMALL), "size": 2}
+    async with asyncio.timeout(500), Stage(tmp_path, real, clock) as stage:
+        await stage.add(defined)
+        async with managing(stage, [worker]):
+            await worker.cluster.add(defined)
+            here = Pods(stage)
+            made = await served(stage, LEADER_SETS, "l", {"replicas": 2, "leaderWorkerTemplate": both})
+            for index in (0, 1):
+                await grouped(made, index, "leader")
+            await worker.cluster.until(lambda: len(worker.copies) == 2 and bool(worker.cluster.of(sets)))
+            there = Serving(worker, LEADER_SETS, "l")  # pyright: ignore[reportArgumentType] - its client is all that is asked for
+            for index in (0, 1):
+                await grouped(there, index, "leader")
+                await grouped(there, index, "worker")
+            await worker.cluster.until(lambda: worker.running_pods() == {"l-0", "l-0-1", "l-1", "l-1-1"})
+            names = {one["metadata"]["name"] for one in worker.copies}
+            assert names == set(here.workloads()), "they run in the copies"
+            assert all(is_gated(here.of(one)) for one in ("l-0", "l-1")), "none of them runs here"
+            await stage.client.delete(LEADER_SETS, "default", "l")
+            await made.drop("l-0", "l-1")
+            await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(sets))
 
 
 async def test_a_job_of_any_kind_asks_for_what_kueue_finds_in_it_by_itself(

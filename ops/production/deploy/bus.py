@@ -136,12 +136,15 @@ def users_of(streams: LogStreams) -> tuple[User, ...]:
             saves=streams.pools,
             takes=_leases("accountant", of=streams.pools),
         ),
-        # What stands in other clusters is told by who decides about them, on a log that is whole.
+        # What stands in other clusters is told by who decides about them, in all partitions.
         User(
             name=MULTIKUEUE,
-            publishes=(commit_subject(SOLE.sole, MULTIKUEUE), *_facts_of("remote-clusters", CLUSTER)),
-            saves=(SOLE.sole,),
-            takes=_leases(MULTIKUEUE, "remote-clusters", of=(SOLE.sole,)),
+            publishes=(
+                *(commit_subject(one, MULTIKUEUE) for one in streams.trees),
+                *_facts_of("remote-clusters", CLUSTER),
+            ),
+            saves=streams.trees,
+            takes=_leases(MULTIKUEUE, "remote-clusters", of=streams.trees),
         ),
         User(name="visibility"),
         User(name="verifier"),

@@ -105,10 +105,6 @@ def check_choices(choices: Mapping[str, Any]) -> None:
         raise ChoiceRefused(
             f"partitions: {partitions}: a log has 1 to {MOST_PARTITIONS} partitions: write a number of these"
         )
-    if partitions > 1 and choices["multiKueue"]["enabled"]:
-        raise ChoiceRefused(
-            f"partitions: {partitions}: MultiKueue is not done on a divided log: write 1, or leave multiKueue.enabled at false"
-        )
 
 
 SCHEMA: JsonObject = {
@@ -118,8 +114,6 @@ SCHEMA: JsonObject = {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
         "replicas": {"type": "integer", "minimum": 1},
     },
-    "if": {"properties": {"multiKueue": {"properties": {"enabled": {"const": True}}}}},
-    "then": {"properties": {"partitions": {"description": "MultiKueue is not done on a divided log", "const": 1}}},
 }
 """What Helm refuses before it renders anything."""
 

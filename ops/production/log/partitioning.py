@@ -62,12 +62,6 @@ def division_of(
             f"the log has {before} partitions, and their number only grows: write {before} or more. "
             "A partition without trees costs next to nothing"
         )
-    if partitions > 1 and (world.multikueue_clusters or world.multikueue_configs):
-        kept = sorted((*world.multikueue_clusters, *world.multikueue_configs))
-        raise PartitionsRefused(
-            f"jobs are sent to other clusters here ({', '.join(kept[:_SHOWN])}), and MultiKueue is not done on a divided log yet: "
-            "leave the log whole, or remove its MultiKueueConfigs and MultiKueueClusters first"
-        )
     known = world.partition_map.get("")
     asked = [_placement(place, partitions) for place in places]
     kept = {one.tree: one for one in known.placements} if known is not None else {}
@@ -294,5 +288,4 @@ def _has(partitions: int) -> str:
     return f"the log has {partitions} {'partition' if partitions == 1 else 'partitions'}"
 
 
-_SHOWN = 3
 _DIGITS = 4

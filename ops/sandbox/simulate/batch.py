@@ -11,7 +11,7 @@ import msgspec
 
 from events.event import Millis
 from ops.production.process.telemetry import configure_logging
-from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
+from ops.sandbox.simulate.clusters import ClustersOutcome, partitions_of, play_clusters
 from ops.sandbox.simulate.drawn_division import DrawnDivision, drawn_division
 from ops.sandbox.simulate.fault_plan import ALL, Fault, FaultKind, only, schedule_of
 from ops.sandbox.simulate.history import HistoryOutcome, play
@@ -62,7 +62,7 @@ def play_spec(spec: HistorySpec) -> Outcome:
     gc.freeze()
     try:
         if spec.clusters:
-            return play_clusters(spec.seed, spec.span)
+            return play_clusters(spec.seed, spec.span, partitions_of(spec.seed))
         outcome = _play_under(spec, spec.faults())
         if outcome.broken and outcome.faults:
             fewest = shrunk(outcome.faults, lambda faults: bool(_play_under(spec, faults).broken))

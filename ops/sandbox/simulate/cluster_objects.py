@@ -2,6 +2,9 @@
 
 import base64
 import random
+from collections.abc import Sequence
+
+import msgspec
 
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, RUN_SECONDS
 from events.json_object import JsonObject
@@ -14,26 +17,43 @@ from ops.sandbox.simulate.users import CLASSES, NAMESPACE
 WORKERS = ("east", "west")
 _CHECK = "elsewhere"
 _QUEUE = "q"
+_NAMES = (NAMESPACE, "red", "blue")
 
 
-def worker_objects(chance: random.Random, name: str) -> list[JsonObject]:
-    """A node, and a queue that may preempt, by chance."""
+class Door(msgspec.Struct, frozen=True):
+    """A local queue, which has the same place in all clusters."""
+
+    namespace: str = NAMESPACE
+    queue: str = _QUEUE
+
+
+def doors_of(seed: int, count: int) -> tuple[Door, ...]:
+    """So many local queues in namespaces that the seed chooses: some with one queue, some with several, whose trees may lie apart."""
+    chance = random.Random(f"{seed}/doors")  # noqa: S311 - a world, not a secret
+    return tuple(Door(chance.choice(_NAMES), f"{_QUEUE}{number}") for number in range(count))
+
+
+def worker_objects(chance: random.Random, name: str, doors: Sequence[Door], queues: int) -> list[JsonObject]:
+    """A node, and so many queues that may preempt, by chance, to which all doors lead."""
     preemption = {"withinClusterQueue": chance.choice(("Never", "LowerPriority"))}
+    quota = chance.choice((2, 3))
     return [
-        *(priority_class(one, value) for one, value in CLASSES.items()),
+        *_cluster(doors),
         plain_node(f"{name}-1", cpu="8"),
-        *_queue(chance.choice((2, 3)), {"preemption": preemption}),
+        *(one for number in range(queues) for one in _queue(number, quota, {"preemption": preemption})),
+        *_local_queues(doors, queues),
     ]
 
 
-def manager_objects() -> list[JsonObject]:
-    """The workers, and a queue whose jobs run in them."""
+def manager_objects(doors: Sequence[Door]) -> list[JsonObject]:
+    """The workers, and for each door a queue whose jobs run in them."""
     kubeconfigs = {name: base64.b64encode(kubeconfig_text(f"http://{name}").encode()).decode() for name in WORKERS}
     secret = {"apiVersion": "v1", "kind": "Secret"}
     check = {"controllerName": "kueue.x-k8s.io/multikueue"}
     parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "both"}
+    strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": _CHECK}]}}
     return [
-        *(priority_class(one, value) for one, value in CLASSES.items()),
+        *_cluster(doors),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}},
         *(
             {**secret, "metadata": {"name": name, "namespace": HOME}, "data": {"kubeconfig": text}}
@@ -49,31 +69,49 @@ def manager_objects() -> list[JsonObject]:
         ),
         kueue_object("MultiKueueConfig", "both", {"clusters": list(WORKERS)}),
         kueue_object("AdmissionCheck", _CHECK, {**check, "parameters": parameters}),
-        *_queue(100, {"admissionChecksStrategy": {"admissionChecks": [{"name": _CHECK}]}}),
+        *(one for number in range(len(doors)) for one in _queue(number, 100, strategy)),
+        *_local_queues(doors, len(doors)),
     ]
 
 
-def _queue(cpus: int, more: JsonObject) -> list[JsonObject]:
+def tree_of(number: int) -> str:
+    """The tree of a queue of that number."""
+    return f"queue/{_QUEUE}{number or ''}"
+
+
+def _cluster(doors: Sequence[Door]) -> list[JsonObject]:
+    namespaces = sorted({one.namespace for one in doors} - {NAMESPACE})
+    return [
+        *(priority_class(one, value) for one, value in CLASSES.items()),
+        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces),
+        kueue_object("ResourceFlavor", "one", {}),
+    ]
+
+
+def _queue(number: int, cpus: int, more: JsonObject) -> list[JsonObject]:
     flavors = [{"name": "one", "resources": [{"name": "cpu", "nominalQuota": str(cpus)}]}]
     spec = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}], **more}
+    return [kueue_object("ClusterQueue", f"{_QUEUE}{number or ''}", spec)]
+
+
+def _local_queues(doors: Sequence[Door], queues: int) -> list[JsonObject]:
     return [
-        kueue_object("ResourceFlavor", "one", {}),
-        kueue_object("ClusterQueue", _QUEUE, spec),
-        kueue_object("LocalQueue", _QUEUE, {"clusterQueue": _QUEUE}, NAMESPACE),
+        kueue_object("LocalQueue", one.queue, {"clusterQueue": f"{_QUEUE}{number % queues or ''}"}, one.namespace)
+        for number, one in enumerate(doors)
     ]
 
 
-def sent_or_own_job(chance: random.Random, name: str, *, delegated: bool) -> JsonObject:
+def sent_or_own_job(chance: random.Random, name: str, door: Door, *, delegated: bool) -> JsonObject:
     """A job that may be sent, or one of the cluster's own; all else by chance."""
     pods = chance.choice((1, 1, 2))
     runs = {RUN_SECONDS: str(chance.choice((2, 10, 30, 90)))}
     containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}]
     template = {"metadata": {"annotations": runs}, "spec": {"restartPolicy": "Never", "containers": containers}}
     sent = {"managedBy": "kueue.x-k8s.io/multikueue"} if delegated else {}
-    labels = {QUEUE_NAME: _QUEUE, PRIORITY_CLASS: chance.choice(tuple(CLASSES))}
+    labels = {QUEUE_NAME: door.queue, PRIORITY_CLASS: chance.choice(tuple(CLASSES))}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "metadata": {"name": name, "namespace": door.namespace, "labels": labels},
         "spec": {"parallelism": pods, "completions": pods, "suspend": True, "template": template, **sent},
     }

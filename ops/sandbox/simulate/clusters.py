@@ -8,6 +8,7 @@ import gc
 import hashlib
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -15,18 +16,31 @@ from events.api.labels import MULTIKUEUE_ORIGIN
 from events.event import Millis
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
+from events.partition_map import TreePlacement
 from events.settings import SettingsObserved
 from events.timestamp import parse_timestamp
-from ops.production.log.streams import SOLE
+from ops.production.archive.history import read_everything
+from ops.production.log.partitioning import divide, division_of
+from ops.production.log.streams import streams_in
 from ops.production.wiring import SERVICES
+from ops.queries.explaining import world_at
+from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
-from ops.sandbox.simulate.cluster_objects import WORKERS, manager_objects, sent_or_own_job, worker_objects
+from ops.sandbox.simulate.cluster_objects import (
+    WORKERS,
+    Door,
+    doors_of,
+    manager_objects,
+    sent_or_own_job,
+    tree_of,
+    worker_objects,
+)
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
-from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, running_elsewhere
+from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
-from ops.sandbox.simulate.users import NAMESPACE
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
+from services.runtime.log_errors import LogMovedOn
 
 MANAGER = "manager"
 LOST_AFTER: Millis = 20_000
@@ -35,6 +49,8 @@ _PATIENCE_S = 7200.0
 _LOOK_S, _CALM_S = 5.0, 15.0
 _AS_IT_COMES = 0.15
 """How often a cluster is lost just when a job comes there, or has to stop."""
+_DOORS, _MIDWAY = 4, 0.3
+"""How many queues there are where logs are divided, and how often that of the manager is when it is in use."""
 _SLACK: Millis = 2_000
 """What a manager has begun to write when a cluster came back may still be written."""
 
@@ -71,15 +87,23 @@ class ClustersOutcome(msgspec.Struct, frozen=True, kw_only=True):
     lasted: Millis
 
 
-def play_clusters(seed: int, span: Millis) -> ClustersOutcome:
-    """Play a history of three clusters to its end: users, cuts and deaths for so long, then everything comes to rest."""
+def partitions_of(seed: int) -> int:
+    """In each third history the logs are divided: that of the manager into 4 or 16 partitions, that of one worker into 2."""
+    return 1 if seed % 3 else (4, 16)[seed // 3 % 2]
+
+
+def play_clusters(seed: int, span: Millis, partitions: int = 1) -> ClustersOutcome:
+    """Play a history of three clusters to its end: users, cuts and deaths for so long, then everything comes to rest.
+
+    The manager's log has so many partitions, from the beginning or, in some histories, from a while after it.
+    """
     loop = VirtualLoop(f"{seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     random.seed(f"{seed}/patience")
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return loop.run_until_complete(_Clusters(loop, seed, span).played())
+        return loop.run_until_complete(_Clusters(loop, seed, span, partitions).played())
     finally:
         loop.close()
         if collecting:
@@ -87,12 +111,16 @@ def play_clusters(seed: int, span: Millis) -> ClustersOutcome:
 
 
 class _Clusters:
-    def __init__(self, loop: VirtualLoop, seed: int, span: Millis) -> None:
-        self._loop, self._seed, self._span = loop, seed, span
+    def __init__(self, loop: VirtualLoop, seed: int, span: Millis, partitions: int) -> None:
+        self._loop, self._seed, self._span, self._partitions = loop, seed, span, partitions
+        self._doors = doors_of(seed, _DOORS) if partitions > 1 else (Door(),)
+        self._asked = random.Random(f"{seed}/asked")  # noqa: S311 - a world, not a secret
         self._chance = random.Random(f"{seed}/clusters")  # noqa: S311 - a world, not a secret
         self._broken: list[str] = []
         self._jobs = 0
         self._deleted: set[str] = set()
+        self._midway, self._dividing = self._asked.random() < _MIDWAY, list[asyncio.Task[None]]()
+        """Whether the log of the manager is divided when it is in use, and what divides logs."""
         self._placed: dict[str, list[str]] = {}
         """By job, the clusters in which it was made, one after the other."""
         self._running: dict[str, set[str]] = {name: set() for name in WORKERS}
@@ -145,8 +173,15 @@ class _Clusters:
 
     async def played(self) -> ClustersOutcome:
         loop = self._loop
+        for site in self.sites.values():
+            await self._divide(site)
+        queues = 1 if self._partitions == 1 else 2
         for name, site in self.sites.items():
-            site.begin(manager_objects() if name == MANAGER else worker_objects(self._chance, name))
+            site.begin(
+                manager_objects(self._doors)
+                if name == MANAGER
+                else worker_objects(self._chance, name, self._doors, queues)
+            )
         watching = [loop.create_task(self._watch(name)) for name in WORKERS]
         self._plan_users()
         for fault in self.faults:
@@ -168,7 +203,7 @@ class _Clusters:
             for name, site in self.sites.items():
                 self._broken += site.crashes
                 entries = {stream: list(found.entries) for stream, found in site.bus.streams.items()}
-                for partition in SOLE.partitions:
+                for partition in streams_in(entries).partitions:
                     _, replayed = fold_partition(partition, entries, verify=True)
                     self._broken += [
                         f"{name}/{partition} {one.sequence} is not decided again as it was"
@@ -176,7 +211,7 @@ class _Clusters:
                     ]
         finally:
             loop.release_all()
-            for task in watching:
+            for task in [*watching, *self._dividing]:
                 task.cancel()
             for site in self.sites.values():
                 self._broken += await site.end()
@@ -198,33 +233,60 @@ class _Clusters:
             return
         if fault.what == "restore":
             running = running_elsewhere(self.sites, MANAGER)
-            self.sites[fault.cluster].restore(fault.lasts, fault.back)
+            site = self.sites[fault.cluster]
+            site.restore(fault.lasts, fault.back)
+            if not any(found.entries for found in site.bus.streams.values()):
+                self._dividing.append(self._loop.create_task(self._divide(site)))
             bus = self._manager.bus
-            self._restored.append(RestoredLog(fault.cluster, bus, len(bus.memory(SOLE.sole).entries), running))
+            begins = {name: len(bus.memory(name).entries) for name in partitions_on(bus)}
+            self._restored.append(RestoredLog(fault.cluster, bus, begins, running))
             return
         line = self.lines[fault.cluster]
         line.cut()
         self._loop.call_later(fault.lasts / 1000, line.restore)
 
+    async def _divide(self, site: Site) -> None:
+        """Divide a log that nothing is on yet: that of one worker, and that of the manager now, or when it is in use."""
+        if self._partitions > 1 and site.name == WORKERS[0]:
+            await divide(site.bus, 2, site.clock.now(), _placed(2))
+        elif self._partitions > 1 and site.name == MANAGER and self._midway:
+            self._dividing.append(self._loop.create_task(self._divide_midway()))
+        elif self._partitions > 1 and site.name == MANAGER:
+            await divide(site.bus, self._partitions, site.clock.now(), _placed(self._partitions))
+
+    async def _divide_midway(self) -> None:
+        await asyncio.sleep(self._asked.randrange(self._span // 2) / 1000)
+        while True:
+            bus = self._manager.bus
+            with suppress(LogMovedOn):
+                world = world_at(point_at(await read_everything(bus)))
+                found = division_of(world, 1, self._partitions, ())
+                await divide(bus, self._partitions, self._manager.clock.now(), found.placements)
+                return
+            await asyncio.sleep(_LOOK_S)
+
     def _plan_users(self) -> None:
         chance = self._chance
         for number in range(chance.randrange(3, 8)):
             at, name = chance.randrange(self._span * 2 // 3), f"sent{number}"
-            self._later(at, MANAGER, name, delegated=True)
+            namespace = self._later(at, MANAGER, name, delegated=True)
             if chance.random() < 0.15:  # noqa: PLR2004
-                self._loop.call_at((at + chance.randrange(30_000)) / 1000, self._delete, name)
+                self._loop.call_at((at + chance.randrange(30_000)) / 1000, self._delete, namespace, name)
         for worker in WORKERS:
             for number in range(chance.randrange(4)):
                 self._later(chance.randrange(self._span), worker, f"own-{worker}{number}")
 
-    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False) -> None:
-        value = sent_or_own_job(self._chance, name, delegated=delegated)
+    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False) -> str:
+        """Have a job created then; its namespace."""
+        door = self._asked.choice(self._doors)
+        value = sent_or_own_job(self._chance, name, door, delegated=delegated)
         self._jobs += 1
         self._loop.call_at(at / 1000, self.sites[cluster].create, value)
+        return door.namespace
 
-    def _delete(self, name: str) -> None:
+    def _delete(self, namespace: str, name: str) -> None:
         self._deleted.add(name)
-        self._manager.delete(name)
+        self._manager.delete(namespace, name)
 
     async def _watch(self, cluster: str) -> None:
         """Whenever a job that was sent starts in a cluster, it runs in no other one, unless one of the two is given up."""
@@ -237,7 +299,7 @@ class _Clusters:
             if change.type == "ADDED":
                 self._came(name, cluster)
             if name in running and change.type == "DELETED" and not _has_ended(change.object):
-                self._removed(name, cluster)
+                self._removed(change.object["metadata"]["namespace"], name, cluster)
             if change.type == "DELETED" or change.object["spec"].get("suspend") or _has_ended(change.object):
                 if name in running and not _has_ended(change.object):
                     self._lose_now_and_then(cluster)
@@ -246,9 +308,9 @@ class _Clusters:
                 running.add(name)
                 self._started(name, cluster)
 
-    def _removed(self, name: str, cluster: str) -> None:
+    def _removed(self, place: str, name: str, cluster: str) -> None:
         """What ran when a log was restored is removed there only once it is evicted or gone here."""
-        if (NAMESPACE, name) not in self._manager.of("jobs"):
+        if (place, name) not in self._manager.of("jobs"):
             return
         for (namespace, key), workload in self._manager.of("workloads").items():
             ran = any(one.running.get(f"{namespace}/{key}") == cluster for one in self._restored)
@@ -317,6 +379,11 @@ class _Clusters:
         there = {name for _, name in self._manager.of("jobs")}
         sent = {name for name in self._placed if name not in there and name not in self._deleted}
         return [f"job {name} was lost" for name in sorted(sent)]
+
+
+def _placed(partitions: int) -> list[TreePlacement]:
+    """All trees but the last, which is where its name says."""
+    return [TreePlacement(tree=tree_of(number), partition=number % partitions) for number in range(_DOORS - 1)]
 
 
 def _unsettled(site: Site) -> list[str]:

@@ -10,10 +10,9 @@ import msgspec
 from events.codec import decode_commit, decode_sighting
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteCheckSettled, RemoteWorkloadObserved
-from events.subjects import FACTS
+from events.subjects import FACTS, LOG, family_of
 from events.workload import CheckState
 from ops.production.log.memory import MemoryBus
-from ops.production.log.streams import SOLE
 from ops.sandbox.simulate.site import Site
 
 
@@ -23,16 +22,17 @@ class RestoredLog(msgspec.Struct, frozen=True):
     who: str
     """Whose log it was."""
     manager: MemoryBus
-    begins: int
+    begins: Mapping[str, int]
+    """By partition of the manager's, how much of it was there by then."""
     running: Mapping[str, str]
     """By workload that is admitted and whose job runs in a cluster, that cluster."""
 
     def broken(self) -> Iterator[str]:
         """Those that were evicted for no other reason than that a log was restored."""
-        entries = self.manager.memory(SOLE.sole).entries[self.begins :]
         settled = [
             event
-            for entry in entries
+            for name in partitions_on(self.manager)
+            for entry in self.manager.memory(name).entries[self.begins.get(name, 0) :]
             for event in decode_commit(entry.data).events
             if isinstance(event, RemoteCheckSettled) and event.check.state is CheckState.RETRY
         ]
@@ -49,6 +49,11 @@ class RestoredLog(msgspec.Struct, frozen=True):
         facts = [decode_sighting(entry.data).fact for entry in self.manager.memory(FACTS).entries]
         seen = [one for one in facts if isinstance(one, RemoteWorkloadObserved) and one.workload == workload]
         return any(one.conditions["Evicted"].reason == "Preempted" for one in seen if "Evicted" in one.conditions)
+
+
+def partitions_on(bus: MemoryBus) -> list[str]:
+    """The partitions of trees that a bus has."""
+    return sorted(name for name in bus.streams if family_of(name) == LOG)
 
 
 def running_elsewhere(sites: Mapping[str, Site], manager: str) -> dict[str, str]:

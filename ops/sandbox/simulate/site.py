@@ -19,7 +19,6 @@ from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.cut_line import LineConnector
 from ops.sandbox.simulate.simulation import BEGINS
-from ops.sandbox.simulate.users import NAMESPACE
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
 
@@ -98,12 +97,12 @@ class Site:
 
     def create(self, value: JsonObject) -> None:
         """A user creates a job."""
-        self.cluster.resources.create(self.kind("jobs"), NAMESPACE, value)
+        self.cluster.resources.create(self.kind("jobs"), value["metadata"]["namespace"], value)
 
-    def delete(self, name: str) -> None:
+    def delete(self, namespace: str, name: str) -> None:
         """A user deletes a job, if it is still there."""
-        if self.cluster.store.get(self.kind("jobs").key, (NAMESPACE, name)) is not None:
-            self.cluster.resources.delete(self.kind("jobs"), (NAMESPACE, name))
+        if self.cluster.store.get(self.kind("jobs").key, (namespace, name)) is not None:
+            self.cluster.resources.delete(self.kind("jobs"), (namespace, name))
 
     async def end(self) -> list[str]:
         """Stop everything; what does not end although it was cancelled."""

@@ -1,5 +1,8 @@
 """Pods that no job starts and stops: their scheduling gate is removed, or they are marked as terminating and deleted."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 import msgspec
 
 from events.api.labels import DECISION
@@ -15,7 +18,13 @@ PODS = Resource(plural="pods", kind="Pod")
 _CONFLICTS = 5
 
 
-async def start_or_end_pods(writer: Writer, application: Application) -> tuple[str, ...]:
+WithoutLostMark: TypeAlias = Callable[[Application, JsonObject], Awaitable[Application]]
+"""What is applied to an object, when a mark on it that names a decision which the log has lost counts as another log's."""
+
+
+async def start_or_end_pods(
+    writer: Writer, application: Application, without_lost_mark: WithoutLostMark
+) -> tuple[str, ...]:
     """Start or end each pod as decided; the UIDs of those that ran and have to end.
 
     Pods that wait are left alone, and so are those that have ended or are gone.
@@ -27,21 +36,21 @@ async def start_or_end_pods(writer: Writer, application: Application) -> tuple[s
         if application.run and member.name not in application.gate:
             continue
         try:
-            if member.state is not MemberState.OVER and await _steer(writer, application, member):
+            if member.state is not MemberState.OVER and await _steer(writer, application, member, without_lost_mark):
                 ended.append(member.uid)
         except ObjectMissing:
             continue  # It was deleted already; a new pod in its place will be reported by the watcher.
     return tuple(ended)
 
 
-async def _steer(writer: Writer, application: Application, member: Member) -> bool:
+async def _steer(writer: Writer, application: Application, member: Member, without_lost_mark: WithoutLostMark) -> bool:
     for _ in range(_CONFLICTS):
         pod = await writer.get(PODS, application.namespace, member.name)
         if pod["metadata"].get("uid") != member.uid:
             return False
         try:
             if application.run:
-                return await _let_through(writer, application, member, pod)
+                return await _let_through(writer, await without_lost_mark(application, pod), member, pod)
             return await _end(writer, application, pod)
         except ObjectConflict:
             continue

@@ -15,6 +15,25 @@ from services.jobs.pod_sets.pod_set import InjectionForm, PodIndex, Pods
 Read = Callable[[JobKind, JsonObject], list[Pods]]
 _BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template", "ReplicaSet": "spec.template"}
 """Where the pods of kinds are that are no jobs."""
+_POD_DEFAULTS: JsonObject = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+    "preemptionPolicy": "PreemptLowerPriority",
+}
+_POD_FIELDS = (
+    "nodeSelector",
+    "nodeName",
+    "affinity",
+    "tolerations",
+    "priorityClassName",
+    "overhead",
+    "topologySpreadConstraints",
+)
+_CONTAINER_DEFAULTS: JsonObject = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+_CONTAINER_FIELDS = ("name", "image", "command", "args", "resources", "imagePullPolicy", "securityContext")
 _INDEX = "workload.codeflare.dev.appwrapper/tas-"
 """How the annotations of declared pods begin that say which labels bear their ranks."""
 
@@ -31,13 +50,47 @@ def component_pods(plain: Read) -> Read:
             for number, one in enumerate(_of_component(component, at, plain)):
                 place = (*at, "podSetInfos", number)
                 found.append(
-                    msgspec.structs.replace(one, name=f"{name}-{index}-{number}", at=place, form=InjectionForm.INFO)
+                    msgspec.structs.replace(
+                        one,
+                        name=f"{name}-{len(found)}",
+                        former=f"{name}-{index}-{number}",
+                        at=place,
+                        form=InjectionForm.INFO,
+                    )
                 )
         if not found:
             raise FieldBroken("spec.components", "it wraps no pods", "at least one component with pods")
         return found
 
     return read
+
+
+def counted_part(template: JsonObject) -> JsonObject:
+    """What a Workload has of the template of wrapped pods, in Kueue: a part of it, with the defaults that no API server has set in it.
+
+    A worker under Kueue holds what is in a copy against the same part of the AppWrapper there.
+    """
+    spec = object_at(template, "spec")
+    lists = {
+        name: [_counted_container(one) for one in objects_at(spec, name)]
+        for name in ("initContainers", "containers")
+        if objects_at(spec, name)
+    }
+    own = {name: spec[name] for name in (*_POD_DEFAULTS, *_POD_FIELDS) if spec.get(name)}
+    return {**template, "spec": {**_POD_DEFAULTS, **own, **lists}}
+
+
+def _counted_container(container: JsonMapping) -> JsonObject:
+    tag = "IfNotPresent" if _has_version(str(container.get("image", ""))) else "Always"
+    own = {name: container[name] for name in (*_CONTAINER_DEFAULTS, *_CONTAINER_FIELDS) if container.get(name)}
+    return {"imagePullPolicy": tag, **_CONTAINER_DEFAULTS, **own}
+
+
+def _has_version(image: str) -> bool:
+    """Whether an image is named by a digest, or by another tag than `latest`."""
+    named, digest, _ = image.partition("@")
+    tag = named.rpartition("/")[2].partition(":")[2]
+    return tag not in ("", "latest") or (bool(digest) and not tag)
 
 
 def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:

@@ -1,5 +1,6 @@
 """One pod set as a job describes it, and what is injected when the job starts."""
 
+from collections.abc import Container
 from enum import StrEnum
 
 import msgspec
@@ -44,6 +45,12 @@ class Pods(msgspec.Struct, frozen=True, kw_only=True):
     implied: JsonObject | None = None
     """The default template, for a job that has none."""
     index: PodIndex = PodIndex()
+    former: str = ""
+    """What rules before 27 have called it; empty where that is the same."""
+
+    def known_as(self, names: Container[str]) -> str:
+        """Its name, or the former one where that is among these: what was reported under it goes on under it."""
+        return self.former if self.former and self.former in names else self.name
 
 
 class Original(msgspec.Struct, frozen=True, kw_only=True):

@@ -148,12 +148,18 @@ def job_state(
     if not named or around.goes_with_owner(meta):
         return None
     try:
-        pods = pods_of(kind, value)
+        pods = _as_reported(pods_of(kind, value), last)
         # What says the pods of a TrainJob may be seen after it, or gone before it: what was reported goes on.
         known = pods or (kind is TRAIN_JOB and last is not None)
         return _state(value, meta, queue, around, kind, pods, last) if known else None
     except FieldBroken as broken:
         raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
+
+
+def _as_reported(pods: list[Pods], last: WorkloadSpec | None) -> list[Pods]:
+    """Pods by the names under which they were reported."""
+    names = {one.name for one in last.pod_sets} if last is not None else set[str]()
+    return [msgspec.structs.replace(one, name=one.known_as(names)) for one in pods]
 
 
 class _Headed(ApiStruct, frozen=True, kw_only=True):

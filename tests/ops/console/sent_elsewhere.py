@@ -27,7 +27,7 @@ from events.settings import SettingsObserved
 from events.workload import Owner, WorkloadSpec, WorkloadSubmitted
 from ops.sandbox.bench.day import BEGINS, cluster_queue
 from ops.sandbox.bench.partitions import RecordedPartitions
-from services.multikueue.shell import AUTHOR
+from services.multikueue.seen import AUTHOR
 from services.runtime.log_port import Entry
 
 CHOSEN = BEGINS + 2000

@@ -153,9 +153,7 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
         async with session.get(f"http://127.0.0.1:{probes['admitter']}/livez") as answer:
             assert answer.status == 200
         await asyncio.wait_for(play(cluster), 60)
-        assert await (await connect_to(stack, port, "operator")).leases.holders() == {
-            lease: name for name, lease in leases_of(partitions).items()
-        }
+        assert await (await connect_to(stack, port, "operator")).leases.holders() == leases_of(partitions)
         for number in range(partitions):
             # Decided where the queue is at home, and nothing elsewhere but that somebody has taken over.
             fold = processes[user_in("admitter", str(number))].hosts[f"LOG_{number}"].fold
@@ -177,7 +175,7 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
 
 def processes_of(partitions: int) -> list[tuple[str, str, tuple[str, ...]]]:
     """By the user of the bus that each is, the processes of an installation: what each serves, and of which partitions."""
-    choices = {**CHOICES, "partitions": partitions, "multiKueue": {**CHOICES["multiKueue"], "enabled": partitions == 1}}
+    choices = {**CHOICES, "partitions": partitions, "multiKueue": {**CHOICES["multiKueue"], "enabled": True}}
     found: list[tuple[str, str, tuple[str, ...]]] = []
     for one in (each for part in manifests(choices).values() for each in part if each["kind"] == "Deployment"):
         [container] = one["spec"]["template"]["spec"]["containers"]
@@ -189,13 +187,13 @@ def processes_of(partitions: int) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def leases_of(partitions: int) -> dict[str, str]:
-    """The lease of each of these processes, by its user, where there is one of each."""
-    found = {"watcher": "watcher", "accountant": "DEVICES_default.accountant"}
+    """By lease the user of the process that has it, where there is one of each."""
+    found = {"watcher": "watcher", "DEVICES_default.accountant": "accountant"}
     for name, service, served in processes_of(partitions):
         if served:
-            found[name] = f"{served[0]}.{service}"
+            found[f"{served[0]}.{service}"] = name
         elif name == MULTIKUEUE:
-            found[name] = f"LOG_0.{MULTIKUEUE}"
+            found |= {f"LOG_{number}.{MULTIKUEUE}": name for number in range(partitions)}
     return found
 
 

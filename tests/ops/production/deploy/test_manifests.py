@@ -199,7 +199,6 @@ def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -
         ({"partitions": 0}, "a log has 1 to 256 partitions"),
         ({"partitions": 257}, "a log has 1 to 256 partitions"),
         ({"partitions": "four"}, "a log has 1 to 256 partitions"),
-        ({"partitions": 2, "multiKueue": MULTIKUEUE}, "MultiKueue is not done on a divided log"),
     ],
 )
 def test_what_can_t_run_is_not_made(choices: JsonObject, problem: str) -> None:
@@ -302,9 +301,7 @@ needs_helm = pytest.mark.skipif(
 
 
 @needs_helm
-@pytest.mark.parametrize(
-    "setting", ["partitions=0", "partitions=four", "replicas=0", "multiKueue.enabled=true,partitions=2"]
-)
+@pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=0"])
 def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: str) -> None:
     done = helm(tmp_path, "template", "kuelog", str(our_chart(tmp_path)), "--set", setting)
     assert done.returncode != 0
@@ -321,7 +318,7 @@ def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: st
         ["verifier=true", "serviceMonitor=true"],
         ["multiKueue.enabled=true"],
         ["image.tag=007", "replicas=3", "networkPolicies=false"],
-        ["partitions=4"],
+        ["partitions=4", "multiKueue.enabled=true"],
         ["autoscaling.enabled=true"],
         ["autoscaling.enabled=true", "autoscaling.externalMetrics=true"],
     ],

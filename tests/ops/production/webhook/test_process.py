@@ -123,9 +123,6 @@ def test_manifests_follow_the_values_and_a_value_that_nobody_knows_is_named(tmp_
     done = kuelog("deploy", "manifests", "--values", str(values))
     assert done.returncode == 0, "what is said of a group leaves the rest of it as it is"
     assert "kuelog-console" in done.stdout and "- '7'" in done.stdout
-    values.write_text("partitions: 2\nmultiKueue: {enabled: true}\n")
-    done = kuelog("deploy", "manifests", "--values", str(values))
-    assert done.returncode == 2 and "MultiKueue is not done on a divided log: write 1, or" in done.stderr
     values.write_text("image: {tga: v9}\n")
     done = kuelog("deploy", "manifests", "--values", str(values))
     assert done.returncode == 2 and "unknown value image.tga" in done.stderr

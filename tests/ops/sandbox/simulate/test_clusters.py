@@ -25,6 +25,13 @@ def test_a_job_runs_in_one_cluster_at_a_time_and_none_is_lost_by_a_cut(seed: int
     assert outcome.jobs and outcome.commits
 
 
+@pytest.mark.parametrize(("seed", "partitions"), [(6, 4), (11, 4), (19, 16)])
+def test_every_law_holds_where_the_logs_are_divided(seed: int, partitions: int) -> None:
+    outcome = play_clusters(seed, SPAN, partitions)
+    assert not outcome.broken, outcome.faults
+    assert outcome.moved, "else little is tried here"
+
+
 def test_a_worker_whose_log_is_lost_before_the_job_of_a_copy_comes_runs_it_all_the_same() -> None:
     assert not play_clusters(69, 180_000).broken
 

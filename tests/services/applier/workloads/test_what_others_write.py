@@ -20,6 +20,7 @@ from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import WORKLOADS, ApplicationWriter
 from services.runtime.cluster_port import ObjectConflict
+from services.runtime.log_port import Stream
 from tests.services.applier.in_process import InProcess
 from tests.stage.definitions import BOTH, definitions_of
 
@@ -61,9 +62,15 @@ def application(name: str, sequence: int, *kinds: str, owner: Owner | None = Non
 
 
 def writer(cluster: InProcess) -> ApplicationWriter:
+    return writing_by(cluster, None)
+
+
+def writing_by(cluster: InProcess, decisions: Stream | None) -> ApplicationWriter:
+    """Who writes to a cluster, and sees later decisions if the log is there."""
     clock = ScaledClock()
     spare = LowPriorityWrites(clock)
-    return ApplicationWriter(cluster, EventRecorder(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare))
+    keeper = WorkloadKeeper(cluster, clock, spare)
+    return ApplicationWriter(cluster, EventRecorder(cluster, spare, clock), keeper, decisions=decisions)
 
 
 async def apply_finished(cluster: InProcess, name: str) -> None:

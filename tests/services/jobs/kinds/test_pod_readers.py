@@ -6,6 +6,7 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.json_path import FieldBroken, difference, locate, put
 from services.jobs.job_status import finished_of, is_stopped, ready_of, reclaimable_of
+from services.jobs.kinds.app_wrapper import counted_part
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, RAY_JOB, SPARK
 from services.jobs.pod_sets.pod_set import Injection, Original
@@ -81,13 +82,48 @@ def test_a_wrapper_says_its_pods_itself_or_their_kinds_do() -> None:
     known = {"template": {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2", **job_set()}}
     wrapper = {"metadata": {"name": "w"}, "spec": {"components": [declared, known]}}
     assert [(one.name, one.count) for one in pods_of(APP_WRAPPER, wrapper)] == [
-        ("w-0-0", 4),
-        ("w-1-0", 6),
-        ("w-1-1", 2),
-    ]
+        ("w-0", 4),
+        ("w-1", 6),
+        ("w-2", 2),
+    ], "numbered through all components, as by Kueue"
+    assert [one.known_as({"w-0-0", "w-1-0", "w-1-1"}) for one in pods_of(APP_WRAPPER, wrapper)] == [
+        "w-0-0",
+        "w-1-0",
+        "w-1-1",
+    ], "what was reported under the names of before goes on under them"
     broken = put(wrapper, ("spec", "components", 0, "podSets", 0, "path"), "template.nowhere")
     with pytest.raises(FieldBroken, match="leads to no pod template"):
         pods_of(APP_WRAPPER, broken)
+
+
+@pytest.mark.parametrize(
+    ("image", "pulled"),
+    [
+        ("x", "Always"),
+        ("x:latest", "Always"),
+        ("registry:5000/x", "Always"),
+        ("registry:5000/x:v1", "IfNotPresent"),
+        ("x@sha256:0a", "IfNotPresent"),
+    ],
+)
+def test_of_wrapped_pods_a_workload_has_kueue_s_part_with_the_defaults_of_the_api_server(
+    image: str, pulled: str
+) -> None:
+    own = {"name": "c", "image": image, "env": [{"name": "A", "value": "1"}], "resources": {"requests": {"cpu": "1"}}}
+    found = counted_part({"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Never", "containers": [own]}})
+    assert found["metadata"] == {"labels": {"a": "b"}}
+    assert (found["spec"]["restartPolicy"], found["spec"]["dnsPolicy"]) == ("Never", "ClusterFirst")
+    assert found["spec"]["containers"] == [
+        {
+            "name": "c",
+            "image": image,
+            "imagePullPolicy": pulled,
+            "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+            "resources": {"requests": {"cpu": "1"}},
+        }
+    ]
+    assert "initContainers" not in found["spec"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_what_a_job_says_itself_of_where_its_pods_may_lie_stays() -> None:
 def test_every_way_of_describing_pods_takes_the_gate() -> None:
     wrapped = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": 3, "template": {"spec": {}}}}
     asked: JsonObject = {"metadata": {"name": "w"}, "spec": {"components": [{"template": wrapped}]}}
-    (info,) = injected(APP_WRAPPER, asked, [placed("w-0-0")])["spec"]["components"][0]["podSetInfos"]
+    (info,) = injected(APP_WRAPPER, asked, [placed("w-0")])["spec"]["components"][0]["podSetInfos"]
     assert info["schedulingGates"] == [TOPOLOGY]
     (patch,) = injected(TRAIN_JOB, {"metadata": {"name": "t"}, "spec": {}}, [placed("node", cards=True)])["spec"][
         "runtimePatches"

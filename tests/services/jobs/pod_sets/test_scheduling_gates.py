@@ -32,7 +32,7 @@ def test_a_job_whose_pods_have_the_same_cards_at_its_next_start_has_no_gate_left
 def test_what_stands_beside_a_template_bears_the_gate_itself() -> None:
     wrapped = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": 3, "template": {"spec": {}}}}
     asked: JsonObject = {"metadata": {"name": "w"}, "spec": {"components": [{"template": wrapped}]}}
-    (info,) = injected(APP_WRAPPER, asked, [gated("w-0-0")])["spec"]["components"][0]["podSetInfos"]
+    (info,) = injected(APP_WRAPPER, asked, [gated("w-0")])["spec"]["components"][0]["podSetInfos"]
     assert info["schedulingGates"] == [OURS]
     (patch,) = injected(TRAIN_JOB, {"metadata": {"name": "t"}, "spec": {}}, [gated("node")])["spec"]["runtimePatches"]
     (one,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]

@@ -95,10 +95,12 @@ def test_what_kueue_had_put_in_for_provisioned_nodes_goes_at_the_stop_and_a_user
     assert f"autoscaling.x-k8s.io/{consumes}" in after_a_stop("mine")
 
 
-def test_an_app_wrapper_gets_it_in_its_pod_set_infos_and_its_template_is_heeded() -> None:
+@pytest.mark.parametrize("name", ["w-0", "w-0-0"])
+def test_an_app_wrapper_gets_it_in_its_pod_set_infos_and_its_template_is_heeded(name: str) -> None:
+    """Also one whose pod set was reported under the name that it had before rules 27."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "x"}}, "spec": {}}
     wrapper: JsonObject = {"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}
-    original = Original(name="w-0-0", count=1)
+    original = Original(name=name, count=1)
     start = replace(starting(NODES), original=original)
     running = injected(APP_WRAPPER, wrapper, [start])
     (info,) = running["spec"]["components"][0]["podSetInfos"]

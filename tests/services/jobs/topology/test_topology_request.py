@@ -128,7 +128,7 @@ INDEXES: dict[str, list[tuple[str, PodIndex]]] = {
     "RayJob": [(name, PodIndex()) for name in ("head", "big", "submitter")],
     "RayCluster": [(name, PodIndex()) for name in ("head", "big")],
     "RayService": [(name, PodIndex()) for name in ("head", "big")],
-    "AppWrapper": [("w-0-0", PodIndex(label=COMPLETION)), ("w-1-0", PodIndex())],
+    "AppWrapper": [("w-0", PodIndex(label=COMPLETION)), ("w-1", PodIndex())],
     "SparkApplication": [(name, PodIndex()) for name in ("driver", "executor")],
 }
 INDEXES["TrainJob"] = INDEXES["JobSet"]

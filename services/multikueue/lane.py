@@ -1,0 +1,78 @@
+"""What one partition wants of its workloads in other clusters, for as long as it is written from here."""
+
+from collections.abc import Callable, Sequence
+
+from projections.feature_gates import enabled
+from projections.partitions.homes import FIRST, is_divided
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.multikueue.cluster_profile import GATE
+from services.multikueue.plan import RemoteState, concerns, plan
+from services.multikueue.seen import AUTHOR
+from services.multikueue.writing import RemoteWriter
+from services.runtime.clock_port import Clock
+from services.runtime.lease import Lease
+from services.runtime.wanted_writes import WantedWrites
+
+
+class Lane:
+    """Observes a partition while its lease is held, or always where there is none."""
+
+    def __init__(
+        self,
+        partition: str,
+        clock: Clock,
+        writer: RemoteWriter,
+        lease: Lease | None,
+        changed: Callable[["Lane", set[str]], None],
+    ) -> None:
+        """`changed` is called with what was looked at when it has begun or ended, when other clusters are wanted, and after each turn."""
+        self.partition = partition
+        self.writes = WantedWrites(clock, writer.write)
+        self.world: RemoteState | None = None
+        """The world of its last turn; None while nothing is written from here."""
+        self.anew = False
+        """Whether it has begun or ended, or other clusters are wanted, since the last call of `changed`."""
+        self._writer, self._lease, self._changed = writer, lease, changed
+        self._seen: tuple[object, ...] = ()
+        self._wanted: set[str] = set()
+        if lease is not None:
+            lease.listeners.append(self._end_if_lost)
+
+    def observe(self, world: RemoteState, touched: Sequence[str]) -> None:
+        """Take up what has changed in what was decided; called after each turn of the partition."""
+        if world.partition not in ("", FIRST) and not is_divided(world):
+            return  # What this partition has folded is of others, until it has folded which it is.
+        self._writer.kinds = kinds_of(world.settings)
+        keys = {*touched, *world.remote_work.take_all(AUTHOR)}
+        seen = (
+            world.settings.multikueue,
+            enabled(world.settings, GATE),
+            *sorted(world.multikueue_clusters.items()),
+        )
+        if self.world is None or seen != self._seen:
+            self.world, self._seen, self.anew = world, seen, True
+            keys |= {*world.dispatches, *world.remotes}
+        for key in sorted(keys):
+            self._look_at(world, key)
+        self._changed(self, keys)
+
+    def _look_at(self, world: RemoteState, key: str) -> None:
+        if key not in world.dispatches:
+            self._writer.forget(key)
+        wanted = plan(world, key) if concerns(world, key) else None
+        if wanted is None or wanted.idle:
+            self._wanted.discard(key)
+            self.writes.let_go(key)
+        else:
+            self._wanted.add(key)
+            self.writes.want(key, wanted)
+
+    def _end_if_lost(self) -> None:
+        """Another replica writes from now on: what is wanted here may be of the past."""
+        if self.world is None or self._lease is None or self._lease.held:
+            return
+        for key in self._wanted:
+            self.writes.let_go(key)
+        self._wanted.clear()
+        self.world, self.anew = None, True
+        self._changed(self, set())

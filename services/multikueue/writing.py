@@ -1,0 +1,326 @@
+"""What is written about one workload in other clusters, and shown of its job here, step by step as a plan wants it.
+
+What is written is told by what is seen afterwards; only that the job is there is told at once, for the decision waits for it.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+
+import structlog
+
+from events.api.labels import MULTIKUEUE_ORIGIN_UID
+from events.event import Millis
+from events.job_kind import JobKind
+from events.json_object import JsonObject, object_at, objects_at
+from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone
+from events.settings import SettingsObserved
+from projections.workloads.lifecycle import EVICTED
+from services.jobs.kinds.managed_kinds import Kinds, kinds_of, resource_of
+from services.jobs.kinds.table import LEADER_WORKER_SET, POD
+from services.multikueue.connection import ClusterConnection
+from services.multikueue.estimates import question
+from services.multikueue.objects import (
+    is_deferred,
+    is_of_origin,
+    may_be_made,
+    parked_patch,
+    remote_job,
+    remote_workload,
+    status_patch,
+)
+from services.multikueue.plan import RemoteJob, RemotePlan
+from services.multikueue.remote_workloads import (
+    WORKLOADS,
+    remote_workload_fact,
+    told_to_stop,
+    with_open_gate,
+    without_finalizer,
+)
+from services.multikueue.seen import SeenElsewhere
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import (
+    AccessRefused,
+    ClusterUnavailable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    RemoteCluster,
+    Resource,
+    Writer,
+)
+
+log = structlog.get_logger()
+
+_SOON: Millis = 500
+_DEFERRED: Millis = 2_000
+_LATER: Millis = 10_000
+_PATIENCE_S = 10.0
+"""No cluster keeps the others waiting for longer."""
+
+
+class RemoteWriter:
+    """Writes in the clusters that are connected."""
+
+    def __init__(
+        self, home: Writer, clock: Clock, connections: Mapping[str, ClusterConnection], seen: SeenElsewhere
+    ) -> None:
+        self._home, self._clock, self._connections, self._seen = home, clock, connections, seen
+        self.kinds: Kinds = kinds_of(SettingsObserved())
+        """The kinds of jobs there are."""
+        self._synced: dict[str, str] = {}
+        """By workload, the choice of which it was told that its job is there."""
+
+    def forget(self, key: str) -> None:
+        """A workload is sent nowhere any more."""
+        self._synced.pop(key, None)
+
+    async def write(self, wanted: RemotePlan) -> Millis:
+        """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""
+        wait, latest = _LATER, self._clock.now() + _LATER
+        steps = [
+            *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
+            *(partial(self._make, wanted, cluster) for cluster in wanted.make),
+            *(partial(self._make, wanted, cluster, asks=True) for cluster in wanted.ask),
+            *(partial(self._open_gate, wanted, cluster) for cluster in wanted.open),
+            *([partial(self._run, wanted, wanted.run)] if wanted.run is not None else []),
+            *([partial(self._look, wanted)] if wanted.look else []),
+            *([partial(self._park, wanted)] if wanted.park else []),
+        ]
+        for step in steps:
+            # One cluster that does not answer must not keep the others from what is wanted of them.
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    wait = min(wait, await step())
+            except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
+                log.info("not written yet", workload=wanted.workload, problem=str(problem))
+                wait = min(wait, _SOON)
+            except ObjectInvalid as problem:
+                log.error("refused", workload=wanted.workload, problem=str(problem))
+                await self._refused(wanted, str(problem))
+            except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are served
+                log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
+        return min(wait, latest - self._clock.now())
+
+    def _remote(self, cluster: str) -> RemoteCluster:
+        connection = self._connections.get(cluster)
+        if connection is None or connection.remote is None:
+            raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
+        return connection.remote
+
+    async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
+        remote = self._remote(cluster)
+        local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        copy = remote_workload(local, wanted.origin, gated=wanted.gated and not asks)
+        try:
+            await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
+        except ObjectConflict:
+            log.debug("there already", workload=wanted.workload, cluster=cluster)
+        return _LATER
+
+    async def _open_gate(self, wanted: RemotePlan, cluster: str) -> Millis:
+        """Let the copy preempt there."""
+        remote = self._remote(cluster)
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        patch = with_open_gate(copy, self._clock.now()) if is_of_origin(copy, wanted.origin) else None
+        if patch is not None:
+            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch, subresource="status")
+        return _LATER
+
+    async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
+        """The job first, then the copy; whatever this manager has not made stays."""
+        remote = self._remote(cluster)
+        try:
+            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            return _LATER
+        if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
+            return _LATER
+        if wanted.unknown and await self._is_here(wanted):
+            return _SOON
+        for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
+            await self._remove_job(remote, wanted, resource, name)
+        patch = without_finalizer(copy)
+        if patch is not None:
+            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
+        await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
+        return _LATER
+
+    async def _is_here(self, wanted: RemotePlan) -> bool:
+        """Whether a workload of which nothing is on the log stands here: then that is told soon, and what is there may be running for it."""
+        try:
+            found = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            return False
+        return not object_at(found, "metadata").get("deletionTimestamp")
+
+    async def _look(self, wanted: RemotePlan) -> Millis:
+        """Tell how the copy stands where the workload is said to run; what is on the log of it may be older than that."""
+        remote = self._remote(wanted.look)
+        try:
+            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            copy = None
+        mark = f"{wanted.look}:looked:{self._clock.now()}"
+        if copy is None or not is_of_origin(copy, wanted.origin):
+            await self._seen.tell(
+                wanted.workload, RemoteWorkloadGone(cluster=wanted.look, workload=wanted.workload), mark
+            )
+        else:
+            await self._seen.tell(wanted.workload, remote_workload_fact(wanted.look, copy), mark)
+        return _LATER
+
+    def _job_places(self, wanted: RemotePlan, copy: JsonObject) -> list[tuple[Resource, str]]:
+        """Where what runs in a copy is: the job or the pods of the workload here, and what owns the copy there."""
+        found: list[tuple[Resource, str]] = []
+        if wanted.kind is not None:
+            found = [(resource_of(wanted.kind, wanted.api_version), name) for name in wanted.jobs]
+        for owner in objects_at(copy, "metadata", "ownerReferences"):
+            api, name = str(owner.get("apiVersion", "")), str(owner.get("name", ""))
+            kind = self.kinds.of(api, str(owner.get("kind")))
+            # Pods of a group own it together, and what serves with them owns it beside them under Kueue: none of them controls it.
+            if kind is not None:
+                found.append((resource_of(kind, api), name))
+        return list(dict.fromkeys(found))
+
+    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
+        try:
+            job = await remote.get(resource, wanted.namespace, name)
+        except ObjectMissing:
+            return
+        if is_of_origin(job, wanted.origin) and not await self._goes_on_here(wanted, resource, job):
+            await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
+
+    async def _goes_on_here(self, wanted: RemotePlan, resource: Resource, job: JsonObject) -> bool:
+        """Whether what has several workloads goes on here, though this one is gone: then the others may run there."""
+        if wanted.kind is not None or resource != resource_of(LEADER_WORKER_SET, job["apiVersion"]):
+            return False
+        try:
+            local = await self._home.get(resource, wanted.namespace, job["metadata"]["name"])
+        except ObjectMissing:
+            return False
+        return object_at(job, "metadata", "annotations").get(MULTIKUEUE_ORIGIN_UID) == local["metadata"]["uid"]
+
+    async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
+        """Make the job, and show its status here; or have it stopped there."""
+        remote = self._remote(run.cluster)
+        if run.stop:
+            await self._stop(remote, wanted, run.stop)
+        if wanted.kind is None:
+            return _LATER
+        self._connections[run.cluster].follow(resource_of(wanted.kind, wanted.api_version))
+        there = [
+            (local, found)
+            for name in wanted.jobs
+            for local in (await self._local(wanted, wanted.kind, name),)
+            if local is not None and (found := await self._there(remote, wanted, wanted.kind, run, local)) is not None
+        ]
+        other = next((found for _, found in there if not is_of_origin(found, wanted.origin)), None)
+        if other is not None:
+            where = f"{wanted.namespace}/{other['metadata']['name']}"
+            await self._refused(wanted, f"remote object is not owned by MultiKueue: {wanted.kind.kind} {where}")
+            return _LATER
+        if there and run.decision and self._synced.get(wanted.workload) != run.decision:
+            synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
+            await self._seen.tell(wanted.workload, synced, run.decision, run.decision)
+            self._synced[wanted.workload] = run.decision
+        for local, found in there:
+            patch = status_patch(wanted.kind, local, found, self._clock.now())
+            if patch is not None:
+                await self._show(wanted, wanted.kind, local, patch)
+        if len(there) < len(wanted.jobs) and not run.make:
+            return _SOON
+        return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
+
+    async def _local(self, wanted: RemotePlan, kind: JobKind, name: str) -> JsonObject | None:
+        """The job here; None for a pod that is gone: its group may go on with others."""
+        try:
+            return await self._home.get(resource_of(kind, wanted.api_version), wanted.namespace, name)
+        except ObjectMissing:
+            if kind is not POD:
+                raise
+            return None
+
+    async def _there(
+        self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
+    ) -> JsonObject | None:
+        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
+        resource = resource_of(kind, wanted.api_version)
+        try:
+            return await remote.get(resource, wanted.namespace, local["metadata"]["name"])
+        except ObjectMissing:
+            await self._check_alone(wanted)
+            if not run.make or not may_be_made(kind, local):
+                await self._park_one(wanted, kind, local)
+                return None
+        made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
+        await self._check_copy(remote, wanted)
+        return await remote.create(resource, wanted.namespace, made)
+
+    async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
+        """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
+
+        Raises `ObjectMissing`.
+        """
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        if object_at(copy, "metadata").get("deletionTimestamp") or not is_of_origin(copy, wanted.origin):
+            raise ObjectMissing(f"the copy of {wanted.workload} is being deleted")
+        if EVICTED in remote_workload_fact("", copy).conditions:
+            raise ObjectMissing(f"the copy of {wanted.workload} is evicted there")
+
+    async def _check_alone(self, wanted: RemotePlan) -> None:
+        """Whether no other cluster that can be reached has a copy: this log may not know of one that another log has had made.
+
+        Raises `ObjectConflict`, and `ClusterUnavailable` where one can't be asked just now.
+        """
+        for cluster in wanted.elsewhere:
+            try:
+                copy = await self._remote(cluster).get(WORKLOADS, wanted.namespace, wanted.name)
+            except ObjectMissing:
+                continue
+            if is_of_origin(copy, wanted.origin):
+                raise ObjectConflict(f"cluster {cluster} has a copy of {wanted.workload} still")
+
+    async def _park(self, wanted: RemotePlan) -> Millis:
+        """Show the job here as stopped: where it ran can't be asked, or does not know it any more."""
+        if wanted.kind is None:
+            return _LATER
+        await self._check_alone(wanted)
+        for name in wanted.jobs:
+            local = await self._local(wanted, wanted.kind, name)
+            if local is not None:
+                await self._park_one(wanted, wanted.kind, local)
+        return _SOON
+
+    async def _park_one(self, wanted: RemotePlan, kind: JobKind, local: JsonObject) -> None:
+        patch = parked_patch(kind, local, self._clock.now())
+        if patch is not None:
+            await self._show(wanted, kind, local, patch)
+
+    async def _show(self, wanted: RemotePlan, kind: JobKind, local: JsonObject, patch: JsonObject) -> None:
+        resource, name = resource_of(kind, wanted.api_version), local["metadata"]["name"]
+        version = {"metadata": {"resourceVersion": local["metadata"]["resourceVersion"]}}
+        await self._home.merge(resource, wanted.namespace, name, {**version, **patch}, subresource="status")
+
+    async def _stop(self, remote: RemoteCluster, wanted: RemotePlan, why: str) -> None:
+        """Have the copy deactivated there, so that its job ends gracefully."""
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        if object_at(copy, "spec").get("active") is False:
+            return
+        try:
+            told = told_to_stop(copy, why, self._clock.now())
+            copy = await remote.merge(WORKLOADS, wanted.namespace, wanted.name, told, subresource="status")
+        except AccessRefused as problem:
+            log.warning("stopped without saying why", workload=wanted.workload, problem=str(problem))
+        version = {"resourceVersion": copy["metadata"]["resourceVersion"]}
+        patch = {"metadata": version, "spec": {"active": False}}
+        log.info("stopped where it runs", workload=wanted.workload, why=why)
+        await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
+
+    async def _refused(self, wanted: RemotePlan, problem: str) -> None:
+        if wanted.run is None:
+            return
+        refused = RemoteJobRefused(
+            workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
+        )
+        await self._seen.tell(wanted.workload, refused, f"{wanted.run.decision}:{problem}", wanted.run.decision)
