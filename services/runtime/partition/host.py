@@ -327,6 +327,9 @@ class PartitionHost:
         data = encode(commit)
         try:
             sequence = await self._stored(commit, data)
+            if sequence != self.fold.base + 1:
+                # A foreign message lies between: our commit is stored, but has to be folded in its place.
+                raise LogMovedOn(stream=self.own.name, base=self.fold.base)
         except LogMovedOn:
             self.fold.world.take_back(mark)
             await self._await_commits()
@@ -339,11 +342,6 @@ class PartitionHost:
         except LogRegressed as problem:
             self.fold.world.take_back(mark)
             self._stop_for(problem)
-            return False
-        if sequence != self.fold.base + 1:
-            # A foreign message lies between: our commit is stored, but has to be folded in its place.
-            self.fold.world.take_back(mark)
-            await self._await_commits()
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
