@@ -330,22 +330,23 @@ class PartitionHost:
             if sequence != self.fold.base + 1:
                 # A foreign message lies between: our commit is stored, but has to be folded in its place.
                 raise LogMovedOn(stream=self.own.name, base=self.fold.base)
-        except LogMovedOn:
+        except (LogMovedOn, LogUnavailable, LogRegressed) as problem:
             self.fold.world.take_back(mark)
-            await self._await_commits()
-            return False
-        except LogUnavailable as problem:
-            self.fold.world.take_back(mark)
-            self.halts.halt(BUS, str(problem))
-            await self._clock.sleep(_RETRY)
-            return False
-        except LogRegressed as problem:
-            self.fold.world.take_back(mark)
-            self._stop_for(problem)
+            await self._go_on_after(problem)
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
         return True
+
+    async def _go_on_after(self, problem: LogMovedOn | LogUnavailable | LogRegressed) -> None:
+        match problem:
+            case LogMovedOn():
+                await self._await_commits()
+            case LogUnavailable():
+                self.halts.halt(BUS, str(problem))
+                await self._clock.sleep(_RETRY)
+            case LogRegressed():
+                self._stop_for(problem)
 
     async def _stored(self, commit: Commit, data: bytes) -> int:
         """The sequence at which the log has stored a commit. Raises what an append raises."""
