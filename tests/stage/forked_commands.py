@@ -23,6 +23,14 @@ from tests.places import ROOT
 _MOST = 1 << 20
 """Bytes of what is asked at once."""
 _FILES = 3
+_SCRIPT = """#!{python} -SE
+import json, os, socket, sys
+asking = socket.socket(socket.AF_UNIX)
+asking.connect({place!r})
+asked = {{"words": sys.argv[1:], "env": {{**os.environ}}, "folder": os.getcwd()}}
+socket.send_fds(asking, [json.dumps(asked).encode()], [0, 1, 2])
+sys.exit(int(asking.recv(99)))
+"""
 _BY_ITSELF = "ops.cli.audit.query"
 """Its engine complains on standard error when a process ends that has loaded it and asked it nothing."""
 
@@ -37,7 +45,7 @@ def forked(
         with socket.socket(socket.AF_UNIX) as asking:
             asking.settimeout(timeout)
             asking.connect(str(_server()))
-            asked = json.dumps({"words": [*words], "env": {**env}}).encode()
+            asked = json.dumps({"words": [*words], "env": {**env}, "folder": str(ROOT)}).encode()
             socket.send_fds(asking, [asked], [one.fileno() for one in (text, out, err)])
             code = int(asking.recv(_MOST) or b"-1")
         printed = []
@@ -45,6 +53,14 @@ def forked(
             file.seek(0)
             printed.append(file.read().decode())
         return subprocess.CompletedProcess([*words], code, *printed)
+
+
+def on_path(folder: Path) -> Path:
+    """A folder with a `kuelog` for shells, which is forked off as well."""
+    script = folder / "kuelog"
+    script.write_text(_SCRIPT.format(python=sys.executable, place=str(_server())))
+    script.chmod(0o755)
+    return folder
 
 
 @cache
@@ -106,6 +122,7 @@ def _run(asked: socket.socket) -> list[str]:
         os.dup2(file, number)
         os.close(file)
     what = json.loads(told)
+    os.chdir(what["folder"])
     os.environ.clear()
     os.environ.update(what["env"])
     return what["words"]
