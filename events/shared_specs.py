@@ -21,7 +21,7 @@ _owners = msgspec.json.Decoder(Owner)
 _assignments = msgspec.json.Decoder(tuple[PodSetAssignment, ...])
 SPECS = 32_768
 """So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
-_POD_SETS, _OWNERS, _ASSIGNMENTS = 4096, 1024, 8192
+_POD_SETS, _OWNERS, _ASSIGNMENTS, _TEXTS = 4096, 1024, 8192, 8192
 
 
 def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
@@ -40,6 +40,12 @@ def shared_assignments(assigned: tuple[PodSetAssignment, ...]) -> tuple[PodSetAs
     if any(one.topology is not None for one in assigned):
         return assigned
     return _assigned(_encoder.encode(assigned))
+
+
+@lru_cache(maxsize=_TEXTS)
+def shared_text(text: str) -> str:
+    """The text that was asked for first of all that say the same, such as the name of a queue."""
+    return text
 
 
 def sharing(fact: Fact) -> Fact:

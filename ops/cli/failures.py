@@ -20,25 +20,26 @@ def known_failures(further: tuple[type[Exception], ...] = ()) -> Generator[ExitC
     outcome = ExitCode()
     try:
         yield outcome
-    except ExceptionGroup as group:
-        found, rest = group.split((*_known(), *further))
-        if rest is not None or found is None:
-            raise
-        for failure in _leaves(found):
-            complain(failure)
-    except Exception as failure:
-        if not isinstance(failure, (*_known(), *further)):
-            raise
-        complain(failure)
     except (KeyboardInterrupt, asyncio.CancelledError):
         terminal(stderr=True).print("stopped")
         outcome.code = STOPPED
+    except Exception as failure:
+        found = _known(failure, further)
+        if found is None:
+            raise
+        for one in found:
+            complain(one)
 
 
-def _known() -> tuple[type[Exception], ...]:
-    from ops.cli.failure_kinds import KNOWN  # noqa: PLC0415 - only who fails needs all the parts that can
+def _known(failure: Exception, further: tuple[type[Exception], ...]) -> list[Exception] | None:
+    """The failures to be told; None where one is among them that nobody expects."""
+    from ops.cli.known_failures import KNOWN  # noqa: PLC0415 - whatever can fail: a command that does not loads none of it
 
-    return KNOWN
+    known = (*KNOWN, *further)
+    if not isinstance(failure, ExceptionGroup):
+        return [failure] if isinstance(failure, known) else None
+    leaves = list(_leaves(failure))
+    return leaves if all(isinstance(one, known) for one in leaves) else None
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:

@@ -1,6 +1,5 @@
 """Folding who gets quota and who loses it: reserved, refused, admitted, preempted, evicted, released."""
 
-from sys import intern
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from events.admission import (
 from events.event import Millis
 from events.no_entries import no_entries
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
-from events.shared_specs import shared_assignments
+from events.shared_specs import shared_assignments, shared_text
 from events.workload import (
     CheckStatus,
     ConditionStatus,
@@ -173,7 +172,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
         line.forget_scan(world.trail)
     end_request(world.requests, world.answered, world.trail, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)
-    message = intern(f"Quota reserved in ClusterQueue {event.cluster_queue}")
+    message = shared_text(f"Quota reserved in ClusterQueue {event.cluster_queue}")
     workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, position))
     for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
         old = workload.condition(kind)
@@ -183,7 +182,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
             )
             workload = with_condition(workload, over)
     admission = Admission(
-        cluster_queue=intern(event.cluster_queue),
+        cluster_queue=shared_text(event.cluster_queue),
         assignments=shared_assignments(event.assignments),
         reservation=position.sequence,
         reserved_at=position.at,

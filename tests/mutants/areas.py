@@ -34,6 +34,7 @@ AREAS = {
         ),
         (
             CASES,
+            "tests/projections/preemption/test_policy.py",
             "tests/projections/preemption/test_work.py",
             "tests/projections/preemption/test_classic.py",
             "tests/services/preemptor",
@@ -143,6 +144,11 @@ AREAS = {
     ),
     "billing": Area(
         ("projections/billing/lines/charge.py", "projections/billing/ledger.py"),
-        ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py", "tests/laws/test_ledger.py"),
+        (
+            "tests/projections/billing",
+            "tests/projections/workloads/test_decided_moments.py",
+            "tests/ops/queries/billing/test_reading.py",
+            "tests/laws/test_ledger.py",
+        ),
     ),
 }

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import sys
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +10,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from tests.services.watcher.claims.claim_objects import device_class, resource_slice, settings, template
+from tests.stage.forked_commands import forked
 from tests.stage.stage import Stage
 
 DRIVER = "gpu.example.com"
@@ -126,10 +127,8 @@ def usage_of(stage: Stage, job: str) -> dict[str, str]:
 
 async def asked(stage: Stage, *words: str) -> Any:
     """What a command answers about the log of a stage."""
-    line = (sys.executable, "-m", "ops.cli.main", *words, "-o", "json", "--nats", stage.server.url)
-    process = await asyncio.create_subprocess_exec(*line, stdout=asyncio.subprocess.PIPE)
-    told, _ = await process.communicate()
-    return json.loads(told)
+    line = (*words, "-o", "json", "--nats", stage.server.url)
+    return json.loads((await asyncio.to_thread(forked, line, env=os.environ)).stdout)
 
 
 async def until_shown(stage: Stage, holds: Callable[[list[JsonObject]], bool]) -> list[JsonObject]:

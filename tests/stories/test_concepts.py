@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.places import ROOT
+from tests.stage.forked_commands import on_path
 from tests.stories.console_page import ask, commands
 
 PAGES = sorted((ROOT / "docs/concepts").glob("[a-z]*.md"))
@@ -16,7 +17,9 @@ PAGES = sorted((ROOT / "docs/concepts").glob("[a-z]*.md"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_an_example_prints_what_its_page_says(page: Path, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    commands_of_ours = tmp_path / "bin"
+    commands_of_ours.mkdir()
+    path = f"{on_path(commands_of_ours)}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     settings = {"PATH": path, "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     found = commands(page)
     assert found[0].line.startswith("kuelog demo ")

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE
+import os
 from typing import NamedTuple
 
 import yaml
@@ -17,6 +16,7 @@ from ops.production.log.partitioning import divide
 from ops.production.log.streams import streams_in, streams_on
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.partition_laws import hold_partition
+from tests.stage.forked_commands import forked
 from tests.stage.stage import QUEUES, SCALE, Stage, job
 from tests.stories.partition_process import begin
 
@@ -47,11 +47,8 @@ class Answer(NamedTuple):
 
 async def cli(*words: str) -> Answer:
     """A command as a process of its own: the services of this one write to the same output."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ops.cli.main", *words, stdout=PIPE, stderr=PIPE
-    )
-    out, err = (found.decode() for found in await process.communicate())
-    return Answer(process.returncode or 0, out, out + err)
+    done = await asyncio.to_thread(forked, words, env=os.environ)
+    return Answer(done.returncode, done.stdout, done.stdout + done.stderr)
 
 
 async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_partitions_up(stage: Stage) -> None:

@@ -11,7 +11,6 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.production.cards_view import CardView, card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.production.claimed_view import DeviceRow, device_rows
-from ops.production.metrics.endpoint import exposition
 from ops.queries.answers import cards_answer
 from ops.queries.point import is_sequence, point_at
 from ops.queries.time_travel import WorldAt, as_of, cards_at
@@ -59,6 +58,8 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: An
 
 def run_metrics(source: LogSource, *, at: str, console: Console) -> int:
     """Print the metrics of all cards."""
+    from ops.production.metrics.endpoint import exposition  # noqa: PLC0415 - who looks at cards needs no server of metrics
+
     with known_failures() as outcome:
         world = read_moment(source, at).world
         console.print(exposition(lambda: world).decode(), end="", markup=False, highlight=False, soft_wrap=True)

@@ -6,10 +6,9 @@ raised when that file is read.
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from events.subjects import CONTROL
-from ops.production.archive.archive_pages import ArchivePages
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, lacking
 from ops.production.log.paged import PAGE, Pages
@@ -17,6 +16,9 @@ from ops.production.log.past_gaps import read_past_gaps
 from ops.production.log.streams import streams_in, streams_on
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
+
+if TYPE_CHECKING:
+    from ops.production.archive.archive_pages import ArchivePages
 
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ def open_everything(
 
     Raises what `read_everything` raises."""
     if names is None:
-        said = _archived(CONTROL, ArchivePages(archive, (CONTROL,))) if archive else ()
+        said = _archived(CONTROL, _pages(archive, (CONTROL,)))
         names = (streams_in({CONTROL: said}) if bus is None else wait(streams_on(bus, said))).every
     found = open_stored(wait, bus, archive, names)
     if bus is not None and (lacks := lacking(found)):
@@ -59,7 +61,7 @@ def open_stored(
     wait: Waits, bus: Bus | None, archive: str, names: Sequence[str], ends: Mapping[str, int] | None = None
 ) -> Paged:
     """All messages of a bus, an archive, or both, up to `ends` where they are given."""
-    archived = ArchivePages(archive, names) if archive else None
+    archived = _pages(archive, names)
     if bus is None:
         return {name: _archived(name, archived) for name in names}
     streams = {name: wait(bus.stream(name)) for name in names}
@@ -102,11 +104,20 @@ async def _close(batches: AsyncGenerator[list[Entry], None]) -> None:
     await batches.aclose()
 
 
-def _archived(name: str, archived: ArchivePages | None) -> Sequence[Entry]:
+def _pages(archive: str, names: Sequence[str]) -> "ArchivePages | None":
+    """The archive, if one is named."""
+    if not archive:
+        return None
+    from ops.production.archive.archive_pages import ArchivePages  # noqa: PLC0415 - who reads no archive needs no Parquet
+
+    return ArchivePages(archive, names)
+
+
+def _archived(name: str, archived: "ArchivePages | None") -> Sequence[Entry]:
     return () if archived is None else Pages(name, archived.end(name), lambda sequence: archived.page(name, sequence))
 
 
-def _stream(wait: Waits, stream: Stream, end: int, behind: int, archived: ArchivePages | None) -> Pages:
+def _stream(wait: Waits, stream: Stream, end: int, behind: int, archived: "ArchivePages | None") -> Pages:
     def load(sequence: int) -> list[Entry]:
         if archived is not None and sequence <= archived.end(stream.name):
             return archived.page(stream.name, sequence)
@@ -139,7 +150,7 @@ async def _end(bus: Bus, name: str) -> int:
     return await end_of(await bus.stream(name))
 
 
-def _check_goes_on(wait: Waits, streams: Mapping[str, Stream], archived: ArchivePages, archive: str) -> None:
+def _check_goes_on(wait: Waits, streams: Mapping[str, Stream], archived: "ArchivePages", archive: str) -> None:
     """Every stream holds what its archive does, as far as both go, and goes at least as far."""
     ends = {name: wait(end_of(stream)) for name, stream in streams.items()}
     for name, stream in streams.items():

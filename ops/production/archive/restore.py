@@ -109,7 +109,7 @@ async def _restore_stream(source: str, bus: JetStreamBus, name: str, part: Strea
     try:
         await bus.client.jetstream().add_stream(settings)
     except APIError as problem:
-        raise refused(name, problem) from problem
+        raise refused(bus.client, name, problem) from problem
     except UNANSWERED as problem:
         raise unanswered(bus.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
     folder = Folder(source)

@@ -5,6 +5,7 @@ Rule: docs/rules/topology.md#stored
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -128,7 +129,7 @@ def _runs(domains: Domains) -> list[Domains]:
 
 def _beginnings(hostname: str) -> list[str]:
     """The parts of a hostname up to each dash, but for one at its very end."""
-    return [hostname[: place + 1] for place, letter in enumerate(hostname[:-1]) if letter == "-"]
+    return list(accumulate(hostname[:-1].split("-")[:-1], "{}-{}".format))
 
 
 def _cut(domains: Domains, keys: Sequence[str]) -> list[Domains]:

@@ -92,22 +92,14 @@ def _another_tier(level: int, counts: LevelCounts, ordered: Sequence[int], shape
 
 
 def _several(level: int, counts: LevelCounts, ordered: list[int], shape: SearchShape) -> Searched:
-    """As many domains as it takes, one after the other; first those for the leader, then the rest."""
-    rest = list(prioritized(counts, ordered, shape.slices, Fit(slices=True, leaders=shape.leaders)))
-    taken: list[int] = []
-    leaders, missing = shape.leaders, shape.slices
-    while leaders and rest and counts.leaders[rest[0]]:
-        fit = Fit(slices=True, leaders=leaders)
-        one = rest[0]
-        if not shape.least_free and counts.slices_with_leader[one] >= missing:
-            one = best_fit(counts, rest, missing, shape, fit)
-        rest.remove(one)
-        taken.append(one)
-        leaders -= counts.leaders[one]
-        missing -= counts.slices_with_leader[one]
-    if leaders > 0:
-        return NoFit(level=level, fit=shape.leaders - leaders)
-    rest = plain_order(counts, sorted(rest), shape) if shape.leaders else rest
+    """As many domains as it takes, one after the other; first the one for the leader, then the rest."""
+    rest, taken, missing = list(ordered), list[int](), shape.slices
+    if shape.leaders:
+        first, *rest = prioritized(counts, ordered, missing, Fit(slices=True, leaders=shape.leaders))
+        if not counts.leaders[first]:
+            return NoFit(level=level, fit=0)
+        taken, missing = [first], missing - counts.slices_with_leader[first]
+        rest = plain_order(counts, sorted(rest), shape)
     for place, one in enumerate(rest):
         if missing <= 0:
             break

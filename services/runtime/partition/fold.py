@@ -7,7 +7,7 @@ differ.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -150,17 +150,18 @@ class PartitionFold:
 
     def awaited(self, stream: str) -> int:
         """The last sequence of an input stream on which something rests that was handed over and can't be folded yet; 0 if none is."""
-        found = 0
+        received = self.received(stream)
+        return max((upto for upto in self._waited_for(stream) if upto > received), default=0)
+
+    def _waited_for(self, stream: str) -> Iterator[int]:
+        """How far of an input stream the first and the last commits rest that can't be folded yet, by other streams."""
         for name, waiting in self._waiting.items():
             if name == FACTS or not waiting or self._is_supported(waiting[0]):
                 continue
-            last = self.opened(waiting[-1])
-            if isinstance(last, Opened) and isinstance(last.message, Commit):
-                found = max(found, *(run.upto for run in last.message.inputs if run.stream == stream), 0)
-            first = self.opened(waiting[0])
-            if isinstance(first, Opened) and isinstance(first.message, Commit):
-                found = max(found, *(run.upto for run in first.message.inputs if run.stream == stream), 0)
-        return found if found > self.received(stream) else 0
+            for entry in (waiting[0], waiting[-1]):
+                opened = self.opened(entry)
+                if isinstance(opened, Opened) and isinstance(opened.message, Commit):
+                    yield from (run.upto for run in opened.message.inputs if run.stream == stream)
 
     def fold_inputs(self, most: int | None = None) -> bool:
         """Fold inputs that were handed over, ahead of the next commit and at most `most`; whether more can be folded.

@@ -319,27 +319,26 @@ class PartitionHost:
         data = encode(commit)
         try:
             sequence = await self._stored(commit, data)
-        except LogMovedOn:
+            if sequence != self.fold.base + 1:
+                # A foreign message lies between: our commit is stored, but has to be folded in its place.
+                raise LogMovedOn(stream=self.own.name, base=self.fold.base)
+        except (LogMovedOn, LogUnavailable, LogRegressed) as problem:
             self.fold.world.take_back(mark)
-            await self._commits.moved_on()
-            return False
-        except LogUnavailable as problem:
-            self.fold.world.take_back(mark)
-            self.halts.halt(BUS, str(problem))
-            await self._clock.sleep(_RETRY)
-            return False
-        except LogRegressed as problem:
-            self.fold.world.take_back(mark)
-            self._stop_for(problem)
-            return False
-        if sequence != self.fold.base + 1:
-            # A foreign message lies between: our commit is stored, but has to be folded in its place.
-            self.fold.world.take_back(mark)
-            await self._commits.moved_on()
+            await self._go_on_after(problem)
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
         return True
+
+    async def _go_on_after(self, problem: LogMovedOn | LogUnavailable | LogRegressed) -> None:
+        match problem:
+            case LogMovedOn():
+                await self._commits.moved_on()
+            case LogUnavailable():
+                self.halts.halt(BUS, str(problem))
+                await self._clock.sleep(_RETRY)
+            case LogRegressed():
+                self._stop_for(problem)
 
     async def _stored(self, commit: Commit, data: bytes) -> int:
         """The sequence at which the log has stored a commit. Raises what an append raises."""

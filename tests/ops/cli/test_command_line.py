@@ -3,25 +3,18 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from events.timestamp import parse_timestamp
 from tests.places import ROOT, SCENARIOS
+from tests.stage.forked_commands import forked
 
 
 def kuelog(*words: str, timeout: int = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ops.cli.main", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": str(ROOT)},
-    )
+    env = {"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": str(ROOT)}
+    return forked(words, env=env, timeout=timeout)
 
 
 @pytest.fixture(scope="module")

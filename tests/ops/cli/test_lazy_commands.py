@@ -31,6 +31,14 @@ def test_the_command_line_loads_no_heavy_library_before_a_command_needs_it() -> 
     assert not loaded
 
 
+def test_what_is_asked_of_a_running_log_needs_neither_a_cluster_nor_an_archive_nor_a_server() -> None:
+    asking = ("devices.cards", "questions.explain", "questions.history")
+    code = f"import sys, {', '.join(f'ops.cli.{one}' for one in asking)}; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = {name for name in ("aiohttp.web", "duckdb", "kubernetes", "pyarrow") if f"'{name}'" in done.stdout}
+    assert not loaded
+
+
 @pytest.mark.parametrize("name", [one.name for one in COMMANDS])
 def test_every_command_can_be_loaded_and_says_of_itself_what_help_says_of_it(name: str) -> None:
     done = CliRunner().invoke(app, [name, "--help"])

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from ops.production.log.server.server import NatsServer
 from ops.sandbox.bench.day import BEGINS, played, small_day
 from services.runtime.log_port import Message
 from tests.ops.console.served import store
+from tests.stage.forked_commands import forked
 
 Complete = Callable[..., "asyncio.Future[list[str]]"]
 
@@ -37,15 +36,7 @@ async def completed(cache: Path, *words: str) -> list[str]:
     """What bash is offered for the last of these words."""
     line = " ".join(("kuelog", *words))
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "_KUELOG_COMPLETE": "complete_bash"}
-    command = (sys.executable, "-c", "from ops.cli.main import app; app(prog_name='kuelog')")
-    done = await asyncio.to_thread(
-        subprocess.run,
-        command,
-        env={**env, "COMP_WORDS": line, "COMP_CWORD": str(len(words))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = await asyncio.to_thread(forked, (), env={**env, "COMP_WORDS": line, "COMP_CWORD": str(len(words))})
     assert done.stderr == ""
     return done.stdout.split()
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from ops.cli.lazy_commands import LazyCommand
 from ops.cli.main import app
 from tests.places import ROOT
+from tests.stage.forked_commands import forked
 
 WIDE = """
 from rich.table import Table
@@ -40,7 +41,7 @@ def run(*words: str, given: str = "", **settings: str) -> subprocess.CompletedPr
 
 
 def kuelog(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return run("-m", "ops.cli.main", *words, given=given)
+    return forked(words, env={"PATH": "/usr/bin:/bin", "HOME": str(ROOT)}, given=given)
 
 
 @pytest.mark.parametrize("settings", [{}, {"COLUMNS": "40"}, {"FORCE_COLOR": "1"}])

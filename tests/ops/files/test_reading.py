@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from events.settings import SettingsObserved
-from ops.cli.failures import KNOWN as EVERYWHERE
+from ops.cli.known_failures import KNOWN as EVERYWHERE
 from ops.files.manifests import read_manifests
 from ops.files.reading import NODES_AT_MOST, Unreadable, bytes_of, json_of, text_of, yaml_as_written, yaml_of
 from ops.production.archive.backup import MANIFEST, read_manifest

@@ -1,6 +1,8 @@
 """The classic search for victims against the definitions, and what must hold of whomever it finds."""
 
+from events.admission import Mode
 from projections.preemption.classic import charge, discharge, fits_now
+from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from tests.projections.preemption.classic_by_definition import ClassicByDefinition
 from tests.projections.preemption.holding_world import situations
@@ -31,3 +33,15 @@ def test_victims_make_enough_room_none_is_one_too_many_and_the_search_leaves_the
             charge(at.world.trail, one.node, one.usage)
             assert not fits_now(node, usage, borrowing=not within), number
             discharge(at.world.trail, one)
+
+
+def test_room_is_made_by_preempting_where_workloads_of_the_own_queue_go_and_else_by_reclaiming() -> None:
+    modes = set[Mode]()
+    for number, at in enumerate(situations(100)):
+        before, victims = at.usage(), find_victims(at.world, at.context)
+        found = how_room_is_made(at.world.trail, at.context, victims).mode
+        own = at.context.queue.name in {one.node.name for one in victims}
+        assert found is ((Mode.PREEMPT if own else Mode.RECLAIM) if victims else Mode.NO_CANDIDATES), number
+        assert at.usage() == before, number
+        modes.add(found)
+    assert len(modes) == len((Mode.PREEMPT, Mode.RECLAIM, Mode.NO_CANDIDATES))

@@ -18,6 +18,7 @@ from ops.cli.kubectl.age import human
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.server import Followed
 from tests.places import ROOT
+from tests.stage.forked_commands import forked
 from tests.stage.stage import Stage, job
 
 
@@ -30,17 +31,9 @@ class Kubectl:
     async def ask(self, *words: str, code: int = 0, say: str = "") -> str:
         """What a command prints; its complaints, when it is to fail."""
         environment = {**os.environ, "COLUMNS": "200", "KUBECONFIG": str(self.stage.kubeconfig)}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "ops.cli.main", *words),
-            cwd=ROOT,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        told, complaint = await process.communicate(say.encode())
-        assert process.returncode == code, (told + complaint).decode()
-        return (complaint if code else told).decode()
+        done = await asyncio.to_thread(forked, words, env=environment, given=say)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr if code else done.stdout
 
     async def table(self, *words: str) -> list[list[str]]:
         """The cells of a table: columns stand three spaces apart, and an empty cell is all spaces."""
@@ -174,17 +167,11 @@ async def test_queues_and_flavors_are_made_from_flags(kubectl: Kubectl) -> None:
     assert await kubectl.ask("delete", "cq", "more") == "clusterqueue.kueue.x-k8s.io/more deleted\n"
 
 
-async def test_without_a_cluster_there_is_one_clear_message(tmp_path: Path) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ops.cli.main", "list", "cq", "--kubeconfig", str(tmp_path / "none")),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, complaint = await process.communicate()
-    assert process.returncode == 2
-    assert complaint.decode().startswith("error: no Kubernetes cluster: there is no file ")
-    assert complaint.count(b"\n") == 1
+def test_without_a_cluster_there_is_one_clear_message(tmp_path: Path) -> None:
+    done = forked(("list", "cq", "--kubeconfig", str(tmp_path / "none")), env=os.environ)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: no Kubernetes cluster: there is no file ")
+    assert done.stderr.count("\n") == 1
 
 
 async def test_kubectl_learns_what_may_follow() -> None:
@@ -284,13 +271,7 @@ async def test_get_and_patch_are_handed_on_to_kubectl(kubectl: Kubectl) -> None:
     assert "NotFound" in await kubectl.ask("get", "workload", "nobody", code=1), "its exit code, too"
 
 
-async def test_without_kubectl_there_is_one_clear_message(tmp_path: Path) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ops.cli.main", "edit", "rf", "v100"),
-        cwd=ROOT,
-        env={**os.environ, "PATH": str(tmp_path)},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, complaint = await process.communicate()
-    assert process.returncode == 2
-    assert complaint.decode() == "error: kuelog edit hands on to kubectl, and there is no kubectl on the PATH\n"
+def test_without_kubectl_there_is_one_clear_message(tmp_path: Path) -> None:
+    done = forked(("edit", "rf", "v100"), env={**os.environ, "PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert done.stderr == "error: kuelog edit hands on to kubectl, and there is no kubectl on the PATH\n"

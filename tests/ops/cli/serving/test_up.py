@@ -15,6 +15,7 @@ from ops.files.manifests import read_manifests
 from ops.production.kubernetes.client import KubeClient, connect
 from services.runtime.cluster_port import Resource
 from tests.places import ROOT
+from tests.stage.forked_commands import forked
 
 EXAMPLE = ROOT / "examples/ai-platform"
 FILES = ("00-namespaces-priorities.yaml", "01-queues.yaml", "02-first-jobs.yaml")
@@ -22,15 +23,7 @@ PATIENCE_S = 120
 
 
 def kuelog(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ops.cli.main", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(ROOT)},
-    )
+    return forked(words, env={"PATH": "/usr/bin:/bin", "HOME": str(ROOT)}, timeout=300)
 
 
 @pytest_asyncio.fixture

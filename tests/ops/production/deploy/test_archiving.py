@@ -1,7 +1,7 @@
 """The job that keeps the log short runs a command that kuelog knows, and the rights of its user suffice for all of it."""
 
 import asyncio
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.production.deploy.test_bus_users import address, bus
 from tests.ops.queries.audit.logs import WORLD, log_of, view_of
+from tests.stage.forked_commands import forked
 
 PLACE = "/var/lib/kuelog"
 AUTHORS = {PARTITION: "queue-manager", DEVICE_PARTITION: "accountant", FACTS: "watcher"}
@@ -37,11 +38,8 @@ def command(port: int, place: Path) -> list[str]:
 
 
 async def run(words: list[str]) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ops.cli.main", *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    out, _ = await process.communicate()
-    assert process.returncode == 0, out.decode()
+    done = await asyncio.to_thread(forked, words, env=os.environ)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 async def store(on: JetStreamBus, entries: list[Entry]) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -40,6 +39,7 @@ from tests.ops.production.deploy.small_cluster import job, platform
 from tests.ops.production.deploy.test_bus_users import address, let_through, server_of
 from tests.ops.production.kubernetes.recording import Recording, recording
 from tests.stage.cluster import Cluster
+from tests.stage.forked_commands import forked
 from tests.stage.ports import reserved_port
 from tests.stage.real import Real
 
@@ -208,18 +208,10 @@ async def made_streams(port: int, partitions: int) -> str:
     [job] = [one for one in manifests({**CHOICES, "partitions": partitions})["streams"] if one["kind"] == "Job"]
     [container] = job["spec"]["template"]["spec"]["containers"]
     words = [*container["args"], "--replicas", "1", "--max-bytes", str(64 << 20)]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "ops.cli.main",
-        *words,
-        env={**os.environ, "KUELOG_NATS": address(port, "streams")},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await process.communicate()
-    assert process.returncode == 0, out.decode()
-    return out.decode()
+    done = await asyncio.to_thread(forked, words, env={**os.environ, "KUELOG_NATS": address(port, "streams")})
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    return said
 
 
 async def test_a_log_that_is_empty_is_divided_by_the_job_that_makes_its_streams_and_only_grows(tmp_path: Path) -> None:

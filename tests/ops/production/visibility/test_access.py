@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import ssl
-import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import AsyncIterator
@@ -33,6 +32,7 @@ from ops.sandbox.embedded_cluster.api.http_api import reply
 from services.runtime.cluster_port import ClusterUnavailable
 from tests.ops.production.visibility.test_api import BASE, waiting_world
 from tests.places import ROOT
+from tests.stage.forked_commands import forked
 from tests.stage.stage import Stage
 
 QUEUE = f"{BASE}/clusterqueues/lender/pendingworkloads"
@@ -289,14 +289,11 @@ async def test_a_process_learns_from_the_cluster_whom_to_believe_and_tells_its_o
 
 
 def test_elsewhere_than_on_this_machine_it_is_not_served_without_a_cluster_to_ask(tmp_path: Path) -> None:
-    command = (sys.executable, "-m", "ops.cli.main", "visibility", "--host", "0.0.0.0", "--port", "0")
+    words = ("visibility", "--host", "0.0.0.0", "--port", "0")
     bare = {name: text for name, text in os.environ.items() if not name.startswith(("KUBE", "KUELOG"))}
-    done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True, timeout=60, check=False)
+    done = forked(words, env=bare)
     assert done.returncode == 2 and "no Kubernetes cluster" in done.stderr and "Traceback" not in done.stderr
     broken = tmp_path / "ca.crt"
     broken.write_text("nonsense")
-    words = ("--kubeconfig", str(tmp_path / "none"), "--client-ca", str(broken))
-    done = subprocess.run(
-        [*command, *words], cwd=ROOT, env=bare, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = forked((*words, "--kubeconfig", str(tmp_path / "none"), "--client-ca", str(broken)), env=bare)
     assert done.returncode == 2 and "ca.crt" in done.stderr and "Traceback" not in done.stderr

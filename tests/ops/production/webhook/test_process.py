@@ -19,13 +19,14 @@ from ops.production.webhook.trust import DEFINED
 from tests.ops.production.webhook.test_https import NAMES, cluster
 from tests.ops.production.webhook.test_review import NAMED, job, review
 from tests.places import ROOT
+from tests.stage.forked_commands import forked
 from tests.stage.ports import reserved_port
 
 COMMAND = (sys.executable, "-m", "ops.cli.main")
 
 
 def kuelog(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return forked(words, env=os.environ)
 
 
 async def test_the_webhook_serves_with_a_certificate_that_it_has_made_and_told(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ async def started(*words: str, folder: Path) -> asyncio.subprocess.Process:
 
 
 async def test_a_log_that_is_rolled_several_times_is_written_started_on_and_read_over_all_of_it(tmp_path: Path) -> None:
-    process = await started("--workloads", "2000", "--roll-size", "250000", "-o", "json", folder=tmp_path)
+    process = await started("--workloads", "500", "--roll-size", "60000", "-o", "json", folder=tmp_path)
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     found = json.loads(out)

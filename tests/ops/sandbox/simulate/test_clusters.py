@@ -3,6 +3,8 @@
 Rule: docs/rules/multikueue.md#at-most-once
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
@@ -14,8 +16,9 @@ from services.multikueue import objects, plan, reconcile
 SPAN = 120_000
 
 
-def broken(*seeds: int) -> list[str]:
-    return [one for seed in seeds for one in play_clusters(seed, SPAN).broken]
+def broken(*seeds: int) -> Iterator[str]:
+    """What is wrong in these histories, each of which is played when it is come to."""
+    return (one for seed in seeds for one in play_clusters(seed, SPAN).broken)
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), 61, 138, 223])
@@ -47,7 +50,7 @@ def test_a_job_that_bears_a_decision_which_was_lost_with_the_end_of_the_log_is_s
 
 
 def test_jobs_move_when_their_cluster_is_lost() -> None:
-    assert sum(play_clusters(seed, SPAN).moved for seed in range(1, 7)) > 0, "else nothing is tried here"
+    assert any(play_clusters(seed, SPAN).moved for seed in range(1, 7)), "else nothing is tried here"
 
 
 def test_the_same_seed_plays_the_same_history() -> None:

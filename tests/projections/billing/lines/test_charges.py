@@ -87,6 +87,7 @@ def piece(of: CardEntry = ACROSS, *, sign: int = 1, **changes: object) -> Piece:
         (SLICE, Meter.NODE, Fraction(0)),
         (replace(SLICE, node_cards=1), Meter.NODE, Fraction(2)),
         (replace(SLICE, node_cards=8), Meter.NODE, Fraction(2, 8)),
+        *((SLICE, other, Fraction(0)) for other in (Meter.QUOTA, Meter.DEVICE, Meter.IDLE, Meter.STRANDED, Meter.LENT)),
         (replace(SLICE, card=replace(CARD, cores=0), cores=0), Meter.CORES, Fraction(0)),
         (replace(SLICE, card=replace(CARD, cores=1), cores=1), Meter.CORES, Fraction(2)),
     ],

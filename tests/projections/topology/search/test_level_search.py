@@ -1,9 +1,11 @@
 """Which domains of a level are taken together: enough, none too many, and never fewer than there are (docs/rules/topology.md#search)."""
 
 import random
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from projections.topology.requests.level_parameters import SearchShape
 from projections.topology.search.counts import LevelCounts
 from projections.topology.search.level_search import FoundDomains, NoFit, as_good, search
 from projections.topology.search.order import Fit, best_fit
@@ -23,6 +25,82 @@ def most(counts: LevelCounts, domains: list[int], *, leader: bool) -> int:
 def held(counts: LevelCounts, domains: list[int]) -> int:
     """The slices that these domains hold, the leader in the first of them."""
     return counts.slices_with_leader[domains[0]] + sum(counts.slices[one] for one in domains[1:])
+
+
+def in_order(counts: LevelCounts, domains: Sequence[int], shape: SearchShape, *, leader: bool) -> list[int]:
+    """Domains in their order, by what decides first, second and so on."""
+    slices, pods = (counts.slices_with_leader, counts.pods_with_leader) if leader else (counts.slices, counts.pods)
+
+    def decides(one: int) -> tuple[int, ...]:
+        return (
+            -counts.leaders[one] if leader else 0,
+            -counts.affinity[one] if shape.by_affinity else 0,
+            slices[one] if shape.least_free else -slices[one],
+            pods[one],
+            counts.opened[one] if counts.opened is not None else 0,
+            one,
+        )
+
+    return sorted(domains, key=decides)
+
+
+def tightest(counts: LevelCounts, domains: Sequence[int], need: int, shape: SearchShape, *, leader: bool) -> int:
+    """Of those that are preferred as much as the first, and hold all that is needed, the one with least room."""
+    room = counts.slices_with_leader if leader else counts.slices
+    wide = [
+        (room[one], counts.opened[one] if counts.opened is not None else 0, place)
+        for place, one in enumerate(domains)
+        if room[one] >= need
+        and (counts.leaders[one] or not leader)
+        and (counts.affinity[one] == counts.affinity[domains[0]] or not shape.by_affinity)
+    ]
+    return domains[min(wide)[-1]]
+
+
+def taken_together(counts: LevelCounts, shape: SearchShape) -> list[int] | None:
+    """The domains that pods which may lie anywhere are given, by the rule; None where there are too few."""
+    leader, slices = bool(shape.leaders), shape.slices
+    order = in_order(counts, range(len(counts.slices)), shape, leader=leader)
+    room = counts.slices_with_leader if leader else counts.slices
+    holds_all = [one for one in order if room[one] >= slices and (counts.leaders[one] or not leader)]
+    if shape.least_free and holds_all:
+        return holds_all[:1]
+    if order[0] in holds_all:
+        return [tightest(counts, order, slices, shape, leader=leader)]
+    taken: list[int] = []
+    if leader:
+        able = [one for one in order if counts.leaders[one]]
+        everything = sum(counts.slices)
+        leave_enough = [one for one in able if everything - counts.slices[one] + room[one] >= slices]
+        if not able:
+            return None
+        taken = (leave_enough or able)[:1]
+        slices -= room[taken[0]]
+        order = in_order(counts, [one for one in order if one not in taken], shape, leader=False)
+    for place, one in enumerate(order):
+        if slices <= 0:
+            break
+        if counts.slices[one] >= slices and not shape.least_free:
+            return [*taken, tightest(counts, order[place:], slices, shape, leader=False)]
+        if counts.slices[one]:
+            taken.append(one)
+            slices -= counts.slices[one]
+    return taken if slices <= 0 else None
+
+
+def test_domains_are_taken_in_their_order_the_one_for_the_leader_first_and_the_tightest_last() -> None:
+    several = 0
+    for seed in range(3000):
+        chance = random.Random(seed)
+        leader, size = chance.random() < 0.5, chance.choice((1, 2, 3))
+        counts, shape = level(chance, leader=leader, size=size), shaped(chance, leader=leader, size=size)
+        if chance.random() < 0.3:
+            counts.opened = [chance.randint(0, 2) for _ in counts.pods]
+        tree = tree_with(("host",), {f"h{number}": 1 for number in range(len(counts.slices))})
+        found, wanted = search(tree, [counts], shape), taken_together(counts, shape)
+        assert (found.domains if isinstance(found, FoundDomains) else None) == wanted, seed
+        several += wanted is not None and len(wanted) > 1
+    assert several > 300
 
 
 def test_domains_that_are_taken_together_are_enough_and_none_is_one_too_many() -> None:

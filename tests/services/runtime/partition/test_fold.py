@@ -85,3 +85,15 @@ def test_a_commit_waits_for_the_farthest_of_the_runs_that_it_names() -> None:
 
 def test_no_commit_of_a_new_fold_has_named_a_state_hash() -> None:
     assert PartitionFold(PARTITION).marked == (0, "")
+
+
+def test_facts_that_were_gone_past_are_not_fixed_before_a_commit_names_them() -> None:
+    fold = PartitionFold(PARTITION)
+    fold.offer(FACTS, facts(3))
+    fold.fold_inputs()
+    assert fold.unfixed == 3
+    first = commit(InputRun(stream=FACTS, upto=2))
+    fold.rewind()
+    fold.fold_commit(entry(PARTITION, 1, encode(first)), first)
+    fold.fold_inputs()
+    assert (fold.position(FACTS), fold.unfixed) == (3, 1)

@@ -202,6 +202,20 @@ async def test_a_host_goes_on_over_facts_for_others_and_decides_the_same_as_on_a
     assert fold_up("LOG_0", entries).world.workloads == host.fold.world.workloads
 
 
+async def test_a_host_has_caught_up_though_the_last_facts_on_the_log_are_for_others() -> None:
+    bus = MemoryBus()
+    facts = bus.memory(FACTS)
+    for number in (1, 2):
+        sighting = Sighting(id=f"f{number}", at=number, author="watcher", fact=OTHERS)
+        await facts.repeat(fact_message(sighting, to="LOG_1"))
+    host = routed_host(await bus.stream("LOG_0"), [await bus.stream(DEVICES), facts])
+    task = asyncio.create_task(host.run())
+    await asyncio.wait_for(host.caught_up.wait(), 30)
+    assert host.fold.position(FACTS) == 2
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 @pytest.mark.parametrize(("own", "other"), [("LOG_0", DEVICES), (DEVICES, "LOG_0")])
 async def test_of_facts_alone_those_are_left_out_that_are_for_others(own: str, other: str) -> None:
     bus = MemoryBus()

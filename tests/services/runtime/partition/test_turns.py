@@ -500,6 +500,21 @@ async def test_a_commit_that_rests_on_what_is_stored_and_has_not_arrived_yet_hal
         assert not one.halts.kinds and one.fold.base == 1
 
 
+async def test_what_others_wrote_is_folded_though_it_arrives_together_with_what_was_decided_here() -> None:
+    bus = MemoryBus()
+    await tell(bus, nodes(1))
+    late = Late(await bus.stream(PARTITION))
+    one = await host(bus, Speaker("preemptor", up_to(1, "preemptor")), own=cast(Any, late))
+    async with serving(one):
+        await asyncio.wait_for(_until(lambda: one.fold.base == 1), SOON)
+        foreign = foreign_commit(prev_hash=one.fold.prev_hash, base=1, inputs=())
+        subject = commit_subject(PARTITION, "admitter")
+        await bus.memory(PARTITION).append(subject, encode(foreign), message_id="foreign", base=1)
+        late.arrives.set()
+        await asyncio.wait_for(_until(lambda: one.fold.base == 2), SOON)
+        await no_differences(bus, one)
+
+
 async def test_who_is_told_to_stop_deciding_follows_and_says_so() -> None:
     bus = MemoryBus()
     silent = Speaker("preemptor", up_to(9, "preemptor"))

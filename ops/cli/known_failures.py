@@ -1,4 +1,4 @@
-"""The exceptions that say what a person can do about them, of all parts that a command may use."""
+"""Which failures a person can do something about, whatever the command; it is imported once something has failed."""
 
 from ops.console.guard import ConsoleUnserved
 from ops.files.manifests import ManifestBroken
