@@ -16,6 +16,7 @@ from projections.budgets.counting import follow as count_in_budgets
 from projections.budgets.counting import usage_of
 from projections.budgets.scopes import whole_of
 from projections.fair_sharing.admission_usage import follow as count_in_ledgers
+from projections.folds.dispatch import drop_copies, drop_dispatch
 from projections.folds.workloads import drop_workload
 from projections.partitions.forks import moved_by, why_not_forked
 from projections.partitions.homes import is_divided
@@ -46,7 +47,7 @@ def observe_fork(world: World, order: PartitionForked, at: Millis) -> None:
 
 def keep_only(world: World, namespaces: Collection[str], at: Millis) -> None:
     """Let go of everything that is not of these namespaces."""
-    known = (world.workloads, world.accounted, world.terminating)
+    known = (world.workloads, world.accounted, world.terminating, world.dispatches, world.left_behind, world.remotes)
     found = {key.partition("/")[0] for table in known for key in table}
     budgeted = {
         whole.partition("/")[2] for scope in world.budgets if (whole := whole_of(scope)).startswith("Namespace/")
@@ -63,6 +64,10 @@ def let_go(world: World, namespaces: Collection[str], at: Millis) -> None:
         drop_workload(world, key)
         count_in_budgets(world, key, at)
         count_in_ledgers(world, key, at)
+    for key in sorted({*world.dispatches, *world.left_behind, *world.remotes}):
+        if key.partition("/")[0] in namespaces:
+            drop_dispatch(world, key)
+            drop_copies(world, key)
     for key in [key for key in world.accounted if key.partition("/")[0] in namespaces]:
         world.trail.drop(world.accounted, key)
     for key in [key for key in world.terminating if key.partition("/")[0] in namespaces]:

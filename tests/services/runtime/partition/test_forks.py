@@ -13,6 +13,7 @@ from events.catalogue import Fact
 from events.codec import decode_commit, encode
 from events.commit import InputRun, Sighting
 from events.control import ForkedFrom, LogPartitioned, ObjectRemoved
+from events.multikueue import RemoteWorkloadObserved
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import LocalQueueObserved
 from events.subjects import CONTROL, FACTS, is_for
@@ -49,10 +50,10 @@ class Day:
         self.bus, self.shelf, self.told = MemoryBus(lambda: 0), MemoryShelf(), 0
         self.clock = ScaledClock()
 
-    async def tell(self, *facts: Fact, to: str = "") -> None:
+    async def tell(self, *facts: Fact, to: str = "", author: str = "watcher") -> None:
         for fact in facts:
             self.told += 1
-            sighting = Sighting(id=f"f{self.told}", at=1000 + self.told, author="watcher", fact=fact)
+            sighting = Sighting(id=f"f{self.told}", at=1000 + self.told, author=author, fact=fact)
             await self.bus.memory(FACTS).publish([fact_message(sighting, to=to)])
 
     async def fork(self) -> None:
@@ -144,6 +145,20 @@ async def test_a_fork_goes_on_from_the_history_of_its_origin_and_each_keeps_what
     assert not any(fork.world.quota.usage_by_name(fork.world.quota.queues["b"]).values())
     first = decode_commit(entries["LOG_1"][0].data)
     assert first.inputs[0] == InputRun(stream="LOG_0", upto=len(entries["LOG_0"])), "who gives cards folds that before"
+
+
+async def test_what_was_seen_in_other_clusters_goes_with_the_namespace_of_its_workload() -> None:
+    day = await begun()
+    copies = [
+        RemoteWorkloadObserved(cluster="w1", workload=key, uid=key, version=1) for key in ("team/gone", "other/gone")
+    ]
+    await day.tell(*copies, author="remote-clusters")
+    await day.fork()
+    await day.tell(ORDER)
+    async with day.served() as running:
+        await day.decided(running, "LOG_0", "LOG_1")
+    kept = {name: list(fold_up(name, day.entries).world.remotes) for name in ("LOG_0", "LOG_1")}
+    assert kept == {"LOG_0": ["other/gone"], "LOG_1": ["team/gone"]}
 
 
 async def test_who_has_not_heard_of_the_order_goes_on_sending_to_the_origin_and_the_fork_folds_that() -> None:
