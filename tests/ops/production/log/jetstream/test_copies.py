@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -224,6 +225,22 @@ async def changed(bus: JetStreamBus, what: str, **body: Any) -> None:
 async def held(bus: JetStreamBus) -> list[tuple[int, int]]:
     """From where to where the copy of a stream counts."""
     return [(one.first, one.last) for one in await generations(bus.client, PARTITION)]
+
+
+async def test_a_site_that_has_lost_what_was_copied_of_it_is_named(both: HubAndSite) -> None:
+    site = await reached(both)
+    await appended(site, 3)
+    await both.copied(PARTITION, 3)
+    await site.close()
+    assert both.site is not None
+    await both.site.kill()
+    shutil.rmtree(both.site.store)
+    await both.site.start()
+    await (await alone(both)).close()
+    while not (found := await state(both)).connected:  # noqa: ASYNC110 - its server comes back when it likes
+        await asyncio.sleep(0.05)
+    assert f"the site has lost what was copied of it: {PARTITION} ends at 0 and its copy at 3" in found.describe()
+    assert not found.whole
 
 
 async def test_what_was_rolled_stays_at_the_site_while_the_hub_is_away(both: HubAndSite) -> None:
