@@ -143,6 +143,20 @@ async def test_who_looks_at_copies_names_the_sites_that_are_away_and_tells_how_f
         await site.close()
 
 
+async def test_a_site_whose_hub_is_not_there_starts_and_decides(tmp_path: Path) -> None:
+    both = HubAndSite(tmp_path)
+    await both.line.open()
+    server = both.server_of_site(tmp_path / SITE)
+    await server.start()
+    try:
+        async with at(server.url) as bus:
+            await appended(bus, 2)
+            assert (await (await bus.stream(PARTITION)).last()).sequence == 2
+    finally:
+        await server.stop()
+        await both.line.close()
+
+
 @pytest.mark.parametrize(
     "turns",
     [
