@@ -84,7 +84,7 @@ def run_show(addresses: Mapping[str, str], output: AnswerForm, *, console: Conso
                 console.print(one.describe(), highlight=False)
         else:
             print_answer([{**msgspec.to_builtins(one), "behind": one.behind} for one in states], output)
-        outcome.code = 0 if all(one.behind == 0 for one in states) else 1
+        outcome.code = 0 if all(one.whole for one in states) else 1
     return outcome.code
 
 

@@ -30,8 +30,8 @@ class SiteCopies:
 
     @property
     def worth_knowing(self) -> list[str]:
-        """A line for each site that is not connected or can't be asked about; what lags for a moment is told by metrics."""
-        return [f"site {one.describe()}" for one in self.states.values() if not one.connected]
+        """A line for each site that is not connected, can't be asked about, or has lost something; what lags for a moment is told by metrics."""
+        return [f"site {one.describe()}" for one in self.states.values() if not (one.whole or one.behind)]
 
     @asynccontextmanager
     async def looked_at(self, clock: Clock) -> AsyncGenerator[None, None]:

@@ -3,8 +3,6 @@
 Rule: docs/rules/log.md#copies
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
 from events.event import Millis
@@ -44,6 +42,11 @@ class CopyState(msgspec.Struct, frozen=True, kw_only=True):
         """How many messages of the site are known not to have come yet."""
         return max((self.stored or 0) - self.copied, 0)
 
+    @property
+    def lost(self) -> bool:
+        """Whether the site itself does not hold any more what was copied of it."""
+        return self.stored is not None and self.stored < self.copied
+
 
 class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     """How the copy of one site's log stands."""
@@ -61,6 +64,11 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
         """How many messages are missing in the copy; None while that is not known."""
         return sum(one.behind for one in self.streams) if self.connected else None
 
+    @property
+    def whole(self) -> bool:
+        """Whether the copy is known to be what the site holds."""
+        return self.behind == 0 and not any(one.lost for one in self.streams)
+
     def describe(self) -> str:
         """A line for people."""
         if self.problem:
@@ -72,6 +80,10 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
                 "not heard since the hub's bus began" if self.silent is None else f"heard {self.silent // 1000} s ago"
             )
             return f"{self.site}: not connected, {heard}; what it decides meanwhile is copied when it is back"
+        if lost := [
+            f"{one.stream} ends at {one.stored} and its copy at {one.copied}" for one in self.streams if one.lost
+        ]:
+            return f"{self.site}: the site has lost what was copied of it: {', '.join(lost)}; restore it from a backup of its copy"
         late = [f"{one.stream} {one.copied} of {one.stored}" for one in self.streams if one.behind]
         return f"{self.site}: connected, {', '.join(late) or 'the copy is whole'}"
 
@@ -113,15 +125,22 @@ async def keep_copies(here: JetStreamBus, there: JetStreamBus) -> list[str]:
 
 async def site_state(site: str, here: JetStreamBus, there: JetStreamBus) -> SiteState:
     """How the copy of a site's log stands beside what the site holds, as far as that answers. Raises `LogUnavailable`."""
+    connected, streams, stored = True, tuple[str, ...](), dict[str, int]()
     try:
-        streams: Sequence[str] = (await streams_on(there)).every
-        stored = {name: await _end(there, name) for name in streams}
+        streams = (await streams_on(there)).every
     except LogUnavailable:
-        begun = (await _info(here, CONTROL)).error is None
-        streams, stored = (await streams_on(here)).every if begun else (), {}
-    copied = [CopyState(stream=name, copied=await _end(here, name), stored=stored.get(name)) for name in streams]
+        connected = False
+        if (await _info(here, CONTROL)).error is None:
+            streams = (await streams_on(here)).every
+    # The copy first: what the site stores meanwhile is not what it has lost.
+    ends = {name: await _end(here, name) for name in streams}
+    try:
+        stored = {name: await _end(there, name) for name in streams} if connected else {}
+    except LogUnavailable:
+        connected = False
+    copied = [CopyState(stream=name, copied=end, stored=stored.get(name)) for name, end in ends.items()]
     heard = [one for name in streams if (one := await _silence(here, name)) is not None]
-    return SiteState(site=site, streams=tuple(copied), connected=bool(stored), silent=min(heard) if heard else None)
+    return SiteState(site=site, streams=tuple(copied), connected=connected, silent=min(heard) if heard else None)
 
 
 async def check_copied(site: JetStreamBus, stream: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -142,6 +143,20 @@ async def test_who_looks_at_copies_names_the_sites_that_are_away_and_tells_how_f
         await site.close()
 
 
+async def test_a_site_whose_hub_is_not_there_starts_and_decides(tmp_path: Path) -> None:
+    both = HubAndSite(tmp_path)
+    await both.line.open()
+    server = both.server_of_site(tmp_path / SITE)
+    await server.start()
+    try:
+        async with at(server.url) as bus:
+            await appended(bus, 2)
+            assert (await (await bus.stream(PARTITION)).last()).sequence == 2
+    finally:
+        await server.stop()
+        await both.line.close()
+
+
 @pytest.mark.parametrize(
     "turns",
     [
@@ -224,6 +239,22 @@ async def changed(bus: JetStreamBus, what: str, **body: Any) -> None:
 async def held(bus: JetStreamBus) -> list[tuple[int, int]]:
     """From where to where the copy of a stream counts."""
     return [(one.first, one.last) for one in await generations(bus.client, PARTITION)]
+
+
+async def test_a_site_that_has_lost_what_was_copied_of_it_is_named(both: HubAndSite) -> None:
+    site = await reached(both)
+    await appended(site, 3)
+    await both.copied(PARTITION, 3)
+    await site.close()
+    assert both.site is not None
+    await both.site.kill()
+    shutil.rmtree(both.site.store)
+    await both.site.start()
+    await (await alone(both)).close()
+    while not (found := await state(both)).connected:  # noqa: ASYNC110 - its server comes back when it likes
+        await asyncio.sleep(0.05)
+    assert f"the site has lost what was copied of it: {PARTITION} ends at 0 and its copy at 3" in found.describe()
+    assert not found.whole
 
 
 async def test_what_was_rolled_stays_at_the_site_while_the_hub_is_away(both: HubAndSite) -> None:
