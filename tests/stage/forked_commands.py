@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pkgutil
+import shutil
 import socket
 import subprocess
 import sys
@@ -66,7 +67,8 @@ def on_path(folder: Path) -> Path:
 @cache
 def _server() -> Path:
     """Where the process listens that commands are forked off; it ends with this one."""
-    place = Path(tempfile.mkdtemp(prefix="forked-")) / "socket"
+    folder = Path(tempfile.mkdtemp(prefix="forked-"))
+    place = folder / "socket"
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, str(place)],
         cwd=ROOT,
@@ -74,6 +76,7 @@ def _server() -> Path:
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
+    atexit.register(shutil.rmtree, folder)
     atexit.register(process.communicate)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"

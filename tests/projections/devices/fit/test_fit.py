@@ -69,6 +69,20 @@ def test_a_pod_gets_the_cards_that_the_definitions_say_or_hears_the_same_reasons
     assert 300 < placed < 1200
 
 
+def test_the_weights_that_a_pod_names_decide_which_of_its_cards_is_the_fullest() -> None:
+    matters = 0
+    for seed in range(300):
+        chance = random.Random(seed)
+        cards = [Card(uuid=f"c{index}", index=index, slots=9, memory=90, model=MODEL) for index in range(4)]
+        used = {one.uuid: Taken(chance.randint(1, 6), chance.randint(0, 60), chance.randint(0, 60)) for one in cards}
+        asked: list[CardRequest | None] = [CardRequest(vendor="NVIDIA", count=1, memory=4, cores=5)]
+        terms = Wanted(chance.choice(("spread", "binpack")), False, None, None, wanted(chance).weights)
+        outcome = FitByDefinition(cards, used, terms).fit(asked, 0)
+        assert as_decided(cards, used, terms, asked, 0) == outcome, seed
+        matters += outcome != FitByDefinition(cards, used, terms._replace(weights=Taken(1, 1, 1))).fit(asked, 0)
+    assert matters > 50
+
+
 def as_decided(
     cards: list[Card], used: dict[str, Taken], terms: Wanted, asked: list[CardRequest | None], init: int
 ) -> Outcome:

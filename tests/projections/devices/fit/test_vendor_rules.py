@@ -49,6 +49,13 @@ def test_cards_of_one_request_come_from_the_largest_network() -> None:
     assert sorted(uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2))) == ["b", "c"]
 
 
+def test_cards_that_name_no_network_are_in_one_of_their_own_with_network_0() -> None:
+    for networks in ((None, None, 1), (1, None, None), (1, None, 0), (0, None, 1)):
+        cards = [ascend(f"c{index}", index, network=network) for index, network in enumerate(networks)]
+        together = sorted(f"c{index}" for index, network in enumerate(networks) if network != 1)
+        assert sorted(uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2))) == together
+
+
 def test_a_split_by_software_needs_a_node_that_splits_by_software() -> None:
     mode = {"huawei.com/vnpu-mode": "hami-core"}
     request = CardRequest(vendor="Ascend910B3", count=1, memory=8000, cores=5)

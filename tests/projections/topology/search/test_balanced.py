@@ -56,5 +56,6 @@ def test_pods_lie_evenly_on_the_fewest_hosts_of_the_fewest_racks_that_spare_leas
         pods = {one.values[-1]: one.count for one in found.domains}
         assert frozenset(pods) in {hosts for hosts, _ in ways}, seed
         assert sum(pods.values()) == count and min(pods.values()) >= part, seed
+        assert all(number <= room[host] for host, number in pods.items()), seed
         tried, several = tried + 1, several + (len(pods) > 1)
     assert tried > 500 and several > 300
