@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
+from ops.production.deciders import quota_deciders
 from ops.production.foresight import Foresight
 from ops.production.loaded_selectors import selectors_for
 from ops.production.log.control import read_control, record_rate
@@ -32,16 +33,12 @@ from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from projections.world import World
 from services.accountant.decide import Accountant
-from services.admitter.decide import Admitter
 from services.applier.decisions import Decisions
 from services.applier.provisioning.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
 from services.applier.writes.low_priority_writes import LowPriorityWrites
-from services.multikueue.decide import MultiKueue
 from services.multikueue.shell import RemoteClusters
-from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
 from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
@@ -60,8 +57,6 @@ log = structlog.get_logger()
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
-
-_DECIDERS: dict[str, Callable[[], Decider]] = {one.name: one for one in (QueueManager, Admitter, Preemptor, MultiKueue)}
 
 
 class BeginsAnew(Exception):
@@ -169,25 +164,19 @@ class Running:
         self, facts: Stream, listed: asyncio.Event | None, again: Mapping[str, Verifier], tasks: asyncio.TaskGroup
     ) -> None:
         """A host for each partition of trees in which anything is decided, written, decided again or looked at here."""
-        spare, remote = LowPriorityWrites(self.ports.clock), self._remote_clusters(facts)
+        ports, spare, remote = self.ports, LowPriorityWrites(self.ports.clock), None
+        if ports.connector is not None and MULTIKUEUE in self.services:
+            remote = RemoteClusters(ports.writer, ports.connector, facts, ports.clock)
         for name in self._serves(self.streams.trees):
-            deciders = [make() for service, make in _DECIDERS.items() if service in self.services]
-            applies = "applier" in self.services
-            writing = self.leases.on_writing(name, self.services, tasks) if applies or remote is not None else None
-            observers = await self._observers(name, facts, spare, tasks) if applies else []
+            deciders = [one for one in quota_deciders() if one.name in self.services]
+            observers = await self._observers(name, facts, spare, tasks) if "applier" in self.services else []
+            writing = self.leases.on_writing(name, self.services, tasks) if observers or remote is not None else None
             observers += [remote.lane(name, writing)] if remote is not None else []
             if deciders or observers or again or FOLLOWER in self.services:
-                window = AdmissionWindow(self._let_in_ahead)
-                self.hosts[name] = await self._host(
-                    name, deciders, observers, listed, again.get(name), tasks, window, writing
-                )
+                window, verifier = AdmissionWindow(self._let_in_ahead), again.get(name)
+                self.hosts[name] = await self._host(name, deciders, observers, listed, verifier, tasks, window, writing)
         if remote is not None:
             tasks.create_task(remote.run())
-
-    def _remote_clusters(self, facts: Stream) -> RemoteClusters | None:
-        if self.ports.connector is None or MULTIKUEUE not in self.services:
-            return None
-        return RemoteClusters(self.ports.writer, self.ports.connector, facts, self.ports.clock)
 
     def _serves(self, partitions: Sequence[str]) -> list[str]:
         return [name for name in partitions if not self._served or name in self._served]

@@ -9,6 +9,7 @@ from events.api.labels import (
     MULTIKUEUE_ORIGIN,
     MULTIKUEUE_ORIGIN_UID,
     PREBUILT_WORKLOAD_NAME,
+    QUEUE_NAME,
 )
 from events.event import Millis
 from events.job_kind import JobKind
@@ -17,6 +18,7 @@ from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.pods import is_leaving, is_over
+from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
 
@@ -78,6 +80,9 @@ def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str, *, 
     if kind is LEADER_WORKER_SET:
         # Each of its groups runs in a Workload of its own, and none of them is all of it.
         value = put(value, ("metadata", "labels", PREBUILT_WORKLOAD_NAME), None)
+        # Kueue gives a pod no Workload that names a queue already. Who admits pods there has their templates name it.
+        for at, _ in templates_of(kind.group, kind.kind, value):
+            value = put(value, (*at, "metadata", "labels", QUEUE_NAME), None)
     if managed_by:
         value = put(value, tuple(managed_by.split(".")), None)
     if kind is TRAIN_JOB:

@@ -9,7 +9,7 @@ from functools import partial
 
 import structlog
 
-from events.api.labels import MULTIKUEUE_ORIGIN_UID
+from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
@@ -175,12 +175,12 @@ class RemoteWriter:
         found: list[tuple[Resource, str]] = []
         if wanted.kind is not None:
             found = [(resource_of(wanted.kind, wanted.api_version), name) for name in wanted.jobs]
-        for owner in objects_at(copy, "metadata", "ownerReferences"):
-            api, name = str(owner.get("apiVersion", "")), str(owner.get("name", ""))
-            kind = self.kinds.of(api, str(owner.get("kind")))
+        owners = [(one.get("apiVersion"), one.get("kind"), one.get("name")) for one in objects_at(copy, *_OWNERS)]
+        for api, word, name in [*owners, _noted_owner(copy)]:
+            kind = self.kinds.of(str(api), str(word))
             # Pods of a group own it together, and what serves with them owns it beside them under Kueue: none of them controls it.
             if kind is not None:
-                found.append((resource_of(kind, api), name))
+                found.append((resource_of(kind, str(api)), str(name)))
         return list(dict.fromkeys(found))
 
     async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
@@ -324,3 +324,13 @@ class RemoteWriter:
             workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
         )
         await self._seen.tell(wanted.workload, refused, f"{wanted.run.decision}:{problem}", wanted.run.decision)
+
+
+def _noted_owner(copy: JsonObject) -> tuple[str, str, str]:
+    """Version, kind and name of what runs in a copy by its annotations: Kueue gives no copy that was there first to a LeaderWorkerSet."""
+    notes = object_at(copy, "metadata", "annotations")
+    api, _, word = str(notes.get(JOB_OWNER_GVK, "")).partition(", Kind=")
+    return api.removeprefix("/"), word, str(notes.get(JOB_OWNER_NAME, ""))
+
+
+_OWNERS = ("metadata", "ownerReferences")

@@ -20,20 +20,20 @@ _QUEUE = "q"
 _NAMES = (NAMESPACE, "red", "blue")
 
 
-class Door(msgspec.Struct, frozen=True):
+class QueueDoor(msgspec.Struct, frozen=True):
     """A local queue, which has the same place in all clusters."""
 
     namespace: str = NAMESPACE
     queue: str = _QUEUE
 
 
-def doors_of(seed: int, count: int) -> tuple[Door, ...]:
+def doors_of(seed: int, count: int) -> tuple[QueueDoor, ...]:
     """So many local queues in namespaces that the seed chooses: some with one queue, some with several, whose trees may lie apart."""
     chance = random.Random(f"{seed}/doors")  # noqa: S311 - a world, not a secret
-    return tuple(Door(chance.choice(_NAMES), f"{_QUEUE}{number}") for number in range(count))
+    return tuple(QueueDoor(chance.choice(_NAMES), f"{_QUEUE}{number}") for number in range(count))
 
 
-def worker_objects(chance: random.Random, name: str, doors: Sequence[Door], queues: int) -> list[JsonObject]:
+def worker_objects(chance: random.Random, name: str, doors: Sequence[QueueDoor], queues: int) -> list[JsonObject]:
     """A node, and so many queues that may preempt, by chance, to which all doors lead."""
     preemption = {"withinClusterQueue": chance.choice(("Never", "LowerPriority"))}
     quota = chance.choice((2, 3))
@@ -45,7 +45,7 @@ def worker_objects(chance: random.Random, name: str, doors: Sequence[Door], queu
     ]
 
 
-def manager_objects(doors: Sequence[Door]) -> list[JsonObject]:
+def manager_objects(doors: Sequence[QueueDoor]) -> list[JsonObject]:
     """The workers, and for each door a queue whose jobs run in them."""
     kubeconfigs = {name: base64.b64encode(kubeconfig_text(f"http://{name}").encode()).decode() for name in WORKERS}
     secret = {"apiVersion": "v1", "kind": "Secret"}
@@ -79,7 +79,7 @@ def tree_of(number: int) -> str:
     return f"queue/{_QUEUE}{number or ''}"
 
 
-def _cluster(doors: Sequence[Door]) -> list[JsonObject]:
+def _cluster(doors: Sequence[QueueDoor]) -> list[JsonObject]:
     namespaces = sorted({one.namespace for one in doors} - {NAMESPACE})
     return [
         *(priority_class(one, value) for one, value in CLASSES.items()),
@@ -94,14 +94,14 @@ def _queue(number: int, cpus: int, more: JsonObject) -> list[JsonObject]:
     return [kueue_object("ClusterQueue", f"{_QUEUE}{number or ''}", spec)]
 
 
-def _local_queues(doors: Sequence[Door], queues: int) -> list[JsonObject]:
+def _local_queues(doors: Sequence[QueueDoor], queues: int) -> list[JsonObject]:
     return [
         kueue_object("LocalQueue", one.queue, {"clusterQueue": f"{_QUEUE}{number % queues or ''}"}, one.namespace)
         for number, one in enumerate(doors)
     ]
 
 
-def sent_or_own_job(chance: random.Random, name: str, door: Door, *, delegated: bool) -> JsonObject:
+def sent_or_own_job(chance: random.Random, name: str, door: QueueDoor, *, delegated: bool) -> JsonObject:
     """A job that may be sent, or one of the cluster's own; all else by chance."""
     pods = chance.choice((1, 1, 2))
     runs = {RUN_SECONDS: str(chance.choice((2, 10, 30, 90)))}

@@ -28,7 +28,7 @@ from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.cluster_objects import (
     WORKERS,
-    Door,
+    QueueDoor,
     doors_of,
     manager_objects,
     sent_or_own_job,
@@ -113,7 +113,7 @@ def play_clusters(seed: int, span: Millis, partitions: int = 1) -> ClustersOutco
 class _Clusters:
     def __init__(self, loop: VirtualLoop, seed: int, span: Millis, partitions: int) -> None:
         self._loop, self._seed, self._span, self._partitions = loop, seed, span, partitions
-        self._doors = doors_of(seed, _DOORS) if partitions > 1 else (Door(),)
+        self._doors = doors_of(seed, _DOORS) if partitions > 1 else (QueueDoor(),)
         self._asked = random.Random(f"{seed}/asked")  # noqa: S311 - a world, not a secret
         self._chance = random.Random(f"{seed}/clusters")  # noqa: S311 - a world, not a secret
         self._broken: list[str] = []

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.jobs.kinds.table import JOB, JOB_SET, TRAIN_JOB
+from services.jobs.kinds.table import JOB, JOB_SET, LEADER_WORKER_SET, TRAIN_JOB
 from services.multikueue.objects import (
     is_deferred,
     is_of_origin,
@@ -139,3 +139,21 @@ def test_a_job_that_began_anew_there_while_nobody_looked_keeps_its_start_time_he
     assert status_patch(JOB, waiting, stopped, NOW) == {
         "status": {"startTime": None, "conditions": stopped["status"]["conditions"]}
     }
+
+
+def test_the_pods_of_a_leader_worker_set_name_no_queue_there_before_who_admits_them_has_them_name_it() -> None:
+    """Kueue's manager gives a pod that names a queue no Workload: it takes it for one that it has seen."""
+    named = {"metadata": {"labels": {"app": "s", "kueue.x-k8s.io/queue-name": "q"}}, "spec": {}}
+    local: dict[str, Any] = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "l", "namespace": "team", "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
+        "spec": {"leaderWorkerTemplate": {"leaderTemplate": named, "workerTemplate": named, "size": 2}},
+    }
+    made = remote_job(LEADER_WORKER_SET, local, "l-0", "multikueue")
+    assert made["metadata"]["labels"] == {
+        "kueue.x-k8s.io/queue-name": "q",
+        "kueue.x-k8s.io/multikueue-origin": "multikueue",
+    }
+    templates = made["spec"]["leaderWorkerTemplate"]
+    assert [templates[one]["metadata"]["labels"] for one in ("leaderTemplate", "workerTemplate")] == [{"app": "s"}] * 2
