@@ -24,6 +24,11 @@ def is_divided(world: PartitionState) -> bool:
     return bool(world.partition_map) and family_of(world.partition) == LOG
 
 
+def knows_its_trees(world: PartitionState) -> bool:
+    """Whether it is known what is decided here: a partition beside the first one learns it from the map, and decides nothing before."""
+    return world.partition in ("", FIRST) or family_of(world.partition) != LOG or is_divided(world)
+
+
 def leads(world: PartitionState) -> bool:
     """Whether what belongs to no tree is looked after here."""
     return not is_divided(world) or world.partition == FIRST

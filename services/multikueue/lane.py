@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from projections.feature_gates import enabled
-from projections.partitions.homes import FIRST, is_divided
+from projections.partitions.homes import knows_its_trees
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.multikueue.cluster_profile import GATE
 from services.multikueue.plan import RemoteState, concerns, plan
@@ -40,8 +40,8 @@ class Lane:
 
     def observe(self, world: RemoteState, touched: Sequence[str]) -> None:
         """Take up what has changed in what was decided; called after each turn of the partition."""
-        if world.partition not in ("", FIRST) and not is_divided(world):
-            return  # What this partition has folded is of others, until it has folded which it is.
+        if not knows_its_trees(world):
+            return
         self._writer.kinds = kinds_of(world.settings)
         keys = {*touched, *world.remote_work.take_all(AUTHOR)}
         seen = (

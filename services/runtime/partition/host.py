@@ -15,6 +15,7 @@ from events.commit import Commit, InputRun
 from events.event import Millis
 from events.subjects import FACTS, commit_subject
 from projections.log_position import LogPosition
+from projections.partitions.homes import knows_its_trees
 from projections.set_aside.records import ADMITTER
 from services.runtime.bus_time import BusTime
 from services.runtime.clock_port import Clock
@@ -301,7 +302,8 @@ class PartitionHost:
         number = fold.control.number(self.own.name, fold.base + 1)
         place = LogPosition(partition=self.own.name, sequence=number, at=at, most_admissions=most)
         try:
-            events = [] if self._view.late else [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
+            silent = self._view.late or not knows_its_trees(fold.world)
+            events = [] if silent else [*self._leased.begin(name, place), *decider.decide(fold.world, place)]
             commit = self._made(name, events, place) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)

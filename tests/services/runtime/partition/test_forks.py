@@ -147,6 +147,19 @@ async def test_a_fork_goes_on_from_the_history_of_its_origin_and_each_keeps_what
     assert first.inputs[0] == InputRun(stream="LOG_0", upto=len(entries["LOG_0"])), "who gives cards folds that before"
 
 
+async def test_a_partition_that_has_not_folded_which_it_is_decides_about_nobody() -> None:
+    day = Day()
+    await say(await day.bus.stream(CONTROL), LogPartitioned(partitions=2), 1)
+    await day.tell(*platform(nominal=2), job("a"))
+    async with day.served() as running:
+        await day.decided(running, "LOG_0", "LOG_1")
+        assert not any(decode_commit(entry.data).events for entry in day.entries.get("LOG_1", ()))
+        await day.tell(PartitionMapObserved(partitions=2))
+        await day.decided(running, "LOG_0", "LOG_1")
+    assert fold_up("LOG_0", day.entries).world.workloads["team/a"].admission is not None
+    assert not fold_up("LOG_1", day.entries).world.workloads
+
+
 async def test_what_was_seen_in_other_clusters_goes_with_the_namespace_of_its_workload() -> None:
     day = await begun()
     copies = [
