@@ -356,9 +356,11 @@ class Run:
                     await self._grown.wait()
 
     async def _follow(self, partition: str) -> None:
-        stream = await self.bus.stream(partition)
-        async for batch in stream.follow(0):
-            self.position += len(batch)
+        # A server that has just begun to lead may not know yet what another has handed out: that is read again, and not counted twice.
+        read = 0
+        async for batch in (await RetryingBus(self.bus, ScaledClock()).stream(partition)).follow(0):
+            self.position += batch[-1].sequence - read
+            read = batch[-1].sequence
             self._grown.set()
 
     async def _beyond(self, position: int) -> None:
