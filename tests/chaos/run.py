@@ -32,7 +32,7 @@ from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
-from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Entry
 from tests.chaos.platform import job, objects
 from tests.chaos.storm import Storm
@@ -356,12 +356,15 @@ class Run:
                     await self._grown.wait()
 
     async def _follow(self, partition: str) -> None:
-        # A server that has just begun to lead may not know yet what another has handed out: that is read again, and not counted twice.
         read = 0
-        async for batch in (await RetryingBus(self.bus, ScaledClock()).stream(partition)).follow(0):
-            self.position += batch[-1].sequence - read
-            read = batch[-1].sequence
-            self._grown.set()
+        while True:
+            # A server that has just begun to lead may not know yet what another has handed out: then it is read on a moment later.
+            with suppress(LogGap, LogRegressed, LogUnavailable):
+                async for batch in (await self.bus.stream(partition)).follow(read):
+                    self.position += batch[-1].sequence - read
+                    read = batch[-1].sequence
+                    self._grown.set()
+            await asyncio.sleep(_AGAIN_S)
 
     async def _beyond(self, position: int) -> None:
         while self.position < position:
