@@ -12,7 +12,7 @@ import msgspec
 from events.event import Millis
 from ops.production.process.telemetry import configure_logging
 from ops.sandbox.simulate.clusters import ClustersOutcome, play_clusters
-from ops.sandbox.simulate.division import Division, division_of
+from ops.sandbox.simulate.division import SeedDivision, division_of
 from ops.sandbox.simulate.fault_plan import ALL, Fault, FaultKind, only, schedule_of
 from ops.sandbox.simulate.history import HistoryOutcome, play
 from ops.sandbox.simulate.shrink import shrunk
@@ -32,7 +32,7 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
     clusters: bool = False
     """Whether it is one of three clusters, which has faults of its own."""
 
-    def division(self) -> Division:
+    def division(self) -> SeedDivision:
         """How the log is divided."""
         return division_of(self.seed, self.span)
 

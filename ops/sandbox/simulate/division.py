@@ -10,7 +10,7 @@ _DIVIDED_EVERY = 17
 """In one of so many seeds the log is divided; with no other share that seeds go by in common, so all else meets it, too."""
 
 
-class Division(msgspec.Struct, frozen=True):
+class SeedDivision(msgspec.Struct, frozen=True):
     """How the log of a history is divided."""
 
     partitions: int = 1
@@ -18,9 +18,9 @@ class Division(msgspec.Struct, frozen=True):
     """Since the beginning; 0 when it begins divided."""
 
 
-def division_of(seed: int, span: Millis) -> Division:
+def division_of(seed: int, span: Millis) -> SeedDivision:
     """How a seed divides its log; most do not."""
     if seed % _DIVIDED_EVERY != _DIVIDED_EVERY - 1:
-        return Division()
+        return SeedDivision()
     chance = random.Random(f"{seed}/division")  # noqa: S311 - a world, not a secret
-    return Division(chance.choice((4, 16, 16)), chance.choice((0, chance.randrange(300, span // 2))))
+    return SeedDivision(chance.choice((4, 16, 16)), chance.choice((0, chance.randrange(300, span // 2))))
