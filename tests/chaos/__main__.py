@@ -24,7 +24,8 @@ LONG = (
 
 def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
     """Two of every service over four partitions on three servers, of which one is killed every so often, and all are upgraded amid the jobs."""
-    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=200, rolling=True)
+    at_once = max(60, min(200, jobs // 10))
+    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=at_once, rolling=True)
 
 
 def plans(words: Sequence[str]) -> Sequence[Plan]:

@@ -20,6 +20,11 @@ def objects(trees: int = 1) -> list[JsonObject]:
     return [*classes, *(one for tree in range(trees) for one in _tree(_mark(tree)))]
 
 
+def trees(count: int) -> list[str]:
+    """So many trees, by the names under which they are placed in partitions."""
+    return [f"cohort/all{_mark(tree)}" for tree in range(count)]
+
+
 def _mark(tree: int) -> str:
     """What names of a tree end with; those of the first with nothing."""
     return f"-{tree}" if tree else ""

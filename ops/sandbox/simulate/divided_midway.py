@@ -23,6 +23,11 @@ async def divide_midway(simulation: Simulation, partitions: int, after: Millis) 
     """
     await asyncio.sleep(after / 1000)
     while True:
+        # As with faults, nobody else stores anything before the bus has what it had lost.
+        wait = simulation.whole_at - simulation.loop.time()
+        if wait > 0:
+            await asyncio.sleep(wait)
+            continue
         with suppress(LogUnavailable, LogMovedOn, MessageHalts):
             placed = _free_trees(simulation, partitions)
             try:

@@ -39,6 +39,15 @@ def test_what_is_asked_of_a_running_log_needs_neither_a_cluster_nor_an_archive_n
     assert not loaded
 
 
+def test_what_runs_a_service_loads_no_client_for_kubernetes_before_the_service_meets_a_cluster() -> None:
+    asked = "import sys, ops.cli.serving.serve; print(sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = {
+        name for name in ("duckdb", "kubernetes", "pyarrow", "pydantic", "requests") if f"'{name}'" in done.stdout
+    }
+    assert not loaded
+
+
 @pytest.mark.parametrize("name", [one.name for one in COMMANDS])
 def test_every_command_can_be_loaded_and_says_of_itself_what_help_says_of_it(name: str) -> None:
     done = CliRunner().invoke(app, [name, "--help"])

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ops.sandbox.simulate.batch import HistorySpec
+from ops.sandbox.simulate.division import SeedDivision, division_of
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind, schedule_of
 from ops.sandbox.simulate.history import play
 
@@ -31,3 +33,17 @@ def test_trees_move_amid_every_fault(seed: int, partitions: int, after: int) -> 
 
 def test_a_divided_log_is_the_same_each_time() -> None:
     assert play(5, SPAN, (), partitions=4).digest == play(5, SPAN, (), partitions=4).digest
+
+
+def test_one_of_seventeen_seeds_divides_its_log_some_among_sixteen_some_midway_and_moves_no_queue_there() -> None:
+    found = {seed: division_of(seed, SPAN) for seed in range(1, 1001)}
+    divided = {seed: one for seed, one in found.items() if one != SeedDivision()}
+    assert {seed % 17 for seed in divided} == {16} and len(divided) == 58
+    assert {one.partitions for one in divided.values()} == {4, 16}
+    assert any(one.after == 0 for one in divided.values()) and any(0 < one.after < SPAN / 2 for one in divided.values())
+    moved = {
+        seed
+        for seed in found
+        if any(one.kind is FaultKind.COHORT for one in HistorySpec(seed=seed, span=SPAN).faults())
+    }
+    assert moved and not moved & divided.keys()
