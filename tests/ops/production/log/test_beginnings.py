@@ -2,6 +2,7 @@
 
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.jetstream.rolling import StillNeeded
+from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.streams import streams_known
 from services.runtime.control_log import Control
 from tests.services.runtime.partition.test_forks import Day, moved
