@@ -40,8 +40,8 @@ async def move_trees(
         await asyncio.sleep(after / 1000)
         if simulation.faults.calm:
             break
-        while simulation.loop.time() < simulation.whole_at:
-            await asyncio.sleep(_AGAIN_S)  # Who has read what a bus has lost stores it again before anything new.
+        # Who has read what a bus has lost stores it again before anything new.
+        await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
         division = _division(simulation, chance)
         if division is None:
             continue
