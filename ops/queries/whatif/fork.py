@@ -60,7 +60,8 @@ class Fork:
         self.alone = self.point.ended or not hindsight
         """Whether nothing is known of what comes behind the fork."""
         folds = [fold_up(name, self.point.entries) for name in streams_in(entries).trees]
-        self.world, self._sequence = composed([one.world for one in folds]), max(one.base for one in folds)
+        self.world = composed([one.world for one in folds])
+        self._sequence = max(one.control.number(one.partition, one.base) for one in folds)
         self._changes = changes
         self.jobs: list[Fact] = []
         self._later = self._behind()

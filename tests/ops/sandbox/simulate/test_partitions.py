@@ -3,7 +3,7 @@
 import pytest
 
 from ops.sandbox.simulate.batch import HistorySpec
-from ops.sandbox.simulate.division import SeedDivision, division_of
+from ops.sandbox.simulate.drawn_division import DrawnDivision, drawn_division
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind, schedule_of
 from ops.sandbox.simulate.history import play
 
@@ -36,8 +36,8 @@ def test_a_divided_log_is_the_same_each_time() -> None:
 
 
 def test_one_of_seventeen_seeds_divides_its_log_some_among_sixteen_some_midway_and_moves_no_queue_there() -> None:
-    found = {seed: division_of(seed, SPAN) for seed in range(1, 1001)}
-    divided = {seed: one for seed, one in found.items() if one != SeedDivision()}
+    found = {seed: drawn_division(seed, SPAN) for seed in range(1, 1001)}
+    divided = {seed: one for seed, one in found.items() if one != DrawnDivision()}
     assert {seed % 17 for seed in divided} == {16} and len(divided) == 58
     assert {one.partitions for one in divided.values()} == {4, 16}
     assert any(one.after == 0 for one in divided.values()) and any(0 < one.after < SPAN / 2 for one in divided.values())

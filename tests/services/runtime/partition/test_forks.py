@@ -63,7 +63,7 @@ class Day:
     async def served(self, *partitions: str) -> AsyncIterator[Running]:
         """Served until all has been decided about what was told."""
         ports = Ports(bus=self.bus, reader=AbsentCluster(), writer=AbsentCluster(), clock=self.clock, shelf=self.shelf)
-        running = Running(ports, DECIDERS, replica="a", partitions=partitions, snapshots_every=2)
+        running = Running(ports, DECIDERS, replica="a", partitions=partitions, snapshots_every=0)
         task = asyncio.create_task(running.run())
         try:
             yield running
