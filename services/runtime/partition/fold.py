@@ -266,8 +266,7 @@ class PartitionFold:
 
     def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
         """Make a commit final whose events were folded when they were decided, now that the log has acknowledged it."""
-        for run in commit.inputs:
-            self.settled[run.stream] = run.upto
+        self.settled.update({run.stream: run.upto for run in commit.inputs})
         self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
         if commit.state_hash:
             self.marked = (sequence, commit.state_hash)
@@ -298,8 +297,7 @@ class PartitionFold:
 
     def _become_fork(self, fixed: int) -> None:
         """Go on as the next of the heirs; its first commit rests on the commit of the origin that has fixed the order."""
-        for run in self._runs:
-            self.settled[run.stream] = run.upto
+        self.settled.update({run.stream: run.upto for run in self._runs})
         self._ahead.clear()
         self._runs.clear()
         self.world.settle()

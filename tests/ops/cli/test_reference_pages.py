@@ -18,7 +18,7 @@ from ops.cli.reference_pages import (
 )
 from ops.production.configuration.page import page as configuration_page
 from ops.sandbox.scenario.page import page as scenarios_page
-from projections.explanation.pending import FIXES
+from projections.explanation.pending import FIXES, UNWRITTEN
 from projections.unsupported import NOT_DONE, REFUSED_BEFORE
 from projections.workloads import lifecycle
 from services.queue_manager.enqueue import HELD_BACK
@@ -80,7 +80,7 @@ def test_every_reason_of_the_page_is_given_by_the_code_and_none_is_missing() -> 
     assembled = {"ClusterQueueStopped", "LocalQueueStopped"}
     parts = {one.removeprefix("DeactivatedDueTo") for one in named - assembled}
     assert {one for one in parts if f'"{one}"' not in code} == set()
-    not_shown = {"Backoff", "TreeSplit", lifecycle.WAITING_FOR_PODS}
+    not_shown = {"Backoff", "TreeSplit", UNWRITTEN, lifecycle.WAITING_FOR_PODS}
     assert (set(FIXES) | HELD_BACK) - set(NOT_DONE) - set(REFUSED_BEFORE) - not_shown - named == set()
 
 

@@ -120,7 +120,10 @@ async def test_a_workload_is_stopped_described_and_deleted_with_its_job(kubectl:
     (row,) = (await kubectl.table("list", "wl", "--for", "job/first"))[1:]
     name = row[0]
     assert await kubectl.ask("stop", "workload", name) == f"workload.kueue.x-k8s.io/{name} stopped\n"
-    await kubectl.stage.until(lambda: not kubectl.stage.running("first"))
+    # Its events are written behind the stop of the job.
+    await kubectl.stage.until(
+        lambda: any(one["reason"] == "EvictedDueToDeactivated" for one in kubectl.stage.of("events"))
+    )
     told = await kubectl.ask("describe", "workload", name)
     assert f"Name:         {name}\nNamespace:    default\n" in told
     assert "  Active:" in told
