@@ -28,6 +28,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sequence: int = 0
     message_id: str = ""
     sha256: str = ""
+    copied: bool = False
+    """Whether it is the end of a copy, each stream of which comes by itself and may be behind what others of it rest on."""
 
 
 class Message(NamedTuple):

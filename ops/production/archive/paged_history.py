@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from events.subjects import CONTROL
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, lacking
+from ops.production.archive.history import Paged, cut_to_common_end, end_of, holds, is_copied, lacking
 from ops.production.log.paged import PAGE, Pages
 from ops.production.log.past_gaps import read_past_gaps
 from ops.production.log.streams import streams_in, streams_on
@@ -45,13 +45,13 @@ def open_everything(
         names = (streams_in({CONTROL: said}) if bus is None else wait(streams_on(bus, said))).every
     found = open_stored(wait, bus, archive, names)
     if bus is not None and (lacks := lacking(found)):
-        # It was stored before the commit that rests on it, so it is there by now, or it was lost.
+        # It was stored before the commit that rests on it, so it is there by now, or it was lost; a copy may lack it still.
         ends = {name: len(entries) for name, entries in found.items()}
         for stream, upto in lacks.items():
             end = wait(_end(bus, stream))
-            if end < upto:
+            if end < upto and not wait(is_copied(bus, stream)):
                 raise LogGap(stream=stream, expected=end + 1, found=upto)
-            ends[stream] = upto
+            ends[stream] = min(end, upto)
         found = open_stored(wait, bus, archive, names, ends)
     cut_to_common_end(found, warn=bus is None)
     return found

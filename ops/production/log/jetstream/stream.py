@@ -166,17 +166,19 @@ class JetStreamStream:
 
     async def last(self) -> Head:
         """The end of the stream, asked of its leader."""
+        copied = False
         try:
             info = await cancellable(self._js.stream_info(self._open))
+            copied = info.config.mirror is not None
             first = max(info.config.first_seq or 1, 1)
-            listens = info.config.mirror is None and mark_subject(self.name) not in (info.config.subjects or ())
+            listens = not copied and mark_subject(self.name) not in (info.config.subjects or ())
             if listens and info.state.last_seq >= first:
                 return _head(await self._get(self._open, info.state.last_seq))
         except NotFoundError:
             pass
         except UNANSWERED as problem:
             raise unavailable(self.name, problem) from problem
-        return await self._last_over_seams()
+        return msgspec.structs.replace(await self._last_over_seams(), copied=copied)
 
     async def get(self, sequence: int) -> Entry:
         """One message, from the leader and never from a stale replica."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from events.codec import decode_commit
@@ -11,13 +12,13 @@ from ops.production.archive.archive import write_archive
 from ops.production.archive.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.production.archive.history import read_everything, read_stored
 from ops.production.log.jetstream.bus import JetStreamBus, connect
-from ops.production.log.memory import MemoryBus
+from ops.production.log.memory import MemoryBus, MemoryStream
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
-from services.runtime.log_port import Message, Stream
+from services.runtime.log_port import Head, Message, Stream
 from tests.ops.queries.audit.logs import Log, begin_streams, evidence_of, key_of
 
 KEY = key_of(3)
@@ -38,6 +39,22 @@ def holding(log: Log) -> MemoryBus:
 
 def upto(log: Log, ends: dict[str, int]) -> Log:
     return {name: entries[: ends.get(name, len(entries))] for name, entries in log.items()}
+
+
+class CopiedStream(MemoryStream):
+    """A stream that says of itself that it is a copy."""
+
+    async def last(self) -> Head:
+        return replace(await super().last(), copied=True)
+
+
+def copied(log: Log) -> MemoryBus:
+    """A bus that holds copies, as a hub does."""
+    bus = MemoryBus()
+    for name, entries in log.items():
+        bus.streams[name] = CopiedStream(name)
+        bus.streams[name].entries = list(entries)
+    return bus
 
 
 class Growing(MemoryBus):
@@ -87,6 +104,18 @@ async def test_facts_that_a_log_has_lost_are_told_and_not_passed_over(log: Log) 
     with pytest.raises(LogGap, match=f"{FACTS} has a gap: expected sequence 21"):
         await read_everything(holding(upto(log, {FACTS: 20})))
     assert len((await read_stored(holding(upto(log, {FACTS: 20}))))[PARTITION]) == len(log[PARTITION])
+
+
+@pytest.mark.parametrize("late", [FACTS, PARTITION])
+async def test_of_a_copy_of_which_one_stream_is_behind_the_others_all_is_read_that_belongs_together(
+    log: Log, late: str
+) -> None:
+    for end in (0, 20):
+        found = await read_everything(copied(upto(log, {late: end})))
+        assert len(found[late]) == min(end, len(found[late])) < len(log[late])
+        for partition in (PARTITION, DEVICE_PARTITION):
+            assert found[partition] == log[partition][: len(found[partition])]
+            assert fold_partition(partition, found, verify=True)[1].differences == ()
 
 
 async def test_commits_that_rest_on_more_than_was_archived_are_left_out_and_it_is_said(

@@ -17,7 +17,7 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
-from tests.ops.production.archive.test_history import holding, upto
+from tests.ops.production.archive.test_history import copied, holding, upto
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of
 
 KEY = key_of(3)
@@ -58,6 +58,14 @@ def test_a_bus_an_archive_and_both_are_read_as_they_are_at_once(log: Log, tmp_pa
             assert list(paged[name][3:9]) == at_once[name][3:9]
             assert len(paged[name][:4][1:]) == len(at_once[name][:4][1:])
         assert fold_partition(PARTITION, paged, verify=True)[1] == fold_partition(PARTITION, at_once, verify=True)[1]
+
+
+def test_a_copy_of_which_one_stream_is_behind_is_read_as_it_is_at_once(log: Log, waits: Waits) -> None:
+    bus = copied(upto(log, {FACTS: 20}))
+    paged, at_once = open_everything(waits, bus), asyncio.run(read_everything(bus))
+    for name in SOLE.every:
+        assert list(paged[name]) == at_once[name]
+    assert len(at_once[FACTS]) == 20 and len(at_once[PARTITION]) < len(log[PARTITION])
 
 
 def test_what_does_not_fit_together_is_refused(log: Log, tmp_path: Path, waits: Waits) -> None:
