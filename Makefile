@@ -33,7 +33,8 @@ test: $(READY) ## run every test, and the checks of style and structure
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
-	@$(BIN)/basedpyright & types=$$!; $(SUITE); suite=$$?; wait $$types && exit $$suite
+	@$(BIN)/basedpyright
+	@$(BIN)/pytest --numprocesses 2 --dist worksteal
 	@$(BIN)/python -m tests.figures
 
 lint: $(READY) ## check style, structure and types
