@@ -6,8 +6,6 @@ SEED ?= 1
 EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
-# Three on two cores: much of what stories take is waiting for processes and servers.
-SUITE := $(BIN)/pytest --numprocesses 3 --dist worksteal
 
 .PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench peers lock clean
 .DEFAULT_GOAL := help
