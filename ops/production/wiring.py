@@ -19,7 +19,7 @@ from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
 from ops.production.deciders import quota_deciders
 from ops.production.foresight import Foresight
 from ops.production.loaded_selectors import selectors_for
-from ops.production.log.control import read_control, record_rate
+from ops.production.log.control import record_rate
 from ops.production.log.jetstream.capacity import StreamFill
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
@@ -39,7 +39,7 @@ from services.applier.queue_status.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.multikueue.shell import RemoteClusters
-from services.runtime.control_log import Control
+from services.runtime.control_log import Control, read_control
 from services.runtime.lease import Lease
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream

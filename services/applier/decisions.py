@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from events.hash_chain import bytes_hash
 from events.subjects import CONTROL, decisions_stream
-from services.runtime.control_log import Control
+from services.runtime.control_log import Control, read_control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry, Stream
 
@@ -57,9 +57,7 @@ class Decisions:
         """The lineage, and all forks, also of whom this process has not heard yet: it may read late."""
         found = list(self._control.lineage(self._own.name))
         if self._control.partitions > 1:
-            control = await self._stream(CONTROL)
-            async for batch in control.read(self._control.position):
-                self._control.take(batch)
+            await read_control(await self._stream(CONTROL), self._control)
         for name in (decisions_stream(str(number)) for number in range(self._control.partitions)):
             if self._own.name in self._control.lineage(name)[:-1]:
                 found.append(name)

@@ -12,7 +12,7 @@ from events.control import ClockScaled, ForkedFrom, LogPartitioned, Quarantined
 from events.event import Millis
 from events.subjects import CONTROL, decisions_stream
 from projections.log_position import LogPosition
-from services.runtime.log_port import Entry
+from services.runtime.log_port import Entry, Stream
 
 AHEAD: Millis = 10_000
 """A message's time may be this many milliseconds ahead of the bus's; a later time is cut to that."""
@@ -112,3 +112,9 @@ class Control:
 
 
 _ONE = 1000
+
+
+async def read_control(stream: Stream, known: Control) -> None:
+    """Read CONTROL from where `known` has come to, as far as it reaches now."""
+    async for batch in stream.read(known.position):
+        known.take(batch)

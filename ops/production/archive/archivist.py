@@ -18,7 +18,6 @@ from ops.production.archive.errors import ArchiveDamaged, ArchiveOfAnotherLog, F
 from ops.production.archive.proof.evidence import load_evidence
 from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.beginnings import check_beginnings
-from ops.production.log.control import read_control
 from ops.production.log.jetstream.bus import JetStreamBus
 from ops.production.log.jetstream.copies import check_copied
 from ops.production.log.jetstream.generations import Generation, generations
@@ -26,7 +25,7 @@ from ops.production.log.jetstream.rolling import StillNeeded, finish, remove, ro
 from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.streams import streams_known, streams_on
 from services.runtime.clock_port import Clock
-from services.runtime.control_log import Control
+from services.runtime.control_log import Control, read_control
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.shelf_port import Shelf
 

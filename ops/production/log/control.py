@@ -11,7 +11,7 @@ from events.event import Millis
 from events.hash_chain import GENESIS
 from events.rules import RULES
 from events.subjects import CONTROL, commit_subject
-from services.runtime.control_log import Control
+from services.runtime.control_log import Control, read_control
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Stream
 
@@ -44,12 +44,6 @@ def said(event: ControlEvent, at: Millis, *, base: int = 0, prev_hash: str = GEN
         at=at,
         events=(event,),
     )
-
-
-async def read_control(stream: Stream, known: Control) -> None:
-    """Read CONTROL from where `known` has come to, as far as it reaches now."""
-    async for batch in stream.read(known.position):
-        known.take(batch)
 
 
 async def record_rate(stream: Stream, known: Control, rate: int, since: Millis) -> None:

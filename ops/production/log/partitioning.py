@@ -9,13 +9,13 @@ from events.control import MOST_PARTITIONS, LogPartitioned
 from events.event import Millis
 from events.partition_map import PartitionForked, PartitionMapObserved, TreePlacement
 from events.subjects import CLUSTER, CONTROL, FACTS, decisions_stream
-from ops.production.log.control import read_control, say
+from ops.production.log.control import say
 from ops.production.log.streams import streams_of, streams_on
 from ops.production.log.tree_moves import PartitionsRefused, fork_of, moves_of
 from projections.folds.partitions import observe_map
 from projections.partitions.homes import FIRST
 from projections.world import World
-from services.runtime.control_log import Control
+from services.runtime.control_log import Control, read_control
 from services.runtime.fact_message import fact_message
 from services.runtime.log_errors import LogRolled, LogUnavailable
 from services.runtime.log_port import Bus

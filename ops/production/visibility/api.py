@@ -9,6 +9,7 @@ from aiohttp import web
 
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
+from ops.production.visibility.discovery import api_group, api_resource_list
 from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
 from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
 from ops.production.visibility.lag_metrics import LagMetrics, LagUnknown, MetricUnknown, SelectorRefused
@@ -64,14 +65,7 @@ class Visibility:
 
     def group(self) -> JsonObject:
         """What /apis/<group> says."""
-        found = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
-        return {
-            "kind": "APIGroup",
-            "apiVersion": "v1",
-            "name": GROUP,
-            "versions": found,
-            "preferredVersion": found[0],
-        }
+        return api_group(GROUP, VERSIONS)
 
     async def handle(self, request: web.Request) -> web.Response:
         """Anything below /apis."""
@@ -167,12 +161,7 @@ def api_resources(version: str) -> JsonObject:
         }
         for plural, namespaced in (("clusterqueues", False), ("localqueues", True))
     ]
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": f"{GROUP}/{version}",
-        "resources": resources,
-    }
+    return api_resource_list(GROUP, version, resources)
 
 
 def _waiting(world: World, path: str) -> list[Position]:

@@ -10,6 +10,7 @@ from events.event import Millis
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.production.fold_positions import FoldPosition, FoldPositions
+from ops.production.visibility.discovery import api_group, api_resource_list
 
 GROUP, VERSION = "external.metrics.k8s.io", "v1beta1"
 METRIC = "kuelog_fold_lag_seconds"
@@ -42,25 +43,18 @@ class LagMetrics:
 
     def group(self) -> JsonObject:
         """What /apis/<group> says."""
-        found = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
-        return {"kind": "APIGroup", "apiVersion": "v1", "name": GROUP, "versions": [found], "preferredVersion": found}
+        return api_group(GROUP, (VERSION,))
 
     def resources(self) -> JsonObject:
         """What /apis/<group>/<version> says."""
-        return {
-            "kind": "APIResourceList",
-            "apiVersion": "v1",
-            "groupVersion": f"{GROUP}/{VERSION}",
-            "resources": [
-                {
-                    "name": METRIC,
-                    "singularName": "",
-                    "namespaced": True,
-                    "kind": "ExternalMetricValueList",
-                    "verbs": ["get"],
-                }
-            ],
+        metric: JsonObject = {
+            "name": METRIC,
+            "singularName": "",
+            "namespaced": True,
+            "kind": "ExternalMetricValueList",
+            "verbs": ["get"],
         }
+        return api_resource_list(GROUP, VERSION, [metric])
 
     async def value(self, metric: str, selector: str) -> JsonObject:
         """The largest lag of the streams that are meant, in seconds; the same in every namespace.

@@ -18,7 +18,7 @@ from ops.production.log.jetstream.generations import (
     generations,
     names_of,
 )
-from ops.production.log.jetstream.refusals import UNANSWERED
+from ops.production.log.jetstream.refusals import UNANSWERED, AnsweredError
 from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.sites import HUB
 from ops.production.log.streams import streams_on
@@ -92,11 +92,6 @@ class _Mirror(msgspec.Struct, frozen=True):
     active: int = -1
 
 
-class _Error(msgspec.Struct, frozen=True):
-    err_code: int = 0
-    description: str = ""
-
-
 class _Config(msgspec.Struct, frozen=True):
     mirror: JsonObject | None = None
 
@@ -109,7 +104,7 @@ class _Info(msgspec.Struct, frozen=True):
     config: _Config = _Config()
     mirror: _Mirror = _Mirror()
     state: _State = _State()
-    error: _Error | None = None
+    error: AnsweredError | None = None
 
 
 async def keep_copies(here: JetStreamBus, there: JetStreamBus) -> list[str]:

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from events.json_object import JsonObject
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.connection import is_answered
-from ops.production.log.jetstream.refusals import UNANSWERED, unanswered
+from ops.production.log.jetstream.refusals import UNANSWERED, AnsweredError, unanswered
 from services.runtime.log_errors import LogUnavailable
 
 T = TypeVar("T")
@@ -54,11 +54,6 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is a copy of what stands at a site, and takes in what comes from there and nothing else."""
 
 
-class _Error(msgspec.Struct, frozen=True):
-    err_code: int = 0
-    description: str = ""
-
-
 class _Configured(msgspec.Struct, frozen=True):
     subjects: tuple[str, ...] = ()
     first_seq: int = 0
@@ -77,7 +72,7 @@ class _State(msgspec.Struct, frozen=True):
 class _Info(msgspec.Struct, frozen=True):
     config: _Configured = _Configured()
     state: _State = _State()
-    error: _Error | None = None
+    error: AnsweredError | None = None
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -86,7 +81,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 class _Found(msgspec.Struct, frozen=True):
     message: _Message = _Message()
-    error: _Error | None = None
+    error: AnsweredError | None = None
 
 
 def names_of(stream: str) -> tuple[str, str]:

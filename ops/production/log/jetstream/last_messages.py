@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.connection import is_answered
 from ops.production.log.jetstream.generations import NO_MESSAGE, NOT_THERE, as_answer, asked, decoded
-from ops.production.log.jetstream.refusals import UNANSWERED, refusal, unanswered
+from ops.production.log.jetstream.refusals import UNANSWERED, AnsweredError, refusal, unanswered
 from services.runtime.log_errors import LogUnavailable
 
 MOVED_ON = 10071
@@ -23,19 +23,14 @@ class LastMessage(msgspec.Struct, frozen=True):
     """Its bytes in base64, as the server gives them."""
 
 
-class _Error(msgspec.Struct, frozen=True):
-    err_code: int = 0
-    description: str = ""
-
-
 class _Found(msgspec.Struct, frozen=True):
     message: LastMessage = LastMessage()
-    error: _Error | None = None
+    error: AnsweredError | None = None
 
 
 class _Ack(msgspec.Struct, frozen=True):
     seq: int = 0
-    error: _Error | None = None
+    error: AnsweredError | None = None
 
 
 async def last_message(client: Client, stream: str, subject: str) -> LastMessage:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError, NoServersError
 from nats.js.errors import APIError
@@ -17,6 +18,13 @@ DEADLINE_S = 5.0
 _STORE_FAILED, _STORAGE_EXCEEDED = 10077, frozenset({10023, 10047})
 _STREAM_FULL = ("maximum bytes exceeded", "maximum messages exceeded")
 """What the server says of a store that has failed because of the stream's own limits and nothing else."""
+
+
+class AnsweredError(msgspec.Struct, frozen=True):
+    """What an answer of the server says where it has not done what was asked."""
+
+    err_code: int = 0
+    description: str = ""
 
 
 def refusal(stream: str, error: Mapping[str, Any]) -> LogUnavailable:
