@@ -54,7 +54,7 @@ class Scene:
         """What was set aside in whichever service, by its reason: each is a failure that harmed nobody else."""
         self._platform = platform_of(seed, 30_000)
         self._settings = self._platform.settings
-        self._cluster = EmbeddedCluster(clock=clock, mutators=(suspend,), converter=convert)
+        self._cluster = EmbeddedCluster(clock=clock, mutators=(suspend,), converter=convert, identity="")
         self._running: Running
         self._tasks: list[asyncio.Task[None]] = []
         """Of those who serve now; nobody before `serve`, and time may be over by then."""

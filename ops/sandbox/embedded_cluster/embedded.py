@@ -1,6 +1,7 @@
 """The embedded cluster as a whole: API, controllers and a kubeconfig, started and stopped together."""
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,13 @@ class EmbeddedCluster:
         controllers: bool = True,
         serving: bool = False,
         kubeconfig: Path | None = None,
+        identity: str | None = None,
     ) -> None:
+        """No other cluster has its UIDs, as in Kubernetes; with an identity they are the same when a history is played again."""
         self.clock = clock or ScaledClock()
+        whose = str(uuid.uuid4()) if identity is None else identity
         self.store = Store(data_dir / "api.jsonl" if data_dir is not None else None)
-        self.resources = Resources(self.store, self.clock.now, mutators, converter, validators)
+        self.resources = Resources(self.store, self.clock.now, mutators, converter, validators, whose)
         self.faults = Faults()
         self.aggregated: dict[str, AggregatedApi] = {}
         """Servers that answer for groups of their own, by group."""

@@ -36,7 +36,10 @@ class Resources:
         mutators: Sequence[Mutator] = (),
         converter: Converter = renamed,
         validators: Sequence[Validator] = (),
+        identity: str = "",
     ) -> None:
+        """UIDs and generated names follow from `identity` and what was written before."""
+        self._identity = identity
         self.store, self._now, self._mutators = store, now, tuple(mutators)
         self._validators = tuple(validators)
         self._versions = KindVersions(converter)
@@ -285,11 +288,12 @@ class Resources:
         return stored
 
     def _suffix(self, base: str) -> str:
-        digest = hashlib.sha256(f"{base}/{self.store.version}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{self._identity}{base}/{self.store.version}".encode()).hexdigest()
         return digest[:5]
 
     def _uid(self, kind: ApiKind, name: Name) -> str:
-        digest = hashlib.sha256(f"{kind.key}/{name[0]}/{name[1]}/{self.store.version}".encode()).hexdigest()
+        made = f"{self._identity}{kind.key}/{name[0]}/{name[1]}/{self.store.version}"
+        digest = hashlib.sha256(made.encode()).hexdigest()
         return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
 

@@ -77,7 +77,7 @@ class Simulation:
         """By process, how often it asked the API server to change something."""
         self.stray: set[tuple[str, int]] = set()
         """Messages stored by a fault, by stream and sequence."""
-        self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
+        self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert, identity="")
         self.changes: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
         """Every change of a Job, in order."""
         self.connections = 0

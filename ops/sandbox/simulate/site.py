@@ -32,7 +32,7 @@ class Site:
         self.name, self._loop, self._settings, self._services = name, loop, settings, services
         self.clock = ScaledClock(1.0, BEGINS, loop.time)
         self.bus, self.shelf = MemoryBus(self.clock.now), MemoryShelf()
-        self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
+        self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert, identity=name)
         self.connector: LineConnector | None = None
         self.crashes: list[str] = []
         self.tasks: list[asyncio.Task[Any]] = []
