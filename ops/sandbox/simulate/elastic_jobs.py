@@ -64,10 +64,13 @@ def changes_of_size(
     found: list[UserAction] = []
     for one in actions:
         if one.verb == "create" and ELASTIC_JOB in one.object["metadata"].get("annotations", {}):
-            at, queue = one.at, one.object["metadata"]["labels"][QUEUE_NAME]
+            at, first = one.at, one.object["metadata"]["labels"][QUEUE_NAME]
+            # Whoever takes a job to another queue does not do so where it has no room by then.
+            later = (other.value for other in actions if other.verb == "queue" and other.job == one.job)
+            room = min(most[queue] for queue in (first, *later))
             for _ in range(chance.randrange(4)):
                 at += chance.randrange(500, max(span // 6, 1000))
                 if at < span:
-                    size = chance.randint(1, most[queue])
+                    size = chance.randint(1, room)
                     found.append(UserAction(at=at, verb="scale", job=one.job, value=str(size)))
     return found

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.amount import UNLIMITED
@@ -13,8 +14,8 @@ from events.control import EpochStarted
 from events.device import DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused
-from events.slices import WorkloadSliceSubmitted
-from events.workload import EvictionOrdered, Owner, QuotaReleased
+from events.slices import WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
+from events.workload import EvictionOrdered, Owner, PodSetAssignment, QuotaReleased
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.claim_laws import ClaimCharges
 from ops.sandbox.simulate.place_laws import PlaceLaws
@@ -49,12 +50,16 @@ class PartitionLaws:
         """The cluster queues whose quota was given out in the partition itself."""
         self._world = world
         self._reserved: dict[str, int] = {}
+        self._assigned: dict[str, Sequence[PodSetAssignment]] = {}
+        """By workload, for which pods it has quota."""
+        self._taken_over: dict[str, _Usage] = {}
+        """By slice, what it goes on with that the one before it had."""
         self._open: dict[str, dict[str, int]] = {}
         """By preemptor the victims that its open request names, and the reservation in which each was found."""
         self._at: Millis = 0
         self._epochs: dict[str, int] = {}
 
-    def hear(self, event: AnyEvent, position: LogPosition) -> None:
+    def hear(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case per event
         """One event; the whole commit is folded already."""
         self._hold_order(event, position)
         match event:
@@ -71,9 +76,14 @@ class PartitionLaws:
                 self._stop(event.workload, position)
             case QuotaReleased():
                 self._reserved.pop(event.workload, None)
+                self._assigned.pop(event.workload, None)
                 self._stop(event.workload, position)
             case PreemptionRefused(preemptor=key) | AdmissionRefused(workload=key):
                 self._open.pop(key, None)
+            case WorkloadSliceResized(workload=key, pod_sets=sets) if key in self._assigned:
+                self._assigned[key] = _of_counts(self._assigned[key], {one.name: one.count for one in sets})
+            case WorkloadSliceReplaced():
+                self._taken_over[event.by] = _usage_of(self._assigned.pop(event.workload, ()))
             case WorkloadSliceSubmitted(owner=Owner(uid=uid)):
                 self.slices.setdefault(uid, []).append(event.workload)
             case _:
@@ -104,12 +114,10 @@ class PartitionLaws:
             self._report(position, f"reserves quota for {event.workload} again, which has held it since {first}")
         self._reserved[event.workload] = position.sequence
         node = self._world.quota.node(event.cluster_queue)
-        asked = {
-            (flavor, resource)
-            for one in event.assignments
-            for resource, flavor in one.flavors.items()
-            if one.usage.get(resource)
-        }
+        had = self._taken_over.pop(event.workload, _Usage())
+        # A slice that needs no more than the one before it takes nothing, though its queue may be above its limit by now.
+        asked = _usage_of(event.assignments) - had
+        self._assigned[event.workload] = event.assignments
         columns = self._world.quota.columns
         for one in node.path if node is not None else ():
             for name, used in self._world.quota.usage_by_name(one).items():
@@ -159,6 +167,27 @@ class PartitionLaws:
 
     def _report(self, position: LogPosition, what: str) -> None:
         self.broken.append(f"{position.partition}/{position.sequence} {what}")
+
+
+_Usage = Counter[tuple[str, str]]
+"""By flavor and resource."""
+
+
+def _usage_of(assignments: Sequence[PodSetAssignment]) -> _Usage:
+    found = _Usage()
+    for one in assignments:
+        for resource, flavor in one.flavors.items():
+            found[flavor, resource] += one.usage.get(resource, 0)
+    return found
+
+
+def _of_counts(assignments: Sequence[PodSetAssignment], counts: Mapping[str, int]) -> list[PodSetAssignment]:
+    """The same flavors for other numbers of pods."""
+    return [
+        replace(one, count=count, usage={name: used * count // max(one.count, 1) for name, used in one.usage.items()})
+        for one in assignments
+        for count in (counts[one.name],)
+    ]
 
 
 _PodCards = tuple[str, tuple[tuple[str, ...], ...]]

@@ -1,0 +1,54 @@
+"""What the laws of a partition say of quota that a slice of an elastic job takes over, in a queue that is above its limit by now."""
+
+import pytest
+from msgspec.structs import replace
+
+from events.admission import QuotaReserved
+from events.catalogue import Decision
+from events.slices import WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
+from events.workload import PodSetAssignment
+from ops.sandbox.simulate.partition_laws import PartitionLaws
+from projections.evolve import evolve
+from projections.log_position import LogPosition
+from tests.stories.small_world import GPU, Story, job, platform, queue
+
+
+def reserved(workload: str, pods: int) -> QuotaReserved:
+    given = PodSetAssignment(name="main", count=pods, flavors={GPU: "v100"}, usage={GPU: pods})
+    return QuotaReserved(workload=workload, cluster_queue="cq", assignments=(given,))
+
+
+def broken_by(pods: int, *, shrunk_to: int = 0) -> list[str]:
+    """What is said when a slice of so many pods takes the place of one of three, whose queue has room for two by then."""
+    submitted = job("w", count=3)
+    (pod_set,) = submitted.spec.pod_sets
+    story = Story().told(*platform(nominal=4), submitted)
+    laws, sequence = PartitionLaws(story.world), 0
+
+    def decided(*events: Decision) -> None:
+        nonlocal sequence
+        sequence += 1
+        position = LogPosition(partition="LOG_0", sequence=sequence, at=10_000)
+        for event in events:
+            evolve(story.world, event, position)
+        for event in events:
+            laws.hear(event, position)
+
+    decided(reserved("team/w", 3))
+    story.told(queue("cq", nominal=2))
+    if shrunk_to:
+        decided(WorkloadSliceResized(workload="team/w", pod_sets=(replace(pod_set, count=shrunk_to),)))
+    spec = replace(submitted.spec, pod_sets=(replace(pod_set, count=pods),))
+    decided(WorkloadSliceSubmitted(workload="team/w2", replaces="team/w", uid="u", created_at=1, spec=spec))
+    decided(WorkloadSliceReplaced(workload="team/w", by="team/w2", message=""), reserved("team/w2", pods))
+    return laws.broken
+
+
+def test_a_slice_may_go_on_with_what_the_one_before_it_had() -> None:
+    assert broken_by(3) == []
+
+
+@pytest.mark.parametrize(("pods", "shrunk_to"), [(4, 0), (3, 1)])
+def test_a_slice_may_take_no_more_than_that(pods: int, shrunk_to: int) -> None:
+    (said,) = broken_by(pods, shrunk_to=shrunk_to)
+    assert f"lets queue/cq use {pods} of {GPU} in flavor v100, and 2 is its limit" in said
