@@ -6,6 +6,7 @@ from projections.counters.course import Course
 from projections.counters.gate_removals import Held
 from projections.counters.histogram import Histogram
 from projections.counters.preemption_outcomes import Open
+from projections.counters.undecided_workloads import Creation
 from projections.object_versions import KnownVersion
 
 Series = tuple[str, ...]
@@ -28,3 +29,5 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     held: Held = {}
     skipped: dict[str, str] = {}
     """By cluster queue, as in `SkippedHeads`."""
+    undecided: dict[str, Creation] = {}
+    divided: bool = False

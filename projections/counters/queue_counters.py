@@ -6,7 +6,7 @@ remembers from when its waits are told. What a fact says counts only if nothing 
 Rule: docs/metrics.md#counters
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from events.control import ObjectRemoved, ResourceVersionsRestarted
 from events.device import PodObserved
 from events.event import Millis
 from events.multikueue import ClusterChosen, ClustersNominated
+from events.partition_map import PartitionMapObserved
 from events.preemption import PreemptionOrdered
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
@@ -43,7 +44,6 @@ from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.course import (
     Course,
     class_of,
-    course_of,
     local_queue_of,
     requeued,
     sliced,
@@ -54,13 +54,14 @@ from projections.counters.gate_removals import GateRemovals, let_through, waitin
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
 from projections.counters.series import GATE_REMOVAL, CountedSeries
 from projections.counters.skipped_heads import SkippedHeads
+from projections.counters.undecided_workloads import Creation, UndecidedWorkloads
 from projections.object_versions import ObjectVersions
+from projections.partitions.homes import FIRST
 from projections.queues.requeue_rule import comes_back
 from projections.trail import Trail
 from projections.workloads.decided_moments import DecidedEvent
 from projections.workloads.lifecycle import PREEMPTED
 from projections.workloads.slice_chains import SliceChains
-from projections.workloads.state import WorkloadState
 from projections.workloads.variant_families import VariantFamilies
 
 ADMITTER = "admitter"
@@ -73,13 +74,14 @@ COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
 class QueueCounters:
     """The counters as of some place on the log; whatever is folded behind `settle` can be taken back."""
 
-    def __init__(self) -> None:
+    def __init__(self, partition: str = FIRST) -> None:
         self.trail = Trail()
         counted = CountedSeries(self.trail)
         self.counts, self.times, self.latest = counted.counts, counted.times, counted.latest
         self._count, self._took = counted.count, counted.took
         self._count_both, self._took_both = counted.count_both, counted.took_both
         self._courses: dict[str, Course] = {}
+        self._undecided = UndecidedWorkloads(self.trail, partition)
         self._slices = SliceChains(self.trail)
         self._variants = VariantFamilies(self.trail)
         self._preemptions = PreemptionOutcomes(self.trail)
@@ -115,6 +117,7 @@ class QueueCounters:
         """Count what an event means; most mean nothing here, and none does of a workload that is not known."""
         for told in self._variants.told(event):
             event = told if isinstance(event, MigrationOrdered) else event
+        self._count_creation(self._undecided.hear(event, decided=sequence > 0))
         self._count_preemptions(event)
         self._ancestry.fold(event)
         match event:
@@ -128,6 +131,9 @@ class QueueCounters:
                 self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
             case ClustersNominated() | ClusterChosen():
                 self._dispatch(event)
+            case PartitionMapObserved():
+                for key in self._undecided.divide():
+                    self.trail.drop(self._courses, key)
             case WorkloadSliceSubmitted():
                 self._put(event.workload, sliced(event))
             case PodObserved():
@@ -231,8 +237,11 @@ class QueueCounters:
         if event.workload in self._courses:
             return  # Told twice, by two replicas or after a restart.
         self._put(event.workload, submitted(event))
-        if event.adopted is None and event.generation <= 1 and event.owner is not None:
-            self._took("kueue_workload_creation_latency_seconds", at - event.created_at, event.owner.kind)
+        self._count_creation(self._undecided.told(event, at))
+
+    def _count_creation(self, creation: Creation) -> None:
+        if creation.kind:
+            self._took("kueue_workload_creation_latency_seconds", creation.took, creation.kind)
 
     def _see_pod(self, pod: PodObserved, at: Millis) -> None:
         for gate in self._gates.seen(pod):
@@ -275,7 +284,7 @@ class QueueCounters:
         if not ready:
             self._put(key, replace(course, ready_at=None))
             return
-        if course.ready_at is not None or course.admitted_at is None or course.finished:
+        if course.ready_at is not None or course.admitted_at is None or course.finished or key in self._undecided:
             return
         self._put(key, replace(course, ready_at=at))
         if self._settings.get(_UNTIL_READY, False):
@@ -319,12 +328,18 @@ class QueueCounters:
         self._put(event.workload, replace(course, nominated=event.clusters))
 
     def _finish(self, key: str, course: Course, at: Millis) -> None:
-        if course.finished:
+        if course.finished or key in self._undecided:
             return
         self._put(key, replace(course, finished=True, reserved_at=None))
         self._count_both("finished_workloads_total", course, course.priority_class)
         if course.first_admitted_at is not None:
             self._took_both("execution_time_seconds", course, course.first_admitted_at, at)
+
+    def let_go(self, namespaces: Collection[str]) -> None:
+        """The workloads of these namespaces are decided in another partition by now, which counts on; what was counted stays."""
+        for key in [key for key in self._courses if key.partition("/")[0] in namespaces]:
+            self.trail.drop(self._courses, key)
+        self.settle()
 
     def _put(self, key: str, course: Course) -> None:
         self.trail.put(self._courses, key, course)
@@ -344,6 +359,8 @@ class QueueCounters:
             preemptions=dict(self._preemptions.open),
             held=dict(self._gates.held),
             skipped=dict(self.skipped.by_queue),
+            undecided=dict(self._undecided.waiting),
+            divided=self._undecided.divided,
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -359,24 +376,7 @@ class QueueCounters:
         self._preemptions.open.update(saved.preemptions)
         self._gates.held.update(saved.held)
         self.skipped.by_queue.update(saved.skipped)
-
-    def begin_in(self, world: WorkloadState) -> None:
-        """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
-        self._courses = {key: course_of(workload) for key, workload in world.workloads.items()}
-        self._ancestry = CohortAncestry(self.trail)
-        self._ancestry.cohorts = {name: queue.cohort for name, queue in world.cluster_queues.items()}
-        self._ancestry.parents = {name: cohort.parent for name, cohort in world.cohorts.items()}
-        self._settings = {_UNTIL_READY: world.settings.pods_ready is not None}
-        self._versions = ObjectVersions(self.trail)
-        self._versions.restore(world.versions.known, world.versions.epoch)
-        self._slices = SliceChains(self.trail)
-        self._preemptions = PreemptionOutcomes(self.trail)
-        self._gates = GateRemovals(self.trail)
-        self.skipped = SkippedHeads(self.trail, self._count)
-        for one in world.workloads.values():
-            before = world.workloads.get(one.spec.replaces)
-            if before is not None and before.finished:
-                self._slices.next[before.key] = one.key
+        self._undecided.begin_at(saved.undecided, divided=saved.divided)
 
 
 _UNTIL_READY = "until ready"  # Whether it is waited for pods: only then is it told how long they took to be ready.

@@ -17,8 +17,8 @@ from ops.production.log.jetstream.connection import domain_questions
 from ops.production.log.jetstream.generations import mark_subject, names_of, room_name
 from ops.production.log.jetstream.leases import EVERY_REPLICA, lease_subject
 from ops.production.log.jetstream.leases import STREAM as LEASES
-from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.jetstream.shelf import STREAM as SHELF
+from ops.production.log.jetstream.shelf import WATCHER, counters_of, rooms_of
 from ops.production.log.sites import HUB, Joining, SiteRefused, check_site, hub_side, site_side
 from ops.production.log.streams import SOLE, LogStreams
 from ops.production.served import MULTIKUEUE
@@ -97,9 +97,7 @@ def user_in(service: str, number: str) -> str:
 def _in_partition(partition: str) -> tuple[User, ...]:
     """The users of those who decide in one partition of trees, and of who writes what was decided there."""
     number = partition.rpartition("_")[2]
-    # Counters of Kueue's are those of a log that is whole.
-    counters = (COUNTERS,) if number == "0" else ()
-    deciding = (("queue-manager", counters), ("admitter", ()), ("preemptor", ()))
+    deciding = (("queue-manager", (counters_of(partition),)), ("admitter", ()), ("preemptor", ()))
     return (
         *(
             User(

@@ -21,7 +21,7 @@ from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
-from ops.production.metrics.counters.follower import CountersFollower
+from ops.production.metrics.counters.followers import CountersFollowers
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.custom_labels import WithCustomLabels
 from ops.production.metrics.queues import QueueMetrics
@@ -120,7 +120,7 @@ def metrics_app(
     return app
 
 
-def not_yet(running: Running, follower: CountersFollower | None) -> str:
+def not_yet(running: Running, counting: CountersFollowers | None) -> str:
     """What has to be folded first; a process that has halted tells what it has, or nobody would hear of that."""
     if set(running.services) - {"watcher"} and not running.hosts:
         return "the services have not begun yet"
@@ -129,8 +129,8 @@ def not_yet(running: Running, follower: CountersFollower | None) -> str:
     behind = [partition for partition, host in running.hosts.items() if not host.caught_up.is_set()]
     if behind:
         return f"{', '.join(sorted(behind))} is being folded"
-    if follower is not None and not follower.caught_up and not follower.problem:
-        return "what happened before is being counted"
+    if counting is not None and counting.behind:
+        return f"what happened before is being counted in {', '.join(counting.behind)}"
     return ""
 
 
@@ -144,12 +144,12 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
         yield
         return
     others: list[Collector] = [AlarmMetrics(running), BuildMetrics(), *OF_PROCESS]
-    follower = CountersFollower(running) if TELLS_QUEUES in running.services else None
-    if follower is not None:
+    counting = CountersFollowers(running) if TELLS_QUEUES in running.services else None
+    if counting is not None:
         others += [
             WithCustomLabels(QueueMetrics(running.world_of_queues, running.ports.clock.now), running.world_of_queues),
             BudgetMetrics(running.world_of_queues, running.ports.clock.now),
-            WithCustomLabels(CounterMetrics(follower, running.trace_of), running.world_of_queues),
+            WithCustomLabels(CounterMetrics(counting, running.trace_of), running.world_of_queues),
         ]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
 
@@ -160,13 +160,13 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
         verified.look(found)
         return (ServiceMetrics(running, found), verified)
 
-    why_not = partial(not_yet, running, follower)
+    why_not = partial(not_yet, running, counting)
     app = metrics_app(cards, at.token, running.filled, *others, not_yet=why_not, asked=asked)
-    counting = asyncio.create_task(follower.run()) if follower is not None else None
+    task = asyncio.create_task(counting.run()) if counting is not None else None
     try:
         async with listening(app, at.port, what="metrics", host=at.address):
             yield
     finally:
-        if counting is not None:
-            counting.cancel()
-            await asyncio.wait({counting})
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})

@@ -34,6 +34,12 @@ is missing.
 A fact counts as soon as it is read. Its place among the decisions is fixed by the next of them, so in rare cases it turns out to count
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
+<a id="divided"></a>On a [divided log](scale.md) each partition counts what it decides, and a process exports the sum over those that it folds; `kuelog_commits_total`
+and `kuelog_events_total` name each. A workload counts in the partition that decided about it first; of one that was never decided about, nothing
+counts. A tree that moves is counted on by the partition that it moves into; the ends of jobs that are told to both within the seconds of the
+move count in both. Where processes fold some partitions each, a queue is told by those that fold its own: `max by (cluster_queue, …)` over
+all of them is right until its tree has moved, and from then on the sum over partitions is.
+
 `kuelog_appends_total`, `kuelog_append_seconds`, `kuelog_applied_total`, `kuelog_turn_seconds`, `kuelog_watch_lists_total` and
 `kueue_admission_attempt_duration_seconds` are not on the log and begin with each process; `kuelog_commits_total`, `kuelog_events_total`,
 `kueue_preemption_target_recomputations_total` and `kuelog_preemptions_wasted_total` begin where counting was saved by a version that did not have them yet.

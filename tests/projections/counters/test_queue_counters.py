@@ -10,6 +10,7 @@ from events.multikueue import ClusterChosen, ClustersNominated
 from events.quota import CohortObserved, LocalQueueObserved
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsReady, QuotaReleased, WorkloadFinished
+from projections.counters.counted_in_world import counted_in
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.histogram import HOURS, LONGER, SHORT, empty
 from projections.counters.queue_counters import QueueCounters
@@ -120,7 +121,7 @@ def test_counters_that_go_on_from_a_world_count_what_comes_as_those_that_have_co
         reckoning.hear(message, entry)
         hear(straight, message, entry)
         if entry.stream == PARTITION and entry.sequence == middle:
-            begun.begin_in(reckoning.world)
+            begun.begin_at(counted_in(reckoning.world))
             before = dict(straight.counts)
         elif before:
             hear(begun, message, entry)

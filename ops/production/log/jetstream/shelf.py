@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 from nats.aio.client import Client
 
+from events.subjects import decisions_stream
 from ops.production.log.jetstream.generations import asked
 from ops.production.log.jetstream.last_messages import LastMessage, last_message, replace_message
 from ops.production.log.jetstream.refusals import refusal
@@ -23,13 +24,17 @@ from services.watcher.saved_view import KEY
 STREAM = "SNAPSHOTS"
 WATCHER = KEY
 """The key of the watcher's view."""
-COUNTERS = "counters"
-"""The key of what was counted for metrics."""
+_COUNTERS = "counters"
 _PART = 512 << 10
 _MOST = 2 << 30
 """The most bytes of a saved world when unpacked: a larger one would only fill our memory."""
 _PLACES = ("a", "b")
 _DEADLINE_S = 10.0
+
+
+def counters_of(partition: str) -> str:
+    """The key of what was counted for metrics of a partition; that of the first is as old as whole logs."""
+    return _COUNTERS if partition == decisions_stream("0") else f"{_COUNTERS}-{partition}"
 
 
 def rooms_of(key: str) -> tuple[str, ...]:

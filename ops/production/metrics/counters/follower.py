@@ -1,4 +1,4 @@
-"""Keeps the counters of this process in step with the log, and saves them on the shelf, so that they go on where they were.
+"""Keeps the counters of one partition in step with the log, and saves them on the shelf, so that they go on where they were.
 
 What is saved is folded from the log and nothing else, and names the commit that it goes up to by place and hash: of another log
 it does not count. Without it the log is counted from its beginning; where that was rolled, workloads are taken from a saved world.
@@ -13,11 +13,13 @@ import structlog
 
 from events.event import Millis
 from events.hash_chain import bytes_hash
-from events.subjects import FACTS
+from events.subjects import FACTS, reader_of
 from ops.production.archive.history import begins_at_one, end_of
-from ops.production.log.jetstream.shelf import COUNTERS
-from ops.production.metrics.counters.reader import CountersReader
+from ops.production.log.jetstream.shelf import counters_of
+from ops.production.log.streams import PARTITION
+from ops.production.metrics.counters.reader import CountedPlace, CountersReader
 from ops.production.wiring import Running
+from projections.counters.counted_in_world import counted_in
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.queue_counters import QueueCounters
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -45,24 +47,17 @@ class SavedCounters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CountersFollower:
-    """Counts while the services of this process run."""
+    """Counts what is decided in a partition while the services of this process run."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, partition: str = PARTITION) -> None:
+        self.partition = partition
         self._running = running
         self._told: CountersReader | None = None
         self._saved = 0
+        self._away: frozenset[str] = frozenset()
+        """The namespaces that other partitions decide about, as far as was looked."""
         self.problem = ""
         """Why it goes on no further at the moment; empty while it does."""
-
-    @property
-    def partition(self) -> str:
-        """The partition whose decisions are counted."""
-        return self._running.streams.sole
-
-    @property
-    def divided(self) -> bool:
-        """Whether there are several, of which nothing is counted: facts would be counted once for each."""
-        return len(self._running.streams.trees) > 1
 
     @property
     def caught_up(self) -> bool:
@@ -72,7 +67,7 @@ class CountersFollower:
     @contextmanager
     def ahead(self) -> Generator[QueueCounters | None]:
         """What was counted, as of now; None until it has caught up."""
-        if self._told is None or self.divided:
+        if self._told is None:
             yield None
             return
         with self._told.ahead() as counters:
@@ -101,21 +96,27 @@ class CountersFollower:
     async def begin(self) -> CountersReader:
         """Where counting goes on: at what was saved, at the beginning of the log, or in a saved world."""
         own, facts = await self._running.stream(self.partition), await self._running.stream(FACTS)
-        counters, control = QueueCounters(), self._running.control
-        saved = await self._newest(own)
+        counters, control = QueueCounters(self.partition), self._running.control
+        saved, lineage = await self._newest(own), control.lineage(self.partition)
+        reader = reader_of(lineage) if len(self._running.streams.trees) > 1 else ""
         if saved is not None:
-            counters.begin_at(saved.counted)
             self._saved = saved.base
             if await _stands(own, saved.base) and (not saved.upto or await _stands(facts, saved.upto)):
-                return CountersReader(own, facts, control, counters, base=saved.base, upto=saved.upto, at=saved.at)
-        elif await _whole(own) and await _whole(facts):
-            return CountersReader(own, facts, control, counters)
+                counters.begin_at(saved.counted)
+                place = CountedPlace(saved.base, saved.upto, saved.at)
+                return CountersReader(own, facts, control, counters, place, reader)
+        elif len(lineage) == 1 and await _whole(own) and await _whole(facts):
+            return CountersReader(own, facts, control, counters, CountedPlace(), reader)
         fold = await self._running.begin(own)
-        counters.begin_in(fold.world)
-        log.warning("counted on from a saved world", sequence=fold.base, counted_to=self._saved)
-        return CountersReader(
-            own, facts, control, counters, base=fold.base, upto=fold.settled.get(FACTS, 0), at=fold.at
-        )
+        if fold.heirs:
+            # What its history begins with was counted where it was decided.
+            host = self._running.hosts[self.partition]
+            await host.caught_up.wait()
+            fold = host.fold
+        counters.begin_at(counted_in(fold.world, None if saved is None else saved.counted))
+        log.info("counted on from a world", partition=self.partition, sequence=fold.base, counted_to=self._saved)
+        place = CountedPlace(fold.base, fold.position(FACTS), fold.at)
+        return CountersReader(own, facts, control, counters, place, reader)
 
     async def save(self, reader: CountersReader) -> None:
         """Bring what was counted up to the last commit to the shelf. Raises `LogUnavailable`."""
@@ -130,7 +131,10 @@ class CountersFollower:
             counted=reader.counters.so_far(),
         )
         await shelf.put(
-            COUNTERS, msgspec.json.encode(saved), upto={self.partition: saved.base, FACTS: saved.upto}, rules=""
+            counters_of(self.partition),
+            msgspec.json.encode(saved),
+            upto={self.partition: saved.base, FACTS: saved.upto},
+            rules="",
         )
         self._saved = saved.base
 
@@ -139,6 +143,7 @@ class CountersFollower:
         while True:
             await self._running.ports.clock.sleep(_LOOK_MS)
             looks += 1
+            self._let_go(reader)
             if reader.base - self._saved >= EVERY or looks >= _LOOKS:
                 looks = 0
                 try:
@@ -146,12 +151,23 @@ class CountersFollower:
                 except LogUnavailable as problem:
                     log.warning("counters not saved", problem=str(problem))
 
+    def _let_go(self, reader: CountersReader) -> None:
+        """What has moved into another partition is counted there."""
+        host = self._running.hosts.get(self.partition)
+        if host is None or reader.base < host.fold.base:
+            return  # It knows of moves that are not counted up to yet.
+        homes = host.fold.world.namespace_homes.items()
+        away = frozenset(name for name, home in homes if home not in ("", self.partition))
+        if away != self._away:
+            reader.counters.let_go(away)
+            self._away = away
+
     async def _newest(self, own: Stream) -> SavedCounters | None:
         """The newest that was saved of this log; one whose commit was rolled can't be held against it, and counts."""
         shelf = self._running.ports.shelf
         if shelf is None:
             return None
-        for label in await shelf.labels(COUNTERS):
+        for label in await shelf.labels(counters_of(self.partition)):
             data = await shelf.take(label)
             try:
                 saved = msgspec.json.decode(data or b"", type=SavedCounters)

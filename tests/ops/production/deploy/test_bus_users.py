@@ -20,7 +20,7 @@ from ops.production.log.given_back import GivingBack
 from ops.production.log.jetstream.bus import JetStreamBus, connect, subjects_of
 from ops.production.log.jetstream.generations import asked, generations, mark_subject, names_of
 from ops.production.log.jetstream.rolling import remove, roll
-from ops.production.log.jetstream.shelf import COUNTERS, WATCHER, rooms_of
+from ops.production.log.jetstream.shelf import WATCHER, counters_of, rooms_of
 from ops.production.log.kept_tail import KeptTail
 from ops.production.log.partitioning import divide
 from ops.production.log.server.server import nats_binary
@@ -89,7 +89,7 @@ def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watche
     for key, owners in ((PARTITION, set(OF_QUEUES)), (DEVICE_PARTITION, {"accountant"})):
         assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners | {"restorer"}
     assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher", "restorer"}
-    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{COUNTERS}.a.0")} == {"queue-manager"}
+    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{counters_of(PARTITION)}.a.0")} == {"queue-manager"}
     assert [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")] == ["restorer"]
 
 

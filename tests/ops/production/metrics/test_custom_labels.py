@@ -11,8 +11,6 @@ from prometheus_client.registry import Collector
 from events.catalogue import Fact
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.settings import LabelSource, MetricLabel, SettingsObserved
-from ops.production.log.streams import PARTITION
-from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.custom_labels import UNTRACKED, WithCustomLabels
 from ops.production.metrics.names import KUEUE, ROLE
@@ -81,10 +79,10 @@ def labelled() -> CountedStory:
 
 
 def told(story: CountedStory) -> dict[str, Metric]:
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
+    counted = cast(Any, SimpleNamespace(ahead=lambda: given(story)))
     collectors: tuple[Collector, ...] = (
         QueueMetrics(lambda: story.world, lambda: story.at),
-        CounterMetrics(follower),
+        CounterMetrics(counted),
     )
     found = [one for each in collectors for one in WithCustomLabels(each, lambda: story.world).collect()]
     return {f"{one.name}_total" if one.type == "counter" else one.name: one for one in found}

@@ -44,7 +44,6 @@ from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
-from ops.production.metrics.counters.follower import CountersFollower
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.endpoint import OF_PROCESS, ApartInOpenMetrics, registry_of
 from ops.production.metrics.names import EXPORTED
@@ -171,14 +170,14 @@ def serving() -> Any:
 
 
 def families(story: CountedStory) -> dict[str, Metric]:
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
+    counted = cast(Any, SimpleNamespace(ahead=lambda: given(story)))
     running = cast(Any, SimpleNamespace(hosts={}, control=Control(), given_back={}))
     verifying = cast(Any, SimpleNamespace(verifications={PARTITION: RunningVerification(PARTITION)}))
     told: dict[str, Metric] = {}
     for collector in (
         QueueMetrics(lambda: story.world, lambda: story.at),
         BudgetMetrics(lambda: story.world, lambda: story.at),
-        CounterMetrics(follower),
+        CounterMetrics(counted),
         CardMetrics(lambda: story.world),
         BuildMetrics(),
         *OF_PROCESS,
@@ -196,8 +195,8 @@ def families(story: CountedStory) -> dict[str, Metric]:
 
 @contextmanager
 def given(story: CountedStory) -> Any:
-    """What `ahead` of the follower of a story hands out."""
-    yield story.counters
+    """What `ahead` of the followers of a story hands out."""
+    yield {PARTITION: story.counters}
 
 
 @pytest.fixture(scope="module")
@@ -255,8 +254,8 @@ def test_a_label_of_hami_s_with_all_cores_of_a_card_stays_when_more_of_them_are_
 
 def test_what_is_told_reads_as_open_metrics() -> None:
     story = everything()
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
-    others = [QueueMetrics(lambda: story.world, lambda: story.at), CounterMetrics(follower), BuildMetrics()]
+    counted = cast(Any, SimpleNamespace(ahead=lambda: given(story)))
+    others = [QueueMetrics(lambda: story.world, lambda: story.at), CounterMetrics(counted), BuildMetrics()]
     text = as_openmetrics(ApartInOpenMetrics(registry_of(lambda: story.world, (), others))).decode()
     found = {family.name for family in text_string_to_metric_families(text)}
     assert {"kueue_admitted_workloads", "kueue_admission_wait_time_seconds", "hami_gpu_shared_count"} <= found
@@ -274,10 +273,10 @@ def test_promtool_complains_only_of_two_names_that_are_promised(told: dict[str, 
 
 def test_waits_have_the_workload_that_was_counted_last_as_their_exemplar_and_its_trace_where_that_is_exported() -> None:
     story = everything()
-    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: given(story), partition=PARTITION))
+    counted = cast(Any, SimpleNamespace(ahead=lambda: given(story)))
     uids = {one.uid for one in story.world.workloads.values()}
     for traced in ("4bf92f3577b34da6a3ce929d0e0e4736", ""):
-        found = registry_of(lambda: None, (), [CounterMetrics(follower, lambda _uid, traced=traced: traced)])
+        found = registry_of(lambda: None, (), [CounterMetrics(counted, lambda _uid, traced=traced: traced)])
         told = {one.name: one for one in text_string_to_metric_families(as_openmetrics(found).decode())}
         for name in ("kueue_admission_wait_time_seconds", "kueue_local_queue_quota_reserved_wait_time_seconds"):
             exemplars = [one.exemplar for one in told[name].samples if one.exemplar is not None]
