@@ -217,7 +217,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
 def _assign_topology(
     world: PreemptionState, workload: Workload, event: TopologyAssigned, position: LogPosition
 ) -> None:
-    if workload.admission is None:
+    if workload.admission is None or workload.finished:
         return
     hold_domains(world, workload, event.assignments)
     if event.placements:

@@ -1,9 +1,13 @@
 """What a workload leaves behind when it ends or is gone: nothing that anybody would wait for."""
 
+from events.admission import QuotaReserved, TopologyAssigned
 from events.application import DecisionApplied
 from events.workload import WorkloadDeleted, WorkloadFinished
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
+from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story, job, platform
 
 
@@ -27,3 +31,15 @@ def test_an_end_that_is_told_twice_is_still_shown() -> None:
     assert told.world.workloads["team/a"].finish_shown
     told.told(end)
     assert told.world.workloads["team/a"].finish_shown
+
+
+def test_a_workload_that_has_ended_takes_no_domains_though_the_decision_that_moves_it_comes_later() -> None:
+    """In the order of the cards' partition an end may be ahead of what was decided before anybody knew of it."""
+    told = racked(host("a", "r1", cards=2), host("b", "r1", cards=2))
+    told.told(asking("w", count=2)).decided()
+    (first,) = [one for one in told.decisions if isinstance(one, QuotaReserved)]
+    assert told.world.domains.held_by("team/w")
+    told.told(WorkloadFinished(workload="team/w", reason="Succeeded"))
+    told.told(TopologyAssigned(workload="team/w", cluster_queue="cq", assignments=first.assignments))
+    assert told.world.domains.held_by("team/w") is None
+    assert state_hash(told.world) == state_hash(world_of(tables_of(told.world)))
