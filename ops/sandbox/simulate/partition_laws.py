@@ -19,6 +19,7 @@ from events.workload import EvictionOrdered, Owner, PodSetAssignment, QuotaRelea
 from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.claim_laws import ClaimCharges
 from ops.sandbox.simulate.place_laws import PlaceLaws
+from ops.sandbox.simulate.saved_worlds import SavedWorlds
 from projections.devices.card_use import IDLE, CardUse
 from projections.devices.holdings.card_holdings import TERMINAL
 from projections.devices.holdings.card_stakes import uses_of
@@ -262,18 +263,20 @@ def hold_partition(
     places = PlaceLaws(start.world)
     charges = ClaimCharges(start.world)
     own = card_book.hear if cards else book.hear
+    saved = SavedWorlds(start.world)
 
     def hear(event: AnyEvent, position: LogPosition) -> None:
         own(event, position)
         places.hear(event, position)
         charges.hear(event, position)
+        saved.hear(position)
 
     def inherit(event: AnyEvent, position: LogPosition) -> None:
         hear(event, position)
         book.queues.clear()
 
     fold, replayed = fold_partition(partition, entries, verify=True, start=start, listener=hear, inherited=inherit)
-    broken = [*book.broken, *card_book.broken, *places.broken, *charges.broken]
+    broken = [*book.broken, *card_book.broken, *places.broken, *charges.broken, *saved.broken]
     broken += [
         f"{partition}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences
     ]
