@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import PEERS
-from tests.peers.worlds.compared import compared
+from tests.peers.worlds.compared import MEANT, compared
 from tests.peers.worlds.drawn import FEATURES, World, drawn
 from tests.peers.worlds.here import decided_here
 from tests.peers.worlds.there import Answer, kueue
@@ -56,18 +56,20 @@ def main() -> int:
         stored = {str(seed): {"seen": one.seen, "uids": one.uids, "broken": one.broken} for seed, one in asked.items()}
         if kept is not None:
             kept.write_text(json.dumps(stored))
-    differing, steps, had = 0, 0, Counter[str]()
+    differing, steps, had, meant = 0, 0, Counter[str](), Counter[str]()
     for world in worlds:
         answer = stored[str(world.seed)]
         if answer["broken"]:
             print(f"world {world.seed} after step {len(answer['seen']) - 1}: {answer['broken']}")
         steps += len(answer["seen"])
         had.update(world.features)
-        differences = compared(world, answer["seen"], decided_here(world, answer["uids"], fair=given.fair))
+        differences = compared(world, answer["seen"], decided_here(world, answer["uids"], fair=given.fair), meant)
         differing += bool(differences)
         for line in differences:
             print(line)
     print(f"{len(worlds)} worlds, {steps} steps, {differing} worlds differ; {dict(had)}")
+    for name, count in meant.most_common():
+        print(f"{count} times {name}: {MEANT[name]}")
     return 1 if differing else 0
 
 

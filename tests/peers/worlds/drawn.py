@@ -94,7 +94,11 @@ class _Draw:
     def _groups(self) -> list[tuple[list[str], list[str]]]:
         """Resources and flavors of each group; all queues of a world have the same."""
         many = "flavors" in self._features
-        kinds = [["cpu"], ["cpu", "memory"]] if not many else [["cpu"], ["cpu", "memory"], ["cpu", "example.com/gpu"]]
+        kinds = (
+            [["cpu"], ["cpu"], ["cpu"], ["cpu", "memory"]]
+            if not many
+            else [["cpu"], ["cpu"], ["cpu", "memory"], ["cpu", "example.com/gpu"]]
+        )
         groups = [
             (
                 self._chance.choice(kinds),
@@ -104,11 +108,12 @@ class _Draw:
         if many and self._is(0.25) and "memory" not in groups[0][0]:
             groups.append((["memory"], [f"{self._space}-m{n}" for n in range(self._chance.choice((1, 2)))]))
         for number, (_, flavors) in enumerate(groups):
+            labelled = self._is(0.5)
             for flavor in flavors:
                 spec: JsonObject = {}
                 if self._levels and number == 0:
                     spec = {"nodeLabels": {"pool": self._space}, "topologyName": f"{self._space}-t"}
-                elif many and self._is(0.5):
+                elif many and labelled:
                     spec["nodeLabels"] = {"type": flavor}
                 if many and self._is(0.25):
                     spec["nodeTaints"] = [
@@ -176,10 +181,13 @@ class _Draw:
                 "whenCanBorrow": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
                 "whenCanPreempt": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
             }
-            if self._is(0.4):
-                spec["flavorFungibility"]["preference"] = self._chance.choice(
-                    ("BorrowingOverPreemption", "PreemptionOverBorrowing")
-                )
+            if self._is(0.5):
+                preference = self._chance.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
+                spec["flavorFungibility"] = {
+                    "whenCanBorrow": "TryNextFlavor",
+                    "whenCanPreempt": "TryNextFlavor",
+                    "preference": preference,
+                }
         if self._is(0.4):
             spec["fairSharing"] = {"weight": self._chance.choice(("0", "0.5", "1", "2", "3"))}
         if self._checks and self._is(0.7):
@@ -255,12 +263,15 @@ class _Draw:
             self._objects[-1]["status"] = {"conditions": [active]}
 
     def _limit_range(self) -> None:
-        limit: JsonObject = {"type": "Container"}
+        size = {"cpu": self._chance.choice(("2", "3"))}
+        # An API server sets the defaults that are not given, so all of them are.
+        limit: JsonObject = {
+            "type": "Container",
+            "default": size,
+            "defaultRequest": size if self._is(0.5) else {"cpu": "1"},
+        }
         if self._is(0.6):
-            limit["defaultRequest"] = {"cpu": "2"}
-            limit["default"] = {"cpu": "2"}
-        if self._is(0.6):
-            limit["max"] = {"cpu": self._chance.choice(("2", "3"))}
+            limit["max"] = size
         self._objects.append(
             {
                 "apiVersion": "v1",
