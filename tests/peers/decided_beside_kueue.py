@@ -37,6 +37,7 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=40, help="how many")
     parser.add_argument("--at-once", type=int, default=40, help="about how many of them Kueue decides at the same time")
     parser.add_argument("--features", default=",".join(FEATURES), help="what worlds may have beside quota")
+    parser.add_argument("--always", default="", help="which of these every world has")
     parser.add_argument("--fair", action="store_true", help="under fair sharing")
     parser.add_argument("--peers", type=Path, default=PEERS, help="where `make peers` has put its programs")
     parser.add_argument(
@@ -47,7 +48,10 @@ def main() -> int:
     )
     given = parser.parse_args()
     configure_logging("critical")
-    worlds = [drawn(seed, given.features.split(",")) for seed in range(given.seed, given.seed + given.worlds)]
+    worlds = [
+        drawn(seed, given.features.split(","), given.always.split(","))
+        for seed in range(given.seed, given.seed + given.worlds)
+    ]
     kept: Path | None = given.answers
     if kept is not None and kept.exists():
         stored = json.loads(kept.read_text())

@@ -92,6 +92,13 @@ def _waits(condition: list[str] | None) -> bool:
     return condition is None or (condition[0] == "False" and condition[2].startswith((_ATTEMPT, "Preempted to ")))
 
 
+def _same_but_numbers(there: list[str] | None, here: list[str] | None) -> bool:
+    """Whether both were refused for want of the same, of which there was not the same left."""
+    if not (there and here and _waits(there) and _waits(here)):
+        return False
+    return re.sub(r"\d+(Gi)? more", "", there[2]) == re.sub(r"\d+(Gi)? more", "", here[2])
+
+
 def _are_one_order(there: str, here: str) -> bool:
     """Whether both are about some of the same resources of a workload, and say the same of those that both name."""
     sides = [_clauses(one) for one in (there, here)]

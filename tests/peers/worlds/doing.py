@@ -31,6 +31,9 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
     made = await client.create(
         resource, meta.get("namespace", ""), {name: one for name, one in value.items() if name != "status"}
     )
+    if value["kind"] == "Node":
+        # An API server gives it the taint of a node that is not ready, which its controllers would take away.
+        await client.merge(resource, "", meta["name"], {"spec": {"taints": None}})
     if "status" in value:
         await client.merge(resource, "", meta["name"], {"status": value["status"]}, subresource="status")
     return made

@@ -43,10 +43,14 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return f"w{self.seed}"
 
 
-def drawn(seed: int, features: Sequence[str] = FEATURES) -> World:
-    """The world of a seed; beside quota it has those features for which chance decides."""
+def drawn(seed: int, features: Sequence[str] = FEATURES, always: Sequence[str] = ()) -> World:
+    """The world of a seed; beside quota it has those features for which chance decides, and those that it always has."""
     chance = random.Random(f"{seed}/features")  # noqa: S311 - a world, not a secret
-    chosen = tuple(one for one in FEATURES if one in features and (one == "quota" or chance.random() < _HOW_OFTEN[one]))
+    chosen = tuple(
+        one
+        for one in FEATURES
+        if one in features and (one in always or one == "quota" or chance.random() < _HOW_OFTEN[one])
+    )
     return _Draw(seed, chosen).world()
 
 

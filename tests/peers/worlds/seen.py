@@ -70,7 +70,7 @@ def _assigned(value: JsonObject) -> Seen:
     found: Seen = {
         name: value.get(name)
         for name in ("flavors", "count", "resourceUsage", "delayedTopologyRequest")
-        if value.get(name) is not None
+        if value.get(name)
     }
     if value.get("topologyAssignment"):
         assignment = read_assignment(msgspec.convert(value["topologyAssignment"], ApiTopologyAssignment))
