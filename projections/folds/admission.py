@@ -78,6 +78,9 @@ AdmissionEvent: TypeAlias = (
     | QuotaReleased
 )
 
+_TRIED = frozenset({"Misconfigured", "Suspended"})
+"""Reasons that have a broader word of their own where they keep a workload from being tried at all."""
+
 
 def evolve_admission(world: PreemptionState, event: AdmissionEvent, position: LogPosition) -> None:
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
@@ -235,9 +238,11 @@ def _assign_topology(
 
 
 def _refuse(world: PreemptionState, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
-    # Without granular reasons a closed preemption gate is shown like any other attempt that failed.
-    gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
-    changed = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, position)
+    # Without granular reasons an attempt that failed is pending, whatever it failed by.
+    tried = not enabled(world.settings, OBSERVABILITY) and (
+        event.requeue is RequeueReason.PREEMPTION_GATED or event.reason in _TRIED
+    )
+    changed = without_quota(workload, world.settings, "Pending" if tried else event.reason, event.message, position)
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:

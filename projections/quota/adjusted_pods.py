@@ -4,13 +4,12 @@ The cluster applies the limit ranges of the namespace and the overhead of the ru
 reckoned for that pod, before there is one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from events.amount import Requests
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.quantity import from_units
 from events.quota import LimitRangeItem, LimitRangeObserved, RuntimeClassObserved
 from projections.quota.effective_requests import pod_requests
 
@@ -62,16 +61,16 @@ def misfit(
     namespace: str,
     pod_sets: Iterable[PodSet],
 ) -> str:
-    """Why the API server would reject these pods, whatever the quota; empty when it would accept them."""
-    for pod_set in pod_sets:
-        problem = _of_shape(
-            limit_ranges,
-            namespace,
-            adjusted_shape(limit_ranges, runtime_classes, namespace, pod_set.shape),
-        )
-        if problem:
-            return f"pod set {pod_set.name}: {problem}"
-    return ""
+    """Why the API server would reject these pods, whatever the quota, in Kueue's words; empty when it would accept them."""
+    shapes = [adjusted_shape(limit_ranges, runtime_classes, namespace, one.shape) for one in pod_sets]
+    paths = [f"spec.podSets[{index}].template.spec" for index in range(len(shapes))]
+    if above := [one for path, shape in zip(paths, shapes, strict=True) for one in _above_limits(shape, path)]:
+        return f"resources validation failed: {_all_of(above)}"
+    containers, pods = (bounds_of(limit_ranges, namespace, kind) for kind in ("Container", "Pod"))
+    outside = [
+        one for path, shape in zip(paths, shapes, strict=True) for one in _out_of_bounds(shape, path, containers, pods)
+    ]
+    return f"resources didn't satisfy LimitRange constraints: {_all_of(outside)}" if outside else ""
 
 
 def bounds_of(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> LimitRangeBounds:
@@ -101,29 +100,40 @@ def _filled(container: ContainerShape, bounds: LimitRangeBounds) -> ContainerSha
     return msgspec.structs.replace(container, limits=limits, requests=requests)
 
 
-def _of_shape(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, shape: PodShape) -> str:
-    bounds = bounds_of(limit_ranges, namespace, "Container")
-    for container in (*shape.init_containers, *shape.containers):
-        for resource, limit in container.limits.items():
-            asked = container.requests.get(resource, 0)
-            if asked > limit:
-                amounts = f"{from_units(resource, asked)} above its limit of {from_units(resource, limit)}"
-                return f"container {container.name} asks for {resource} {amounts}"
-        problem = _outside({**container.requests, **container.limits}, container.requests, bounds)
-        if problem:
-            return f"container {container.name}: {problem}"
+def _containers(shape: PodShape, path: str) -> Iterable[tuple[str, ContainerShape]]:
+    """The containers with their paths."""
+    for field, containers in (("initContainers", shape.init_containers), ("containers", shape.containers)):
+        for index, container in enumerate(containers):
+            yield f"{path}.{field}[{index}]", container
+
+
+def _above_limits(shape: PodShape, path: str) -> Iterable[str]:
+    for place, container in _containers(shape, path):
+        yield from _told(place, _greater(container.requests, container.limits), "requests must not exceed its limits")
+
+
+def _out_of_bounds(shape: PodShape, path: str, containers: LimitRangeBounds, pods: LimitRangeBounds) -> Iterable[str]:
+    for place, container in _containers(shape, path):
+        yield from _outside(place, {**container.requests, **container.limits}, container.requests, containers)
     total = pod_requests(shape)
-    problem = _outside(total, total, bounds_of(limit_ranges, namespace, "Pod"))
-    return f"the pod: {problem}" if problem else ""
+    yield from _outside(path, total, total, pods)
 
 
-def _outside(most: Mapping[str, int], least: Mapping[str, int], bounds: LimitRangeBounds) -> str:
-    for resource, amount in most.items():
-        if amount > bounds.maximum.get(resource, amount):
-            allowed = from_units(resource, bounds.maximum[resource])
-            return f"{resource} {from_units(resource, amount)} is above the namespace's limit range of {allowed}"
-    for resource, amount in least.items():
-        if amount < bounds.minimum.get(resource, amount):
-            allowed = from_units(resource, bounds.minimum[resource])
-            return f"{resource} {from_units(resource, amount)} is below the namespace's limit range of {allowed}"
-    return ""
+def _outside(place: str, most: Requests, least: Requests, bounds: LimitRangeBounds) -> Iterable[str]:
+    yield from _told(place, _greater(most, bounds.maximum), "requests must not be above the limitRange max")
+    yield from _told(place, _greater(bounds.minimum, least), "requests must not be below the limitRange min")
+
+
+def _greater(amounts: Mapping[str, int], others: Mapping[str, int]) -> list[str]:
+    """The resources of both of which the first has more."""
+    return sorted(resource for resource, amount in amounts.items() if amount > others.get(resource, amount))
+
+
+def _told(place: str, resources: Sequence[str], rule: str) -> Iterable[str]:
+    if resources:
+        names = ",".join(f'"{one}"' for one in resources)
+        yield f"{place}: Invalid value: [{names}]: {rule}"
+
+
+def _all_of(problems: Sequence[str]) -> str:
+    return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

@@ -15,8 +15,17 @@ from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import charged_amounts, difference, usage_of
 from projections.quota.columns import Usage
 from projections.quota.node import Node
+from projections.topology.usage import HeldDomains
 from services.admitter.cards import cards_once_left, placed_on_cards
 from services.admitter.entry import AdmissionEntry
+
+_BY_REASON = {
+    "InClusterQueue": Variant.WITHIN_QUEUE,
+    "InCohortReclamation": Variant.HIERARCHICAL,
+    "InCohortReclaimWhileBorrowing": Variant.WHILE_BORROWING,
+    "InCohortFairSharing": Variant.FAIR_SHARING,
+}
+"""By the reason that a victim was asked to go for, a right that gives it."""
 
 
 def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> bool:
@@ -35,7 +44,10 @@ def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> 
     if entry.replaces is not None:
         usage = difference(usage, usage_of(entry.replaces, world.quota.columns))
     victims = _leaving(world, request.victims)
-    if not victims or not _fits_without(world, node, usage, victims):
+    domains = HeldDomains(
+        world.domains, tuple(one.topology for one in request.assignments if one.topology is not None)
+    )
+    if not victims or not _fits_without(world, node, usage, victims, domains):
         return False
     entry.victims = victims
     entry.assignment = Assignment(
@@ -46,6 +58,8 @@ def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> 
                 requests=one.usage,
                 flavors={name: FlavorChoice(flavor=flavor, mode=Mode.PREEMPT) for name, flavor in one.flavors.items()},
                 reasons=[],
+                topology=one.topology,
+                delayed=one.delayed_topology,
             )
             for one in request.assignments
         ],
@@ -62,11 +76,13 @@ def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> 
     return True
 
 
-def _fits_without(world: PreemptionState, node: Node, usage: Usage, victims: Sequence[Candidate]) -> bool:
+def _fits_without(
+    world: PreemptionState, node: Node, usage: Usage, victims: Sequence[Candidate], domains: HeldDomains
+) -> bool:
     with world.trial():
         for victim in victims:
             discharge(world.trail, victim)
-        return fits_now(node, usage, borrowing=True)
+        return fits_now(node, usage, borrowing=True) and domains.fit()
 
 
 def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
@@ -87,5 +103,5 @@ def _leaving(world: PreemptionState, victims: Sequence[Victim]) -> list[Candidat
         queue = workload.admission.cluster_queue
         node, usage = world.quota.node(queue), world.holders(queue).usage.get(workload.key)
         if node is not None and usage is not None:
-            candidates.append(holder_of_quota(world, node, workload, usage, Variant.WITHIN_QUEUE))
+            candidates.append(holder_of_quota(world, node, workload, usage, _BY_REASON[victim.reason]))
     return candidates

@@ -83,8 +83,16 @@ class KueueManager:
     """The manager for Jobs, pods, Deployments, StatefulSets and further kinds, with Kueue's defaults for the rest."""
 
     def __init__(
-        self, program: Path, kubeconfig: Path, folder: Path, *frameworks: str, gates: dict[str, bool] | None = None
+        self,
+        program: Path,
+        kubeconfig: Path,
+        folder: Path,
+        *frameworks: str,
+        gates: dict[str, bool] | None = None,
+        more: JsonObject | None = None,
     ) -> None:
+        """`more` is what else its configuration says, in the place of what it would say."""
+        self._more = more or {}
         self._gates = {"VisibilityOnDemand": False, **(gates or {})}
         self._frameworks = ["batch/job", "pod", "deployment", "statefulset", *frameworks]
         self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
@@ -205,4 +213,5 @@ class KueueManager:
             "internalCertManagement": {"enable": True},
             "featureGates": self._gates,
             "integrations": {"frameworks": self._frameworks},
+            **self._more,
         }

@@ -55,8 +55,8 @@ def refusals(told: Story) -> list[tuple[str, str]]:
     return [(event.reason, event.message) for event in told.decisions if isinstance(event, AdmissionRefused)]
 
 
-def limits(**items: dict[str, int]) -> LimitRangeObserved:
-    return LimitRangeObserved(namespace="team", name="lr", items=(LimitRangeItem(kind="Container", **items),))
+def limits(kind: str = "Container", **items: dict[str, int]) -> LimitRangeObserved:
+    return LimitRangeObserved(namespace="team", name="lr", items=(LimitRangeItem(kind=kind, **items),))
 
 
 def test_limits_stand_in_for_requests_and_the_runtime_class_costs_on_top() -> None:
@@ -76,17 +76,34 @@ def test_a_limit_range_fills_in_for_its_own_namespace_only() -> None:
 def test_requests_above_limits_are_misconfigured() -> None:
     told = platform("cpu").told(asking(one({"cpu": 2000}, {"cpu": 1000})))
     told.decided()
-    message = "pod set main: container c asks for cpu 2 above its limit of 1"
-    assert refusals(told) == [("Misconfigured", message)]
+    message = 'spec.podSets[0].template.spec.containers[0]: Invalid value: ["cpu"]: requests must not exceed its limits'
+    assert refusals(told) == [("Misconfigured", f"resources validation failed: {message}")]
 
 
 def test_what_a_limit_range_forbids_is_refused_until_the_limit_range_is_gone() -> None:
     told = platform("cpu").told(limits(maximum={"cpu": 1000}), asking(one({"cpu": 2000})))
     told.decided()
-    message = "pod set main: container c: cpu 2 is above the namespace's limit range of 1"
+    where, rule = "spec.podSets[0].template.spec.containers[0]", "requests must not be above the limitRange max"
+    message = f'resources didn\'t satisfy LimitRange constraints: {where}: Invalid value: ["cpu"]: {rule}'
     assert refusals(told) == [("Misconfigured", message)]
     told.told(ObjectRemoved(kind="LimitRange", namespace="team", name="lr")).decided()
     assert charged(told) == {"cpu": 2000}
+
+
+def test_all_that_is_wrong_with_the_pods_is_told_at_once() -> None:
+    bad = one({"cpu": 2000, "memory": 2}, {"cpu": 1000, "memory": 1}).containers
+    told = platform("cpu", "memory").told(asking(PodShape(containers=(*one({"cpu": 1}).containers, *bad, *bad))))
+    told.decided()
+    names, rule = '["cpu","memory"]', "requests must not exceed its limits"
+    places = [f"spec.podSets[0].template.spec.containers[{index}]: Invalid value: {names}: {rule}" for index in (1, 2)]
+    assert refusals(told) == [("Misconfigured", f"resources validation failed: [{', '.join(places)}]")]
+
+
+def test_a_pod_may_be_too_small_as_a_whole() -> None:
+    told = platform("cpu").told(limits(kind="Pod", minimum={"cpu": 700}), asking(one({"cpu": 600})))
+    told.decided()
+    message = 'spec.podSets[0].template.spec: Invalid value: ["cpu"]: requests must not be below the limitRange min'
+    assert refusals(told) == [("Misconfigured", f"resources didn't satisfy LimitRange constraints: {message}")]
 
 
 def test_a_limit_range_that_comes_later_counts_for_those_that_wait() -> None:

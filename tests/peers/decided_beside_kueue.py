@@ -1,0 +1,81 @@
+"""Worlds by chance, decided by Kueue's own manager and by kuelog: `python -m tests.peers.decided_beside_kueue --seed 1 --worlds 40`.
+
+Kueue decides before a real API server, about all worlds of a run at once; kuelog in this process, about one after the other.
+What both come to is compared after each step: docs/rules/README.md#beside-kueue. `make peers` builds what this needs.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ops.production.process.telemetry import configure_logging
+from tests.peers.build import PEERS
+from tests.peers.worlds.compared import MEANT, compared
+from tests.peers.worlds.drawn import FEATURES, World, drawn
+from tests.peers.worlds.here import decided_here
+from tests.peers.worlds.there import Answer, kueue
+
+
+async def _asked(peers: Path, worlds: list[World], at_once: int, *, fair: bool) -> dict[int, Answer]:
+    answers: dict[int, Answer] = {}
+    with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
+        async with kueue(peers, Path(folder), fair=fair) as manager:
+            for begin in range(0, len(worlds), at_once):
+                answers.update(await manager.play(worlds[begin : begin + at_once]))
+                print(f"Kueue has decided about {len(answers)} worlds", file=sys.stderr, flush=True)
+    return answers
+
+
+def main() -> int:
+    """Decide about so many worlds, and print where both differ; 0 where they never do."""
+    parser = argparse.ArgumentParser(prog="python -m tests.peers.decided_beside_kueue", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the first world; the others follow")
+    parser.add_argument("--worlds", type=int, default=40, help="how many")
+    parser.add_argument("--at-once", type=int, default=40, help="about how many of them Kueue decides at the same time")
+    parser.add_argument("--features", default=",".join(FEATURES), help="what worlds may have beside quota")
+    parser.add_argument("--always", default="", help="which of these every world has")
+    parser.add_argument("--fair", action="store_true", help="under fair sharing")
+    parser.add_argument("--peers", type=Path, default=PEERS, help="where `make peers` has put its programs")
+    parser.add_argument(
+        "--answers",
+        type=Path,
+        default=None,
+        help="where Kueue's answers are kept; those that are there are not asked for again",
+    )
+    given = parser.parse_args()
+    configure_logging("critical")
+    worlds = [
+        drawn(seed, given.features.split(","), given.always.split(","))
+        for seed in range(given.seed, given.seed + given.worlds)
+    ]
+    kept: Path | None = given.answers
+    if kept is not None and kept.exists():
+        stored = json.loads(kept.read_text())
+    else:
+        asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair))
+        stored = {str(seed): {"seen": one.seen, "uids": one.uids, "broken": one.broken} for seed, one in asked.items()}
+        if kept is not None:
+            kept.write_text(json.dumps(stored))
+    differing, steps, had, meant = 0, 0, Counter[str](), Counter[str]()
+    for world in worlds:
+        answer = stored[str(world.seed)]
+        if answer["broken"]:
+            print(f"world {world.seed} after step {len(answer['seen']) - 1}: {answer['broken']}")
+        steps += len(answer["seen"])
+        had.update(world.features)
+        differences = compared(world, answer["seen"], decided_here(world, answer["uids"], fair=given.fair), meant)
+        differing += bool(differences)
+        for line in differences:
+            print(line)
+    print(f"{len(worlds)} worlds, {steps} steps, {differing} worlds differ; {dict(had)}")
+    for name, count in meant.most_common():
+        print(f"{count} times {name}: {MEANT[name]}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

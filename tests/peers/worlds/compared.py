@@ -1,0 +1,129 @@
+"""Where Kueue and kuelog came to different ends, and which of these differences are meant.
+
+A difference that is meant has its name and its reason here, and is told apart as narrowly as it can be.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tests.peers.worlds.drawn import World
+from tests.peers.worlds.seen import Seen
+
+MEANT = {
+    "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
+    "head in flight": "Kueue counts the head of a StrictFIFO queue that waits as pending or not, as it happens to look: it is tried all the time",
+    "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
+}
+"""By name, why what is different is meant, or is chance on Kueue's side."""
+_ATTEMPT = "couldn't assign flavors to pod set "
+
+
+class Difference(NamedTuple):
+    """A place where both differ."""
+
+    path: tuple[str, ...]
+    there: Any
+    here: Any
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return f"{'/'.join(self.path)}: Kueue {self.there!r}, kuelog {self.here!r}"
+
+
+def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[str]) -> list[str]:
+    """The differences of the first step after which there is one that is not meant; what comes later follows from it."""
+    before: Seen = {"workloads": {}}
+    for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
+        found: list[Difference] = []
+        for one in _differences(there, here, ()):
+            name = _name(world, one, here, before)
+            if name:
+                meant[name] += 1
+            else:
+                found.append(one)
+        if found:
+            return [f"world {world.seed} step {number}: {world.steps[number]}", *(f"    {one}" for one in found)]
+        before = here
+    return []
+
+
+def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Difference]:
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in sorted({*there, *here}):
+            yield from _differences(there.get(key), here.get(key), (*path, key))
+    elif there != here:
+        yield Difference(path, there, here)
+
+
+def _name(world: World, one: Difference, here: Seen, before: Seen) -> str:
+    """The name of a difference that is meant."""
+    match one.path:
+        case ("workloads", name, "conditions", "QuotaReserved") | ("workloads", name, "requests", _):
+            waits = [
+                side.get("workloads", {}).get(name, {}).get("conditions", {}).get("QuotaReserved")
+                for side in (before, here)
+            ]
+            if (
+                name in before["workloads"]
+                and waits[0] == waits[1]
+                and _waits(waits[1])
+                and (one.path[2] == "requests" or _waits(one.there))
+            ):
+                return "kept message"
+            if (
+                one.path[2] == "conditions"
+                and one.there
+                and one.here
+                and _several_resources(world)
+                and _are_one_order(one.there[2], one.here[2])
+            ):
+                return "order of resources"
+        case ("doors" | "queues", name, "pendingWorkloads") if abs((one.there or 0) - (one.here or 0)) == 1:
+            if _strategy(world, name) == "StrictFIFO":
+                return "head in flight"
+        case _:
+            pass
+    return ""
+
+
+def _waits(condition: list[str] | None) -> bool:
+    return condition is None or (condition[0] == "False" and condition[2].startswith((_ATTEMPT, "Preempted to ")))
+
+
+def _same_but_numbers(there: list[str] | None, here: list[str] | None) -> bool:
+    """Whether both were refused for want of the same, of which there was not the same left."""
+    if not (there and here and _waits(there) and _waits(here)):
+        return False
+    return re.sub(r"\d+(Gi)? more", "", there[2]) == re.sub(r"\d+(Gi)? more", "", here[2])
+
+
+def _are_one_order(there: str, here: str) -> bool:
+    """Whether both are about some of the same resources of a workload, and say the same of those that both name."""
+    sides = [_clauses(one) for one in (there, here)]
+    common = sides[0].keys() & sides[1].keys()
+    return sides[0].keys() != sides[1].keys() and all(sides[0][one] == sides[1][one] for one in common)
+
+
+def _clauses(message: str) -> dict[tuple[str, str], str]:
+    """What an attempt says, by resource and flavor."""
+    return {
+        (one[1], one[2]): one[0]
+        for one in re.finditer(
+            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+),.*?(?=, insufficient|$)", message
+        )
+    }
+
+
+def _several_resources(world: World) -> bool:
+    groups = [one["spec"]["resourceGroups"] for one in world.objects if one["kind"] == "ClusterQueue"]
+    return any(len(group["coveredResources"]) > 1 for one in groups for group in one)
+
+
+def _strategy(world: World, name: str) -> str:
+    doors = {
+        one["metadata"]["name"]: one["spec"]["clusterQueue"] for one in world.objects if one["kind"] == "LocalQueue"
+    }
+    queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
+    return queues[doors.get(name, name)]["queueingStrategy"]

@@ -1,0 +1,94 @@
+"""How a step of a world is done on an API, whoever decides behind it."""
+
+from typing import Any
+
+from events.event import Millis
+from events.json_object import JsonObject
+from events.json_path import look
+from events.timestamp import format_timestamp
+from ops.production.kubernetes.client import ApiRequests
+from services.runtime.cluster_port import ObjectMissing, Resource
+from tests.peers.worlds.drawn import Step
+
+_KUEUE = ("Workload", "ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "Topology", "AdmissionCheck")
+_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange"})
+_PLURALS = {"Topology": "topologies"}
+
+
+def resource_of(kind: str) -> Resource:
+    """The place of a kind that worlds have."""
+    group, version = ("kueue.x-k8s.io", "v1beta2") if kind in _KUEUE else ("", "v1")
+    plural = _PLURALS.get(kind, f"{kind.lower()}s")
+    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=kind in _SPACED)
+
+
+WORKLOADS = resource_of("Workload")
+
+
+async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
+    """Create an object with the status that it brings."""
+    meta, resource = value["metadata"], resource_of(value["kind"])
+    made = await client.create(
+        resource, meta.get("namespace", ""), {name: one for name, one in value.items() if name != "status"}
+    )
+    if value["kind"] == "Node":
+        # An API server gives it the taint of a node that is not ready, which its controllers would take away.
+        await client.merge(resource, "", meta["name"], {"spec": {"taints": None}})
+    if "status" in value:
+        await client.merge(resource, "", meta["name"], {"status": value["status"]}, subresource="status")
+    return made
+
+
+async def do(client: ApiRequests, step: Step, now: Millis) -> None:
+    """Do it; what is not there any more is let be."""
+    resource = resource_of(step.kind)
+    try:
+        match step.verb:
+            case "create":
+                await make(client, step.value)
+            case "merge":
+                await client.merge(resource, step.namespace, step.name, step.value)
+            case "delete":
+                await client.delete(resource, step.namespace, step.name)
+            case "finish":
+                ended = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has ended"}
+                found = await client.get(WORKLOADS, step.namespace, step.name)
+                # A head that ends while it waits is put back into line by Kueue 0.17, and nobody behind it is tried any more.
+                if look(found, "status.admission"):
+                    await show(client, found, [{**ended, "lastTransitionTime": format_timestamp(now)}])
+            case "check":
+                await _answer(client, step, now)
+            case _:
+                raise AssertionError(step.verb)
+    except ObjectMissing:
+        return
+
+
+async def show(client: ApiRequests, workload: JsonObject, conditions: list[JsonObject], **more: Any) -> None:
+    """Have a workload show these conditions in the place of others of their types, on condition that it is as it was read."""
+    types = {one["type"] for one in conditions}
+    kept = [one for one in look(workload, "status.conditions") or () if one["type"] not in types]
+    meta = workload["metadata"]
+    patch = {
+        "metadata": {"resourceVersion": meta["resourceVersion"]},
+        "status": {"conditions": [*kept, *conditions], **more},
+    }
+    await client.merge(WORKLOADS, meta["namespace"], meta["name"], patch, subresource="status")
+
+
+async def _answer(client: ApiRequests, step: Step, now: Millis) -> None:
+    found = await client.get(WORKLOADS, step.namespace, step.name)
+    checks = look(found, "status.admissionChecks") or ()
+    if not any(one["name"] == step.value["name"] for one in checks) or not look(found, "status.admission"):
+        return
+    said = {
+        "state": step.value["state"],
+        "message": f"says {step.value['state']}",
+        "lastTransitionTime": format_timestamp(now),
+    }
+    await show(
+        client,
+        found,
+        [],
+        admissionChecks=[{**one, **said} if one["name"] == step.value["name"] else one for one in checks],
+    )

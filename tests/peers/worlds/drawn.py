@@ -1,0 +1,443 @@
+"""A small world as a seed draws it: its objects, and what happens to them step by step."""
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from events.json_object import JsonObject
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+HOST = "kubernetes.io/hostname"
+RACK, BLOCK = "example.com/rack", "example.com/block"
+FEATURES = ("quota", "flavors", "partial", "limits", "topology", "checks", "stops", "changes")
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that somebody does."""
+
+    verb: str
+    """`create`, `merge`, `delete`, `finish`, or `check`, which sets the state of an admission check of a workload."""
+    kind: str
+    name: str
+    namespace: str = ""
+    value: JsonObject = {}
+    """The object, the merge patch, or the check's name and state."""
+
+    def __str__(self) -> str:
+        """As it is printed: what is done to what."""
+        return f"{self.verb} {self.kind} {self.name} {msgspec.json.encode(self.value).decode()}"
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects whose names no other world has, and steps."""
+
+    seed: int
+    features: tuple[str, ...]
+    objects: tuple[JsonObject, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def space(self) -> str:
+        """Its namespace, with which the names of all that is cluster-wide begin."""
+        return f"w{self.seed}"
+
+
+def drawn(seed: int, features: Sequence[str] = FEATURES, always: Sequence[str] = ()) -> World:
+    """The world of a seed; beside quota it has those features for which chance decides, and those that it always has."""
+    chance = random.Random(f"{seed}/features")  # noqa: S311 - a world, not a secret
+    chosen = tuple(
+        one
+        for one in FEATURES
+        if one in features and (one in always or one == "quota" or chance.random() < _HOW_OFTEN[one])
+    )
+    return _Draw(seed, chosen).world()
+
+
+_HOW_OFTEN = {
+    "flavors": 0.6,
+    "partial": 0.3,
+    "limits": 0.2,
+    "topology": 0.25,
+    "checks": 0.25,
+    "stops": 0.25,
+    "changes": 0.3,
+}
+_PRIORITIES = (0, 0, 0, 10, 20, 100)
+
+
+class _Draw:
+    def __init__(self, seed: int, features: tuple[str, ...]) -> None:
+        self._chance = random.Random(f"{seed}/world")  # noqa: S311 - a world, not a secret
+        self._seed, self._features, self._space = seed, features, f"w{seed}"
+        self._objects: list[JsonObject] = []
+        self._queues: list[str] = []
+        self._doors: list[str] = []
+        self._levels: tuple[str, ...] = ()
+        self._checks: list[str] = []
+
+    def world(self) -> World:
+        self._objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._space}})
+        if "topology" in self._features:
+            self._topology()
+        groups = self._groups()
+        cohorts = self._cohorts(groups)
+        if "checks" in self._features:
+            self._admission_checks()
+        for number in range(self._chance.choice((1, 2, 2, 3, 3, 4))):
+            self._queue(f"{self._space}-q{number}", groups, cohorts)
+        if "limits" in self._features:
+            self._limit_range()
+        return World(
+            seed=self._seed, features=self._features, objects=tuple(self._objects), steps=tuple(self._steps(groups))
+        )
+
+    def _is(self, likely: float) -> bool:
+        return self._chance.random() < likely
+
+    def _groups(self) -> list[tuple[list[str], list[str]]]:
+        """Resources and flavors of each group; all queues of a world have the same."""
+        many = "flavors" in self._features
+        kinds = (
+            [["cpu"], ["cpu"], ["cpu"], ["cpu", "memory"]]
+            if not many
+            else [["cpu"], ["cpu"], ["cpu", "memory"], ["cpu", "example.com/gpu"]]
+        )
+        groups = [
+            (
+                self._chance.choice(kinds),
+                [f"{self._space}-f{n}" for n in range(self._chance.choice((1, 2, 2, 3)) if many else 1)],
+            )
+        ]
+        if many and self._is(0.25) and "memory" not in groups[0][0]:
+            groups.append((["memory"], [f"{self._space}-m{n}" for n in range(self._chance.choice((1, 2)))]))
+        for number, (_, flavors) in enumerate(groups):
+            labelled = self._is(0.5)
+            for flavor in flavors:
+                spec: JsonObject = {}
+                if self._levels and number == 0:
+                    spec = {"nodeLabels": {"pool": self._space}, "topologyName": f"{self._space}-t"}
+                elif many and labelled:
+                    spec["nodeLabels"] = {"type": flavor}
+                if many and self._is(0.25):
+                    spec["nodeTaints"] = [
+                        {
+                            "key": "spot",
+                            "value": "yes",
+                            "effect": self._chance.choice(("NoSchedule", "PreferNoSchedule")),
+                        }
+                    ]
+                    if self._is(0.3):
+                        spec["tolerations"] = [{"key": "spot", "operator": "Exists"}]
+                self._add("ResourceFlavor", flavor, spec)
+        return groups
+
+    def _cohorts(self, groups: list[tuple[list[str], list[str]]]) -> list[str]:
+        count = self._chance.choice((0, 1, 1, 1, 2, 3, 3))
+        names = [f"{self._space}-c{number}" for number in range(count)]
+        for number, name in enumerate(names):
+            parent = names[self._chance.randrange(number)] if number else ""
+            if number == 0 and self._is(0.4) and count == 1:
+                continue  # It is only named.
+            spec: JsonObject = {"parentName": parent} if parent else {}
+            if self._is(0.3):
+                spec["resourceGroups"] = self._quotas(groups, (0, 1, 2, 4), limits=bool(parent))
+            if self._is(0.3):
+                spec["fairSharing"] = {"weight": self._chance.choice(("0.5", "1", "2", "3"))}
+            self._add("Cohort", name, spec)
+        return names
+
+    def _quotas(
+        self, groups: list[tuple[list[str], list[str]]], sizes: Sequence[int], *, limits: bool
+    ) -> list[JsonObject]:
+        return [
+            {
+                "coveredResources": resources,
+                "flavors": [
+                    {"name": flavor, "resources": [self._quota(one, sizes, limits=limits) for one in resources]}
+                    for flavor in flavors
+                ],
+            }
+            for resources, flavors in groups
+        ]
+
+    def _quota(self, resource: str, sizes: Sequence[int], *, limits: bool) -> JsonObject:
+        nominal = self._chance.choice(sizes)
+        quota: JsonObject = {"name": resource, "nominalQuota": _amount(resource, nominal)}
+        if limits and self._is(0.25):
+            quota["borrowingLimit"] = _amount(resource, self._chance.choice((0, 1, 2, 4)))
+        if limits and self._is(0.25):
+            quota["lendingLimit"] = _amount(resource, self._chance.randint(0, nominal))
+        return quota
+
+    def _queue(self, name: str, groups: list[tuple[list[str], list[str]]], cohorts: list[str]) -> None:
+        cohort = self._chance.choice(cohorts) if cohorts and self._is(0.9) else ""
+        spec: JsonObject = {
+            "namespaceSelector": {},
+            "queueingStrategy": self._chance.choice(("StrictFIFO", "BestEffortFIFO", "BestEffortFIFO")),
+            "resourceGroups": self._quotas(groups, (0, 2, 3, 4, 6), limits=bool(cohort)),
+            "preemption": self._preemption(),
+        }
+        if cohort:
+            spec["cohortName"] = cohort
+        if "flavors" in self._features:
+            spec["flavorFungibility"] = {
+                "whenCanBorrow": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
+                "whenCanPreempt": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
+            }
+            if self._is(0.5):
+                preference = self._chance.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
+                spec["flavorFungibility"] = {
+                    "whenCanBorrow": "TryNextFlavor",
+                    "whenCanPreempt": "TryNextFlavor",
+                    "preference": preference,
+                }
+        if self._is(0.4):
+            spec["fairSharing"] = {"weight": self._chance.choice(("0", "0.5", "1", "2", "3"))}
+        if self._checks and self._is(0.7):
+            spec["admissionChecksStrategy"] = {"admissionChecks": self._strategy(groups)}
+        if self._is(0.05):
+            spec["namespaceSelector"] = {"matchLabels": {"never": "there"}}
+        self._add("ClusterQueue", name, spec)
+        self._queues.append(name)
+        self._doors.append(f"l{len(self._queues) - 1}")
+        self._add("LocalQueue", self._doors[-1], {"clusterQueue": name}, space=self._space)
+
+    def _strategy(self, groups: list[tuple[list[str], list[str]]]) -> list[JsonObject]:
+        found: list[JsonObject] = []
+        for one in self._chance.sample(self._checks, self._chance.randint(1, len(self._checks))):
+            rule: JsonObject = {"name": one}
+            if self._is(0.3):
+                rule["onFlavors"] = [self._chance.choice(groups[0][1])]
+            found.append(rule)
+        return found
+
+    def _preemption(self) -> JsonObject:
+        reclaim = self._chance.choice(("Never", "LowerPriority", "Any", "Any"))
+        rules: JsonObject = {
+            "withinClusterQueue": self._chance.choice(
+                ("Never", "LowerPriority", "LowerPriority", "LowerOrNewerEqualPriority")
+            ),
+            "reclaimWithinCohort": reclaim,
+        }
+        if reclaim != "Never" and self._is(0.35):
+            rules["borrowWithinCohort"] = {"policy": "LowerPriority"}
+            if self._is(0.5):
+                rules["borrowWithinCohort"]["maxPriorityThreshold"] = self._chance.choice((0, 10, 20))
+        return rules
+
+    def _topology(self) -> None:
+        self._levels = self._chance.choice(((BLOCK, RACK, HOST), (RACK, HOST), (BLOCK, RACK)))
+        self._add("Topology", f"{self._space}-t", {"levels": [{"nodeLabel": one} for one in self._levels]})
+        for block in range(self._chance.choice((1, 2))):
+            for rack in range(self._chance.choice((1, 2, 2))):
+                for host in range(self._chance.choice((1, 2, 2, 3))):
+                    name = f"{self._space}-b{block}r{rack}h{host}"
+                    labels = {"pool": self._space, BLOCK: f"b{block}", RACK: f"b{block}r{rack}", HOST: name}
+                    size = {
+                        "cpu": str(self._chance.choice((1, 2, 2, 4))),
+                        "memory": "4Gi",
+                        "pods": "10",
+                        "example.com/gpu": "4",
+                    }
+                    self._objects.append(
+                        {
+                            "apiVersion": "v1",
+                            "kind": "Node",
+                            "metadata": {"name": name, "labels": labels},
+                            "status": {
+                                "allocatable": size,
+                                "capacity": size,
+                                "conditions": [{"type": "Ready", "status": "True"}],
+                            },
+                        }
+                    )
+
+    def _admission_checks(self) -> None:
+        for number in range(self._chance.choice((1, 2))):
+            self._checks.append(f"{self._space}-k{number}")
+            self._add("AdmissionCheck", self._checks[-1], {"controllerName": "example.com/nobody"})
+            active = {
+                "type": "Active",
+                "status": "True",
+                "reason": "Active",
+                "message": "it works",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            self._objects[-1]["status"] = {"conditions": [active]}
+
+    def _limit_range(self) -> None:
+        size = {"cpu": self._chance.choice(("2", "3"))}
+        # An API server sets the defaults that are not given, so all of them are.
+        limit: JsonObject = {
+            "type": "Container",
+            "default": size,
+            "defaultRequest": size if self._is(0.5) else {"cpu": "1"},
+        }
+        if self._is(0.6):
+            limit["max"] = size
+        self._objects.append(
+            {
+                "apiVersion": "v1",
+                "kind": "LimitRange",
+                "metadata": {"name": "limits", "namespace": self._space},
+                "spec": {"limits": [limit]},
+            }
+        )
+
+    def _add(self, kind: str, name: str, spec: JsonObject, *, space: str = "") -> None:
+        meta = {"name": name, **({"namespace": space} if space else {})}
+        self._objects.append({"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec})
+
+    # What happens
+
+    def _steps(self, groups: list[tuple[list[str], list[str]]]) -> list[Step]:
+        steps: list[Step] = []
+        living: list[str] = []
+        for number in range(self._chance.randint(6, 11)):
+            if len(living) < 2 or self._is(0.7):
+                name = f"a{number}"
+                living.append(name)
+                steps.append(
+                    Step(
+                        verb="create",
+                        kind="Workload",
+                        name=name,
+                        namespace=self._space,
+                        value=self._workload(name, groups),
+                    )
+                )
+            else:
+                steps.append(self._other(living, groups))
+        if self._checks:
+            steps = [one for step in steps for one in (step, *self._answers(step))]
+        return steps
+
+    def _answers(self, step: Step) -> list[Step]:
+        """What controllers of checks say of a workload after a while."""
+        if step.verb != "create" or self._is(0.2):
+            return []
+        return [
+            Step(
+                verb="check",
+                kind="Workload",
+                name=step.name,
+                namespace=self._space,
+                value={
+                    "name": check,
+                    "state": self._chance.choice(("Ready", "Ready", "Ready", "Ready", "Retry", "Rejected")),
+                },
+            )
+            for check in self._checks
+        ]
+
+    def _other(self, living: list[str], groups: list[tuple[list[str], list[str]]]) -> Step:
+        name = self._chance.choice(living)
+        verbs = ["finish", "finish", "delete"]
+        if "stops" in self._features:
+            verbs += ["inactive", "active", "stop", "stop-door"]
+        if "changes" in self._features:
+            verbs += ["quota", "quota", "cohort"]
+        verb = self._chance.choice(verbs)
+        match verb:
+            case "finish" | "delete":
+                living.remove(name)
+                return Step(verb=verb, kind="Workload", name=name, namespace=self._space)
+            case "inactive" | "active":
+                return Step(
+                    verb="merge",
+                    kind="Workload",
+                    name=name,
+                    namespace=self._space,
+                    value={"spec": {"active": verb == "active"}},
+                )
+            case "stop":
+                policy = self._chance.choice(("None", "Hold", "HoldAndDrain"))
+                return Step(
+                    verb="merge",
+                    kind="ClusterQueue",
+                    name=self._chance.choice(self._queues),
+                    value={"spec": {"stopPolicy": policy}},
+                )
+            case "stop-door":
+                policy = self._chance.choice(("None", "Hold", "HoldAndDrain"))
+                door = self._chance.choice(self._doors)
+                return Step(
+                    verb="merge",
+                    kind="LocalQueue",
+                    name=door,
+                    namespace=self._space,
+                    value={"spec": {"stopPolicy": policy}},
+                )
+            case "cohort":
+                cohort = self._chance.choice((f"{self._space}-c0", f"{self._space}-c9"))
+                return Step(
+                    verb="merge",
+                    kind="ClusterQueue",
+                    name=self._chance.choice(self._queues),
+                    value={"spec": {"cohortName": cohort}},
+                )
+            case _:
+                queue = self._chance.choice(self._queues)
+                quotas = self._quotas(groups, (0, 2, 3, 4, 6), limits=False)
+                return Step(verb="merge", kind="ClusterQueue", name=queue, value={"spec": {"resourceGroups": quotas}})
+
+    def _workload(self, name: str, groups: list[tuple[list[str], list[str]]]) -> JsonObject:
+        sets = self._chance.choice((1, 1, 1, 2)) if "flavors" in self._features or self._levels else 1
+        partial = "partial" in self._features and self._is(0.5)
+        pods = [self._pod_set("main" if not n else f"s{n}", groups, partial=partial and not n) for n in range(sets)]
+        spec: JsonObject = {
+            "queueName": self._chance.choice(self._doors),
+            "podSets": pods,
+            "priority": self._chance.choice(_PRIORITIES),
+        }
+        return {
+            "apiVersion": KUEUE,
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": self._space},
+            "spec": spec,
+        }
+
+    def _pod_set(self, name: str, groups: list[tuple[list[str], list[str]]], *, partial: bool) -> JsonObject:
+        count = self._chance.choice((1, 1, 1, 2, 2, 3)) + (2 if partial else 0)
+        requests = {
+            one: _amount(one, self._chance.choice((1, 1, 2, 3) if count == 1 else (1, 1, 2)))
+            for resources, _ in groups
+            for one in resources
+            if one == "cpu" or self._is(0.7)
+        }
+        if "limits" in self._features and self._is(0.3):
+            requests.pop("cpu")
+        container = {"name": "c", "image": "i", "resources": {"requests": requests}}
+        gpus = {one: requests[one] for one in requests if one == "example.com/gpu"}
+        if gpus:
+            container["resources"]["limits"] = gpus
+        template: JsonObject = {"restartPolicy": "Never", "containers": [container]}
+        if "flavors" in self._features and self._is(0.2):
+            template["nodeSelector"] = {"type": self._chance.choice(groups[0][1])}
+        if "flavors" in self._features and self._is(0.3):
+            template["tolerations"] = [{"key": "spot", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}]
+        pod_set: JsonObject = {"name": name, "count": count, "template": {"spec": template}}
+        if partial:
+            pod_set["minCount"] = self._chance.randint(1, count - 1)
+        if self._levels and self._is(0.8):
+            pod_set["topologyRequest"] = self._topology_request(count)
+        return pod_set
+
+    def _topology_request(self, count: int) -> JsonObject:
+        level = self._chance.choice(self._levels)
+        match self._chance.choice(("required", "preferred", "unconstrained", "slices")):
+            case "required":
+                return {"required": level}
+            case "preferred":
+                return {"preferred": level}
+            case "unconstrained":
+                return {"unconstrained": True}
+            case _:
+                size = self._chance.choice([one for one in range(1, count + 1) if count % one == 0])
+                below = self._chance.choice(self._levels[self._levels.index(level) :])
+                return {"required": level, "podSetSliceRequiredTopology": below, "podSetSliceSize": size}
+
+
+def _amount(resource: str, size: int) -> str:
+    return f"{size}Gi" if resource == "memory" else str(size)

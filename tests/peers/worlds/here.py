@@ -1,0 +1,102 @@
+"""kuelog on an API, a bus and a clock in this process: what it makes of a world, step by step."""
+
+import asyncio
+import contextvars
+from collections.abc import Mapping
+from typing import Any
+
+from events.settings import SettingsObserved
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.jetstream.shelf import MemoryShelf
+from ops.production.log.memory import MemoryBus
+from ops.production.process.clock import ScaledClock
+from ops.production.served import SERVICES
+from ops.production.wiring import Ports, Running
+from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.kinds import ApiKind
+from ops.sandbox.scenario.platform import convert
+from ops.sandbox.simulate.simulation import BEGINS
+from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
+from services.runtime.tracing import NoTracer
+from tests.peers.worlds.doing import do, make
+from tests.peers.worlds.drawn import World
+from tests.peers.worlds.seen import Seen, seen
+from tests.stage.definitions import definitions_of
+
+STEP_S = 10.0
+"""Virtual time from one step to the next."""
+LATER_GATES = (
+    "FlavorFungibilityPreserveScanProgress",
+    "QuotaCheckStrategy",
+    "TASAssignmentsEncodingByHostnamePrefix",
+    "UnadmittedWorkloadsObservability",
+)
+"""What Kueue 0.17 does not have yet."""
+
+
+def decided_here(world: World, uids: Mapping[str, str], *, fair: bool) -> list[Seen]:
+    """What is seen after each step; workloads have the UIDs that they are given."""
+    loop = VirtualLoop(f"{world.seed}/order")
+    loop.set_exception_handler(lambda _loop, _context: None)
+    try:
+        return loop.run_until_complete(_Played(loop, world, uids, fair=fair).played())
+    finally:
+        loop.close()
+
+
+class _Played:
+    def __init__(self, loop: VirtualLoop, world: World, uids: Mapping[str, str], *, fair: bool) -> None:
+        self._loop, self._world, self._uids = loop, world, uids
+        self._clock = ScaledClock(1.0, BEGINS, loop.time)
+        self._cluster = EmbeddedCluster(
+            clock=self._clock, mutators=(self._named,), converter=convert, identity="", controllers=False
+        )
+        self._settings = SettingsObserved(devices=False, fair_sharing=fair, gates=dict.fromkeys(LATER_GATES, False))
+        self.crashes: list[str] = []
+
+    def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
+        uid = self._uids.get(value["metadata"]["name"], "") if kind.kind == "Workload" and operation == "CREATE" else ""
+        return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
+
+    async def played(self) -> list[Seen]:
+        for value in definitions_of("kueue"):
+            self._cluster.add(value)
+        client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)
+        for value in self._world.objects:
+            await make(client, value)
+        context = contextvars.copy_context()
+        context.run(PROCESS.set, "kuelog")
+        task = self._loop.create_task(self._serve(), context=context)
+        found: list[Seen] = []
+        try:
+            await asyncio.sleep(STEP_S)
+            for step in self._world.steps:
+                await do(client, step, self._clock.now())
+                await asyncio.sleep(STEP_S)
+                store = self._cluster.store
+                found.append(
+                    seen(
+                        *(store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")),
+                        self._world.space,
+                    )
+                )
+                if task.done():
+                    task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await self._cluster.stop()
+        return found
+
+    async def _serve(self) -> None:
+        client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)
+        ports = Ports(
+            bus=MemoryBus(self._clock.now),
+            reader=Reflector(client),
+            writer=client,
+            clock=self._clock,
+            shelf=MemoryShelf(),
+        )
+        running = Running(ports, SERVICES, settings=self._settings, replica="kuelog", tracer=NoTracer())
+        await running.run()

@@ -1,0 +1,103 @@
+"""What is seen of a world when it is at rest: who holds what, and what conditions and queues say; UIDs are told by name."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from events.api.topology import ApiTopologyAssignment
+from events.json_object import JsonObject
+from events.json_path import look
+from projections.topology.domains.stored_assignment import read_assignment
+
+Name = tuple[str, str]
+Seen = dict[str, Any]
+QUEUE_COUNTS = ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")
+
+
+def seen(
+    workloads: Mapping[Name, JsonObject],
+    queues: Mapping[Name, JsonObject],
+    doors: Mapping[Name, JsonObject],
+    space: str,
+) -> Seen:
+    """One world's part of what is there."""
+    mine = {name[1]: one for name, one in workloads.items() if name[0] == space}
+    names = {one["metadata"]["uid"]: f"uid of {name}" for name, one in mine.items()}
+    return {
+        "workloads": {name: _without_uids(_workload(one), names) for name, one in sorted(mine.items())},
+        "queues": {name[1]: _queue(one) for name, one in sorted(queues.items()) if name[1].startswith(f"{space}-")},
+        "doors": {name[1]: _queue(one) for name, one in sorted(doors.items()) if name[0] == space},
+    }
+
+
+def _without_uids(value: Any, names: dict[str, str]) -> Any:
+    match value:
+        case str():
+            for uid, name in names.items():
+                value = value.replace(uid, name)
+            return value
+        case dict():
+            return {key: _without_uids(one, names) for key, one in value.items()}
+        case list():
+            return [_without_uids(one, names) for one in value]
+        case _:
+            return value
+
+
+def _workload(value: JsonObject) -> Seen:
+    status = value.get("status") or {}
+    admission = status.get("admission") or {}
+    return {
+        "active": look(value, "spec.active") is not False,
+        "conditions": _conditions(status.get("conditions") or ()),
+        "queue": admission.get("clusterQueue", ""),
+        "pods": {one["name"]: _assigned(one) for one in admission.get("podSetAssignments") or ()},
+        "checks": {
+            one["name"]: [one["state"], one.get("message", ""), one.get("retryCount", 0)]
+            for one in status.get("admissionChecks") or ()
+        },
+        "requests": {one["name"]: one.get("resources", {}) for one in status.get("resourceRequests") or ()},
+        "requeue": (status.get("requeueState") or {}).get("count", 0),
+        "evictions": sorted(
+            [one["reason"], one.get("underlyingCause", ""), one["count"]]
+            for one in look(status, "schedulingStats.evictions") or ()
+        ),
+    }
+
+
+def _assigned(value: JsonObject) -> Seen:
+    found: Seen = {
+        name: value.get(name)
+        for name in ("flavors", "count", "resourceUsage", "delayedTopologyRequest")
+        if value.get(name)
+    }
+    if value.get("topologyAssignment"):
+        assignment = read_assignment(msgspec.convert(value["topologyAssignment"], ApiTopologyAssignment))
+        found["domains"] = {
+            "/".join(one.values): one.count for one in sorted(assignment.domains, key=lambda one: one.values)
+        }
+        found["levels"] = list(assignment.levels)
+    return found
+
+
+def _conditions(conditions: Iterable[JsonObject]) -> dict[str, list[str]]:
+    return {
+        one["type"]: [one["status"], one.get("reason", ""), one.get("message", "")]
+        for one in sorted(conditions, key=lambda one: one["type"])
+    }
+
+
+def _queue(value: JsonObject) -> Seen:
+    status = value.get("status") or {}
+    found: Seen = {name: status.get(name, 0) for name in QUEUE_COUNTS}
+    found["conditions"] = _conditions(status.get("conditions") or ())
+    for kind in ("flavorsReservation", "flavorsUsage"):
+        found[kind] = {
+            one["name"]: {
+                used["name"]: [used.get("total", "0"), used.get("borrowed", "0")] for used in one.get("resources") or ()
+            }
+            for one in status.get(kind) or ()
+        }
+    found["share"] = (status.get("fairSharing") or {}).get("weightedShare", 0)
+    return found

@@ -1,0 +1,188 @@
+"""Kueue's own manager before a real API server: worlds are put before it, many at once, and looked at when it is at rest."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from events.json_object import JsonObject
+from events.json_path import look
+from events.timestamp import format_timestamp
+from ops.production.kubernetes.client import KubeClient, connect
+from services.runtime.cluster_port import ObjectConflict
+from tests.peers.build import API_SERVER, KUEUE
+from tests.peers.worlds.doing import do, make, show
+from tests.peers.worlds.drawn import World
+from tests.peers.worlds.seen import Seen, seen
+from tests.stage.api_server import ApiServer
+from tests.stage.caches import Caches
+from tests.stage.definitions import definitions_of
+from tests.stage.installation import put_there
+from tests.stage.kueue_manager import KueueManager
+
+WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
+QUIET_S = 2.0
+"""Kueue gathers what it looks at again for a second; who has said nothing for so long has nothing to say."""
+_LONGEST_S, _LOOK_S = 20.0, 0.1
+_AT_ONCE = 8
+
+
+class Answer:
+    """What Kueue made of one world: what was seen after each step, and the UIDs that its workloads had."""
+
+    def __init__(self) -> None:
+        self.seen: list[Seen] = []
+        self.uids: dict[str, str] = {}
+        self.broken = ""
+        """What the API server refused of it."""
+
+
+class Kueue:
+    """The manager with its API server."""
+
+    def __init__(self, client: KubeClient, caches: Caches) -> None:
+        self._client, self._caches = client, caches
+
+    async def play(self, worlds: Sequence[World]) -> dict[int, Answer]:
+        """All of them step by step, each step of all of them at once."""
+        answers = {world.seed: Answer() for world in worlds}
+        await self._each(worlds, answers, self._set_up)
+        await self._rest(worlds, answers)
+        for number in range(max(len(world.steps) for world in worlds)):
+            mine = [world for world in worlds if number < len(world.steps) and not answers[world.seed].broken]
+
+            async def step(world: World, number: int = number) -> None:
+                await do(self._client, world.steps[number], _now())
+
+            await self._each(mine, answers, step)
+            await self._rest(worlds, answers)
+            for world in mine:
+                objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS)]
+                answers[world.seed].seen.append(seen(*objects, world.space))
+                answers[world.seed].uids.update(
+                    (name, one["metadata"]["uid"]) for (space, name), one in objects[0].items() if space == world.space
+                )
+        return answers
+
+    async def _each(
+        self, worlds: Sequence[World], answers: dict[int, Answer], what: Callable[[World], Awaitable[None]]
+    ) -> None:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(world: World) -> None:
+            async with gate:
+                try:
+                    await what(world)
+                except Exception as problem:  # noqa: BLE001 - one world that can't be is no reason to lose the others
+                    answers[world.seed].broken = f"{type(problem).__name__}: {problem}"
+
+        await asyncio.gather(*(one(world) for world in worlds if not answers[world.seed].broken))
+
+    async def _set_up(self, world: World) -> None:
+        for value in world.objects:
+            await make(self._client, value)
+
+    async def _rest(self, worlds: Sequence[World], answers: dict[int, Answer]) -> None:
+        """Until nothing of these worlds changes any more; meanwhile pods of those that are evicted end."""
+        spaces = {world.space: world for world in worlds if not answers[world.seed].broken}
+        began = quiet = time.monotonic()
+        before = self._versions()
+        while time.monotonic() - quiet < QUIET_S:
+            await asyncio.sleep(_LOOK_S)
+            for value in list(self._caches.of(WORKLOADS).values()):
+                if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
+                    await self._let_go(value)
+            now = self._versions()
+            changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+            before, restless = now, {space for _, space in changed} & spaces.keys()
+            if restless:
+                quiet = time.monotonic()
+            if restless and quiet - began >= _LONGEST_S:
+                for space in restless:
+                    names = sorted(name for name, whose in changed if whose == space)
+                    answers[
+                        spaces.pop(space).seed
+                    ].broken = f"Kueue does not come to rest: {', '.join(names)} still changes"
+
+    def _versions(self) -> dict[tuple[str, str], str]:
+        """By kind and name, and by world, the version of each object."""
+        return {
+            (f"{key} {name}", space or name.partition("-")[0]): value["metadata"]["resourceVersion"]
+            for key in (WORKLOADS, QUEUES, DOORS)
+            for (space, name), value in self._caches.of(key).items()
+        }
+
+    async def _let_go(self, value: JsonObject) -> None:
+        """As the reconciler of a job does when no pod of it is active."""
+        evicted, now = look(value, "status.conditions[Evicted]"), format_timestamp(_now())
+        again = "True" if evicted["reason"] in ("Preempted", "NodeFailures") else "False"
+        generation = value["metadata"]["generation"]
+
+        def told(kind: str, status: str, reason: str, message: str) -> JsonObject:
+            found = {"type": kind, "status": status, "reason": reason, "message": message}
+            return {**found, "lastTransitionTime": now, "observedGeneration": generation}
+
+        conditions = [
+            told("Requeued", again, evicted["reason"], evicted["message"]),
+            told("QuotaReserved", "False", "Pending", evicted["message"]),
+        ]
+        if _holds(value, "Admitted"):
+            ready = all(one["state"] == "Ready" for one in look(value, "status.admissionChecks") or ())
+            conditions.append(
+                told("Admitted", "False", "NoReservation", "The workload has no reservation")
+                if ready
+                else told(
+                    "Admitted",
+                    "False",
+                    "NoReservationUnsatisfiedChecks",
+                    "The workload has no reservation and not all checks ready",
+                )
+            )
+        try:
+            await show(self._client, value, conditions, admission=None)
+        except ObjectConflict:
+            return
+        finally:
+            await self._caches.refresh(WORKLOADS)
+
+
+def _holds(value: JsonObject, kind: str) -> bool:
+    return look(value, f"status.conditions[{kind}].status") == "True"
+
+
+def _now() -> int:
+    return round(time.time() * 1000)
+
+
+@asynccontextmanager
+async def kueue(peers: Path, folder: Path, *, fair: bool) -> AsyncGenerator[Kueue]:
+    """The manager and its API server, which end with the block."""
+    async with AsyncExitStack() as stack:
+        server = ApiServer(peers / API_SERVER, folder / "server")
+        stack.callback(server.stop)
+        server.start()
+        client = await connect(str(server.kubeconfig))
+        stack.push_async_callback(client.close)
+        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}}
+        if fair:
+            more["fairSharing"] = {}
+        manager = KueueManager(
+            peers / KUEUE / "manager",
+            server.kubeconfig,
+            folder,
+            gates={"SchedulingEquivalenceHashing": True},
+            more=more,
+        )
+        definitions = definitions_of("kueue")
+        for value in definitions:
+            await put_there(client, {**value, "spec": {**value["spec"], "conversion": {"strategy": "None"}}})
+        await manager.install(client, definitions)
+        stack.push_async_callback(manager.stop)
+        await manager.start(client, definitions)
+        caches = Caches(client)
+        stack.push_async_callback(caches.close)
+        for value in definitions:
+            caches.learn(value)
+        await caches.follow(WORKLOADS, QUEUES, DOORS)
+        yield Kueue(client, caches)
