@@ -330,7 +330,8 @@ class Running:
 
     async def begin(self, stream: Stream) -> PartitionFold:
         """Where a partition's fold begins: at a good snapshot, or at zero."""
-        fold = await self._snapshots.load(stream, await self._origins(stream.name))
+        inputs = [await self._bus.stream(one) for one in self.streams.inputs(stream.name)]
+        fold = await self._snapshots.load(stream, await self._origins(stream.name), inputs)
         fold.heed(self.control)
         return fold
 

@@ -73,6 +73,8 @@ class Snapshots:
         """Per partition the image whose hash we have named in a commit, until that commit stands on the log."""
         self._partitions: dict[str, Stream] = {}
         """The streams of the partitions that were begun here: they say which saved worlds count."""
+        self._read: dict[str, tuple[Stream, ...]] = {}
+        """Per partition that was begun here, the streams that a fold from zero reads."""
         self._on_the_way: asyncio.Queue[_Saved] = asyncio.Queue()
         self.problem = ""
         """Why the last one could not be written to the folder; empty when it was."""
@@ -176,13 +178,16 @@ class Snapshots:
         self._taken[fold.partition] = fold.base
         log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
 
-    async def load(self, stream: Stream, origins: Sequence[Stream] = ()) -> PartitionFold:
+    async def load(
+        self, stream: Stream, origins: Sequence[Stream] = (), inputs: Sequence[Stream] = ()
+    ) -> PartitionFold:
         """A fold that begins at the newest good snapshot of a partition if there is one, else at zero.
 
         `origins`: of a fork, the partitions in which its history begins, the first one first. Where it has no snapshot, it begins at one of
-        theirs from before trees moved.
+        theirs from before trees moved. `inputs`: what else it reads.
         """
         self._partitions[stream.name] = stream
+        self._read[stream.name] = (stream, *origins, *inputs)
         own = await self._from_folder(stream)
         shared = await self._from_shelf(stream, own.base)
         fold = shared if shared is not None else own
@@ -192,6 +197,7 @@ class Snapshots:
             if fold.base:
                 break
             heirs = tuple(one.name for one in lineage[number + 1 :])
+            self._read[origins[number].name] = self._read[stream.name]
             fold = await self._from_shelf(origins[number], 0, heirs=heirs) or fold
         return fold
 
@@ -231,9 +237,9 @@ class Snapshots:
         """The fold that a shared snapshot leads to. Raises `SnapshotUnusable`."""
         base = label.upto[stream.name]
         if label.rules != self._rules:
-            if await _stored(stream, 1) is not None:
+            if not any([await _is_gone(one) for one in self._read[stream.name]]):
                 raise SnapshotUnusable(f"it was folded under rules {label.rules}, these are {self._rules}")
-            # The beginning of the log is in its archive: who can't reach that goes on from what others have folded.
+            # The beginning of what is read is in the archive: who can't reach that goes on from what others have folded.
             log.warning("snapshot of other rules", partition=stream.name, rules=label.rules, sequence=base)
         stored, image = await _stored(stream, base), await shelf.take(label)
         if stored is None:
@@ -305,6 +311,14 @@ async def _stored(stream: Stream, sequence: int) -> bytes | None:
         return (await stream.get(sequence)).data
     except LogGap:
         return None
+
+
+async def _is_gone(stream: Stream) -> bool:
+    """Whether the beginning of a stream is on the bus no more."""
+    try:
+        return bool((await stream.last()).sequence) and await _stored(stream, 1) is None
+    except LogGap:
+        return True
 
 
 def _passed_over(fold: PartitionFold, why: str) -> PartitionFold:

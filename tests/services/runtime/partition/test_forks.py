@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec.structs import replace
 
 from events.catalogue import Fact
@@ -16,8 +17,10 @@ from events.control import ForkedFrom, LogPartitioned, ObjectRemoved
 from events.multikueue import RemoteWorkloadObserved
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import LocalQueueObserved
+from events.rules import RULES
 from events.subjects import CONTROL, FACTS, is_for
 from events.workload import WorkloadFinished
+from ops.production import wiring
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.control import said, say
@@ -27,7 +30,7 @@ from ops.production.log.memory import MemoryBus
 from ops.production.log.snapshots import Snapshots
 from ops.production.log.streams import streams_known
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import RULES, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition, fold_up
 from projections.composed import composed
 from projections.state_hash import state_hash
@@ -218,12 +221,17 @@ async def test_a_replica_that_begins_at_a_saved_world_folds_the_same_as_one_from
     assert state_hash(fold_up("LOG_1", without, start=saved).world) == state_hash(whole.world)
 
 
-async def test_a_fork_begins_at_a_saved_world_of_its_origin_where_the_history_of_that_was_rolled_away() -> None:
+@pytest.mark.parametrize("before", ["26", RULES])
+async def test_a_fork_begins_at_a_saved_world_of_its_origin_where_the_history_of_that_was_rolled_away(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "RULES", before)
     day = await begun()
     async with day.served() as running:
         await day.tell(WorkloadFinished(workload="other/j", reason="Succeeded"))
         await day.saved("LOG_0", "DEVICES_default")
         await day.decided(running, "LOG_0", "DEVICES_default")
+    monkeypatch.setattr(wiring, "RULES", RULES)
     # The commit that names a saved world stays.
     day.bus.memory("LOG_0").remove(day.shelf.kept["LOG_0"][0].upto["LOG_0"] - 1)
     assert day.bus.memory("LOG_0").first > 1
