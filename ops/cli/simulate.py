@@ -11,15 +11,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from events.control import MOST_PARTITIONS
 from ops.production.process.telemetry import configure_logging
 from ops.sandbox.simulate.batch import HistorySpec, Outcome, command, played
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind
+from ops.sandbox.simulate.history import HistoryOutcome
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output, print_answer
 
 _HOUR = 3_600_000
 _SHORTEST = 5_000
 _NOTHING = "none"
+_MOST_DIVIDED = MOST_PARTITIONS // 4
+"""Trees that move need room for partitions of their own, and more would only have more to fold."""
 _LINE_EVERY = 500
 """After so many histories a line says how far it is, where no bar can be drawn."""
 
@@ -41,6 +45,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     histories: int
     commits: int
     jobs: int
+    moved: int
+    """How many trees in use moved to another partition."""
     seconds: int
     interrupted: bool
     failures: tuple[Failure, ...]
@@ -60,6 +66,12 @@ def simulate(
             help="Histories of a manager and two workers instead, with a log each: lines are cut and services die.",
         ),
     ] = False,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            help="Divide every log into so many partitions, and move trees in use among faults; at 0 one of 17 seeds does, into 4 or 16."
+        ),
+    ] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
     output: Output = AnswerForm.TEXT,
 ) -> None:
@@ -71,9 +83,11 @@ def simulate(
     Example: kuelog simulate --seeds 1-1000
 
     Example: kuelog simulate --clusters --seeds 1-200
+
+    Example: kuelog simulate --partitions 16 --seeds 1-200
     """
     configure_logging("critical")
-    specs = _specs(seeds, hours, faults, only_faults, clusters=clusters)
+    specs = _specs(seeds, hours, faults, only_faults, partitions, clusters=clusters)
     console, began = terminal(stderr=True, soft_wrap=True), time.monotonic()
     found: list[Outcome] = []
     interrupted = False
@@ -81,7 +95,7 @@ def simulate(
         for outcome in _watched(specs, jobs or os.cpu_count() or 1, console):
             found.append(outcome)
             if outcome.broken:
-                console.print(escape(_describe(outcome, specs[0].span)), highlight=False)
+                console.print(escape(_describe(outcome, specs[0])), highlight=False)
     except KeyboardInterrupt:
         interrupted = True
     failures = tuple(
@@ -89,7 +103,7 @@ def simulate(
             seed=one.seed,
             broken=one.broken,
             faults=tuple(str(fault) for fault in one.faults),
-            command=command(one, specs[0].span),
+            command=command(one, specs[0].span, partitions),
         )
         for one in sorted(found, key=lambda one: one.seed)
         if one.broken
@@ -100,6 +114,7 @@ def simulate(
         histories=len(found),
         commits=sum(one.commits for one in found),
         jobs=sum(one.jobs for one in found),
+        moved=sum(one.moved for one in found if isinstance(one, HistoryOutcome)),
         seconds=round(time.monotonic() - began),
         interrupted=interrupted,
         failures=failures,
@@ -122,7 +137,9 @@ def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Gene
             yield outcome
 
 
-def _specs(seeds: str, hours: float, faults: str, only_faults: str, *, clusters: bool) -> list[HistorySpec]:
+def _specs(
+    seeds: str, hours: float, faults: str, only_faults: str, partitions: int, *, clusters: bool
+) -> list[HistorySpec]:
     first, last = _range(seeds)
     span = round(hours * _HOUR)
     if span < _SHORTEST:
@@ -131,9 +148,13 @@ def _specs(seeds: str, hours: float, faults: str, only_faults: str, *, clusters:
         raise typer.BadParameter(
             "histories of three clusters have faults of their own: leave --faults and --only-faults away"
         )
+    if clusters and partitions:
+        raise typer.BadParameter("histories of three clusters are divided as their seeds say: leave --partitions away")
+    if not 0 <= partitions <= _MOST_DIVIDED:
+        raise typer.BadParameter(f"a log is divided into 1 to {_MOST_DIVIDED} partitions here, not {partitions}")
     kinds, indexes = _kinds(faults), _indexes(only_faults)
     return [
-        HistorySpec(seed=seed, span=span, kinds=kinds, only=indexes, clusters=clusters)
+        HistorySpec(seed=seed, span=span, kinds=kinds, only=indexes, clusters=clusters, partitions=partitions)
         for seed in range(first, last + 1)
     ]
 
@@ -164,11 +185,11 @@ def _indexes(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def _describe(outcome: Outcome, span: int) -> str:
+def _describe(outcome: Outcome, spec: HistorySpec) -> str:
     lines = [f"seed {outcome.seed} breaks a law under {len(outcome.faults)} fault(s)"]
     lines += [f"    {one}" for one in outcome.faults]
     lines += [f"  {one}" for one in outcome.broken]
-    lines += [f"  again: {command(outcome, span)}"]
+    lines += [f"  again: {command(outcome, spec.span, spec.partitions)}"]
     return "\n".join(lines)
 
 
@@ -179,9 +200,10 @@ def _show(report: SimulationReport, output: AnswerForm) -> None:
         return
     of = report.last - report.first + 1
     stopped = f", stopped after {report.histories} of {of}" if report.interrupted else ""
+    moved = f", {report.moved} trees moved" if report.moved else ""
     console.print(
         f"seeds {report.first}-{report.last}{stopped}: {report.histories} histories with {report.jobs} jobs and "
-        f"{report.commits} commits in {report.seconds} s, {len(report.failures)} failures",
+        f"{report.commits} commits in {report.seconds} s{moved}, {len(report.failures)} failures",
         highlight=False,
     )
     for one in report.failures:

@@ -136,6 +136,13 @@ def lineage(world: PartitionState, partition: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def forks_of(world: PartitionState, partition: str) -> tuple[str, ...]:
+    """The partitions that began as forks of a partition, by the orders that were folded."""
+    return tuple(
+        sorted(name for name, order in world.forks.items() if decisions_stream(str(order.origin)) == partition)
+    )
+
+
 def decided_in(forks: Mapping[str, PartitionForked], partition: str, number: int) -> str:
     """Of the lineage of a partition, that in which the decision of a number was made."""
     while number and (fork := forks.get(partition)) is not None and number <= fork.above:

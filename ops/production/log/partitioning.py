@@ -70,7 +70,9 @@ def division_of(
     homes |= {one.tree: found for one in asked if (found := _decided_in(world, one.tree, homes))}
     moving = [one for one in asked if homes.get(one.tree, set()) - {decisions_stream(str(one.partition))}]
     # Of a tree in use its home says where it is.
-    placements = kept | {one.tree: one for one in asked if one not in moving and not homes.get(one.tree)}
+    fresh = [one for one in asked if one not in moving and not homes.get(one.tree)]
+    _check_placed(fresh, moving, world, control)
+    placements = kept | {one.tree: one for one in fresh}
     mapped = partitions
     if moving:
         mapped = _plain(control, before)
@@ -128,14 +130,34 @@ def _check_one_step(moving: Sequence[TreePlacement], before: int, partitions: in
             )
 
 
+def _check_placed(
+    fresh: Sequence[TreePlacement], moving: Sequence[TreePlacement], world: World, control: Control
+) -> None:
+    """Raises `PartitionsRefused` where a tree would be placed in a fork that has not begun: once it is asked there, that can't begin."""
+    for one in fresh:
+        name = decisions_stream(str(one.partition))
+        there = [other.tree for other in moving if other.partition == one.partition]
+        if there:
+            raise PartitionsRefused(
+                f"{one.tree} was asked for nothing yet, and {name} has not begun: move {' and '.join(there)} there first, "
+                f"and place {one.tree} in {name} then"
+            )
+        if name in control.forks and name not in world.forks:
+            raise PartitionsRefused(_not_begun(control, name))
+
+
+def _not_begun(control: Control, name: str) -> str:
+    return (
+        f"{name} is to begin as a fork of LOG_{control.forks[name].origin} and has not: "
+        f"move a tree of that there first, with --place TREE={name}"
+    )
+
+
 def _check_begun(world: World, control: Control, mapped: int) -> None:
     """Raises `PartitionsRefused` where trees would be placed in a fork that has not begun: nobody decides there."""
     for name in sorted(control.forks.keys() - world.forks.keys()):
         if control.forks[name].partition < mapped:
-            raise PartitionsRefused(
-                f"{name} is to begin as a fork of LOG_{control.forks[name].origin} and has not: "
-                f"move a tree of that there first, with --place TREE={name}"
-            )
+            raise PartitionsRefused(_not_begun(control, name))
 
 
 def _homes_under(world: World, after: PartitionMapObserved) -> dict[str, set[str]]:

@@ -7,7 +7,9 @@ a commit on the log names the hash of its bytes.
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -16,6 +18,7 @@ from events.codec import NotOurs, decode_commit
 from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_whole
+from projections.partitions.homes import forks_of
 from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -36,6 +39,16 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
     settled: dict[str, int]
     tables: Tables
+
+
+class _Saved(NamedTuple):
+    """A world that is to be brought to the shelf."""
+
+    partition: str
+    image: bytes
+    upto: dict[str, int]
+    forks: tuple[str, ...]
+    """The forks of the partition to which trees have moved by then."""
 
 
 class SnapshotUnusable(Exception):
@@ -60,7 +73,9 @@ class Snapshots:
         """Per partition the image whose hash we have named in a commit, until that commit stands on the log."""
         self._partitions: dict[str, Stream] = {}
         """The streams of the partitions that were begun here: they say which saved worlds count."""
-        self._on_the_way: asyncio.Queue[tuple[str, bytes, dict[str, int]]] = asyncio.Queue()
+        self._read: dict[str, tuple[Stream, ...]] = {}
+        """Per partition that was begun here, the streams that a fold from zero reads."""
+        self._on_the_way: asyncio.Queue[_Saved] = asyncio.Queue()
         self.problem = ""
         """Why the last one could not be written to the folder; empty when it was."""
         if folder is not None:
@@ -75,7 +90,12 @@ class Snapshots:
         return self._images[fold.partition][0]
 
     def _due(self, fold: PartitionFold) -> bool:
-        """After so many commits; of a partition on which hardly anybody has anything to say, after ten times as many inputs."""
+        """After so many commits; of a partition on which hardly anybody has anything to say, after ten times as many inputs.
+
+        Of a fork the first one, too: until it has a saved world, its origin keeps those of before.
+        """
+        if not fold.base and fold.partition in fold.control.forks:
+            return True
         came = sum({**fold.settled, **{run.stream: run.upto for run in fold.runs}}.values())
         marked, before = self._marked.get(fold.partition, (-1, came))
         if marked != fold.marked[0]:
@@ -92,7 +112,8 @@ class Snapshots:
         digest, image = self._images.get(fold.partition, ("", b""))
         if digest and fold.marked == (fold.base, digest):
             del self._images[fold.partition]
-            self._on_the_way.put_nowait((fold.partition, image, {**fold.settled, fold.partition: fold.base}))
+            upto = {**fold.settled, fold.partition: fold.base}
+            self._on_the_way.put_nowait(_Saved(fold.partition, image, upto, forks_of(fold.world, fold.partition)))
         since = fold.base - self._taken.setdefault(fold.partition, 0)
         if self._folder is not None and since >= self._many(fold) and not fold.runs:
             self._taken[fold.partition] = fold.base
@@ -108,18 +129,23 @@ class Snapshots:
     async def run(self) -> None:
         """Bring to the shelf what belongs there, until cancelled."""
         while self._shelf is not None:
-            await self._bring(self._shelf, *await self._on_the_way.get())
+            await self._bring(self._shelf, await self._on_the_way.get())
 
     async def share(self) -> None:
         """Bring to the shelf what belongs there by now."""
         while self._shelf is not None and not self._on_the_way.empty():
-            await self._bring(self._shelf, *self._on_the_way.get_nowait())
+            await self._bring(self._shelf, self._on_the_way.get_nowait())
 
-    async def _bring(self, shelf: Shelf, partition: str, image: bytes, upto: dict[str, int]) -> None:
+    async def _bring(self, shelf: Shelf, saved: _Saved) -> None:
+        partition, upto = saved.partition, saved.upto
         try:
             if await self._is_overtaken(shelf, partition, upto[partition]):
                 return
-            await shelf.put(partition, image, upto=upto, rules=self._rules)
+            if unsaved := [fork for fork in saved.forks if not await shelf.labels(fork)]:
+                # What it has on the shelf is where these begin: in the world that is to replace it trees have left already.
+                log.info("snapshot not shared yet", partition=partition, sequence=upto[partition], unsaved=unsaved)
+                return
+            await shelf.put(partition, saved.image, upto=upto, rules=self._rules)
             log.info("snapshot shared", partition=partition, sequence=upto[partition])
         except LogUnavailable as problem:
             # The next one will do; until then who starts anew has more to fold.
@@ -152,13 +178,27 @@ class Snapshots:
         self._taken[fold.partition] = fold.base
         log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
 
-    async def load(self, stream: Stream) -> PartitionFold:
-        """A fold that begins at the newest good snapshot of a partition if there is one, else at zero."""
+    async def load(
+        self, stream: Stream, origins: Sequence[Stream] = (), inputs: Sequence[Stream] = ()
+    ) -> PartitionFold:
+        """A fold that begins at the newest good snapshot of a partition if there is one, else at zero.
+
+        `origins`: of a fork, the partitions in which its history begins, the first one first. Where it has no snapshot, it begins at one of
+        theirs from before trees moved. `inputs`: what else it reads.
+        """
         self._partitions[stream.name] = stream
+        self._read[stream.name] = (stream, *origins, *inputs)
         own = await self._from_folder(stream)
         shared = await self._from_shelf(stream, own.base)
         fold = shared if shared is not None else own
         self._taken[stream.name] = fold.base
+        lineage = (*origins, stream)
+        for number in reversed(range(len(origins))):
+            if fold.base:
+                break
+            heirs = tuple(one.name for one in lineage[number + 1 :])
+            self._read[origins[number].name] = self._read[stream.name]
+            fold = await self._from_shelf(origins[number], 0, heirs=heirs) or fold
         return fold
 
     async def _from_folder(self, stream: Stream) -> PartitionFold:
@@ -172,8 +212,8 @@ class Snapshots:
         except SnapshotUnusable as problem:
             return _passed_over(fold, problem.why)
 
-    async def _from_shelf(self, stream: Stream, beyond: int) -> PartitionFold | None:
-        """The good one on the shelf that goes furthest, if that is further than what is known."""
+    async def _from_shelf(self, stream: Stream, beyond: int, *, heirs: tuple[str, ...] = ()) -> PartitionFold | None:
+        """The good one on the shelf that goes furthest, if that is further than what is known; from before trees moved to the first of the heirs."""
         if self._shelf is None:
             return None
         try:
@@ -182,7 +222,11 @@ class Snapshots:
                 if label.upto.get(stream.name, 0) <= beyond:
                     break
                 try:
-                    return await self._shared(stream, label, self._shelf)
+                    fold = await self._shared(stream, label, self._shelf)
+                    if heirs and heirs[0] in fold.world.forks:
+                        raise SnapshotUnusable(f"trees had moved to {heirs[0]} by then")
+                    fold.heirs = heirs
+                    return fold
                 except SnapshotUnusable as problem:
                     _passed_over(PartitionFold(stream.name), problem.why)
         except LogUnavailable as problem:
@@ -193,9 +237,9 @@ class Snapshots:
         """The fold that a shared snapshot leads to. Raises `SnapshotUnusable`."""
         base = label.upto[stream.name]
         if label.rules != self._rules:
-            if await _stored(stream, 1) is not None:
+            if not any([await _is_gone(one) for one in self._read[stream.name]]):
                 raise SnapshotUnusable(f"it was folded under rules {label.rules}, these are {self._rules}")
-            # The beginning of the log is in its archive: who can't reach that goes on from what others have folded.
+            # The beginning of what is read is in the archive: who can't reach that goes on from what others have folded.
             log.warning("snapshot of other rules", partition=stream.name, rules=label.rules, sequence=base)
         stored, image = await _stored(stream, base), await shelf.take(label)
         if stored is None:
@@ -267,6 +311,14 @@ async def _stored(stream: Stream, sequence: int) -> bytes | None:
         return (await stream.get(sequence)).data
     except LogGap:
         return None
+
+
+async def _is_gone(stream: Stream) -> bool:
+    """Whether the beginning of a stream is on the bus no more."""
+    try:
+        return bool((await stream.last()).sequence) and await _stored(stream, 1) is None
+    except LogGap:
+        return True
 
 
 def _passed_over(fold: PartitionFold, why: str) -> PartitionFold:

@@ -41,8 +41,7 @@ def moves_of(
         trees.setdefault(one.partition, []).append(one)
     orders = [_order(trees[number], homes, control, ends) for number in sorted(trees)]
     with world.trial():
-        if not world.partition_map:
-            observe_map(world, after)
+        observe_map(world, after)
         for order in orders:
             if why := why_not_forked(world, order) or _in_the_way(world, order, moved_by(world, order)):
                 raise PartitionsRefused(f"{' and '.join(order.trees)} can't be moved from LOG_{order.origin}: {why}")

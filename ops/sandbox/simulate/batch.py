@@ -31,15 +31,18 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
     """The faults that strike, by index; all of them when None."""
     clusters: bool = False
     """Whether it is one of three clusters, which has faults of its own."""
+    partitions: int = 0
+    """Into how many partitions its log is divided, with trees that move; as the seed says at 0."""
 
     def division(self) -> DrawnDivision:
         """How the log is divided."""
-        return drawn_division(self.seed, self.span)
+        return drawn_division(self.seed, self.span, self.partitions)
 
     def faults(self) -> list[Fault]:
         """The faults that strike."""
-        # A tree that is in use does not move to another partition yet, so no queue gets another cohort where there are several.
-        kinds = [kind for kind in self.kinds if self.division().partitions == 1 or kind is not FaultKind.COHORT]
+        # A queue that changes its cohort to a tree that is elsewhere splits that, so none does where there are several partitions.
+        undivided = self.division() == DrawnDivision()
+        kinds = [kind for kind in self.kinds if undivided or kind is not FaultKind.COHORT]
         found = schedule_of(self.seed, self.span, kinds)
         return found if self.only is None else only(found, self.only)
 
@@ -47,13 +50,14 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
 Outcome: TypeAlias = HistoryOutcome | ClustersOutcome
 
 
-def command(outcome: Outcome, span: Millis) -> str:
-    """The command that plays a history again."""
+def command(outcome: Outcome, span: Millis, partitions: int = 0) -> str:
+    """The command that plays a history again, of so many partitions where it is not the seed that says it."""
     hours = f"{span / 3_600_000:.6f}".rstrip("0").rstrip(".")
     if isinstance(outcome, ClustersOutcome):
         return f"kuelog simulate --clusters --seeds {outcome.seed} --hours {hours}"
     indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
-    return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {indexes or 'none'}"
+    divided = f" --partitions {partitions}" if partitions else ""
+    return f"kuelog simulate --seeds {outcome.seed} --hours {hours}{divided} --only-faults {indexes or 'none'}"
 
 
 def play_spec(spec: HistorySpec) -> Outcome:
@@ -75,7 +79,15 @@ def play_spec(spec: HistorySpec) -> Outcome:
 
 def _play_under(spec: HistorySpec, faults: Sequence[Fault]) -> HistoryOutcome:
     division = spec.division()
-    return play(spec.seed, spec.span, faults, partitions=division.partitions, divided_after=division.after)
+    return play(
+        spec.seed,
+        spec.span,
+        faults,
+        partitions=division.partitions,
+        divided_after=division.after,
+        moved_after=division.moved_after,
+        most_moves=division.most_moves,
+    )
 
 
 @contextmanager

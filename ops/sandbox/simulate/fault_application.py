@@ -5,8 +5,7 @@ from collections.abc import Callable
 from events.api.labels import QUEUE_NAME
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
-from events.subjects import FACTS
-from ops.production.log.streams import SOLE
+from events.subjects import FACTS, LOG, family_of
 from ops.sandbox.embedded_cluster.nodes.fault_injection import NODES, remove_node, set_card_health, set_node_ready
 from ops.sandbox.simulate.fault_plan import Fault, FaultKind
 from ops.sandbox.simulate.lost_tails import lose_tails
@@ -14,7 +13,7 @@ from ops.sandbox.simulate.operators import enter_at_last, skip_what_halts
 from ops.sandbox.simulate.platform import KUEUE
 from ops.sandbox.simulate.rolled_streams import restart_stopped, roll
 from ops.sandbox.simulate.simulation import Simulation
-from ops.sandbox.simulate.stray_messages import forged_message, stream_of, unfit_message
+from ops.sandbox.simulate.stray_messages import forged_message, unfit_message
 from ops.sandbox.simulate.users import NAMESPACE
 
 Application = Callable[[Simulation, Fault], None]
@@ -225,18 +224,21 @@ def _odd_job(name: str, queue: str, namespace: str, resources: JsonObject) -> Js
 
 def _bad_message(simulation: Simulation, fault: Fault) -> None:
     """Somebody with rights stores what halts a partition; an operator who looks in a while later has it skipped."""
-    memory, facts = simulation.bus.memory(stream_of(fault)), simulation.bus.memory(FACTS)
+    streams = (FACTS, *simulation.partitions())
+    memory, facts = simulation.bus.memory(streams[fault.number % len(streams)]), simulation.bus.memory(FACTS)
     simulation.bus_stores(lambda: (memory, unfit_message(fault, memory, facts, simulation.clock.now())))
     simulation.after(max(fault.lasts, 1000), lambda: simulation.operate(lambda: skip_what_halts(simulation)))
 
 
 def _forged(simulation: Simulation, fault: Fault) -> None:
-    facts, partition = simulation.bus.memory(FACTS), simulation.bus.memory(SOLE.sole)
+    trees = [one for one in simulation.partitions() if family_of(one) == LOG]
+    facts, partition = simulation.bus.memory(FACTS), simulation.bus.memory(trees[fault.number // 2 % len(trees)])
     simulation.bus_stores(lambda: forged_message(fault, facts, partition, simulation.clock.now()))
 
 
 def _roll(simulation: Simulation, fault: Fault) -> None:
-    name = SOLE.rolled[fault.number % len(SOLE.rolled)]
+    streams = (*simulation.partitions(), FACTS)
+    name = streams[fault.number % len(streams)]
     simulation.operate(lambda: roll(simulation, name, fault.lasts))
     simulation.operate(lambda: restart_stopped(simulation))
 

@@ -19,7 +19,8 @@ async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
     found: list[str] = []
     control, streams = Control(whole.get(CONTROL, ())), streams_in(whole)
     for partition in streams.partitions:
-        start = await Snapshots(None, RULES, shelf).load(bus.memory(partition))
+        origins = [bus.memory(one) for one in control.lineage(partition)[:-1]]
+        start = await Snapshots(None, RULES, shelf).load(bus.memory(partition), origins)
         start.heed(control)
         began = start.base
         needs = (*control.lineage(partition), *streams.inputs(partition))

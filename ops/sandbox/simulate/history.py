@@ -13,11 +13,12 @@ from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.simulate.claimed_devices import has_claims, with_claims
 from ops.sandbox.simulate.divided_midway import divide_midway
+from ops.sandbox.simulate.drawn_division import moves_after
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
 from ops.sandbox.simulate.fresh_replica import begun_otherwise
 from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
-from ops.sandbox.simulate.moved_trees import move_trees, moves_after
+from ops.sandbox.simulate.moved_trees import move_trees
 from ops.sandbox.simulate.namespaces import spread
 from ops.sandbox.simulate.platform import platform_of
 from ops.sandbox.simulate.racks import racks_of
@@ -60,12 +61,13 @@ def play(
     partitions: int = 1,
     divided_after: Millis = 0,
     moved_after: Millis | None = None,
+    most_moves: int = 2,
     replicas: int | None = None,
 ) -> HistoryOutcome:
     """Play a history to its end, with its trees in so many partitions, from the beginning or from so long after it.
 
-    Trees in use move into partitions of their own, from `moved_after` the beginning on or, where the log is divided, from when the seed says; at 0
-    none does.
+    Trees in use move into partitions of their own, up to `most_moves` times, from `moved_after` the beginning on or, where the log is divided, from
+    when the seed says; at 0 none does.
     There are so many replicas where it is not the seed that says it.
     """
     loop = VirtualLoop(f"{seed}/order")
@@ -76,7 +78,7 @@ def play(
     gc.disable()
     try:
         return loop.run_until_complete(
-            _played(loop, seed, span, faults, partitions, divided_after, moved_after, replicas)
+            _played(loop, seed, span, faults, partitions, divided_after, moved_after, most_moves, replicas)
         )
     except KeyboardInterrupt:
         _end_all(loop)
@@ -104,6 +106,7 @@ async def _played(
     partitions: int,
     divided_after: Millis,
     moved_after: Millis | None,
+    most_moves: int,
     replicas: int | None,
 ) -> HistoryOutcome:
     platform = racks_of(seed, span) if has_racks(seed) else platform_of(seed, span)
@@ -111,7 +114,8 @@ async def _played(
     if has_leases(seed):
         platform.leases, platform.replicas = True, replicas_of(seed)
     platform.replicas = replicas or platform.replicas
-    if partitions > 1:
+    after = moved_after if moved_after is not None else moves_after(seed, span) if partitions > 1 else 0
+    if partitions > 1 or after:
         # A job that is waiting can't change to a queue of another partition yet.
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
         spread(platform, seed)
@@ -119,8 +123,7 @@ async def _played(
         with_claims(platform, seed, span)
     simulation = Simulation(loop, platform, seed)
     midway = asyncio.create_task(divide_midway(simulation, partitions, divided_after)) if divided_after else None
-    after = moved_after if moved_after is not None else moves_after(seed, span) if partitions > 1 else 0
-    moving = asyncio.create_task(move_trees(simulation, seed, after, behind=midway)) if after else None
+    moving = asyncio.create_task(move_trees(simulation, seed, after, most_moves, behind=midway)) if after else None
     if platform.partitions > 1 and midway is None:
         await divide(simulation.bus, platform.partitions, simulation.clock.now())
     simulation.begin()

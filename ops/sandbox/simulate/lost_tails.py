@@ -5,7 +5,7 @@ streams it strikes, is drawn from the fault. Only what a running process has rea
 it back is neither killed nor paused before it has: what nobody knows comes back from a backup, or not at all.
 """
 
-from ops.production.log.streams import SOLE
+from events.subjects import FACTS
 from ops.sandbox.simulate.fault_plan import Fault
 from ops.sandbox.simulate.simulation import Simulation
 
@@ -22,8 +22,9 @@ async def lose_tails(simulation: Simulation, fault: Fault) -> None:
     simulation.whole_at = simulation.loop.time() + max(fault.lasts, 200) / 1000 + _WHOLE_S
     simulation.after(max(fault.lasts, 200) - 1, lambda: _come_back(simulation))
     since = simulation.clock.now() - _UNSYNCED_MS[fault.number % len(_UNSYNCED_MS)]
-    struck = fault.number // 8 % (1 << len(SOLE.rolled)) or (1 << len(SOLE.rolled)) - 1
-    for place, name in enumerate(SOLE.rolled):
+    streams = (*simulation.partitions(), FACTS)
+    struck = fault.number // 8 % (1 << len(streams)) or (1 << len(streams)) - 1
+    for place, name in enumerate(streams):
         stream = simulation.bus.memory(name)
         end = len(stream.entries)
         if struck & 1 << place and simulation.knows(name) >= end:

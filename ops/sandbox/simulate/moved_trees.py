@@ -1,8 +1,11 @@
-"""An operator who moves trees of a history that are in use into partitions of their own, and who may be stopped amid that."""
+"""An operator who moves trees of a history that are in use into partitions of their own, and whose command may be broken off amid that."""
 
 import asyncio
+import itertools
 import random
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from events.event import Millis
 from events.subjects import CONTROL
@@ -12,24 +15,34 @@ from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.queries.time_travel import ends_of
+from ops.sandbox.simulate.bus_connection import SimulatedConnection
+from ops.sandbox.simulate.fault_plan import FaultKind
 from ops.sandbox.simulate.simulation import Simulation
+from projections.world import World
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn, LogUnavailable
 from services.runtime.partition.errors import MessageHalts
 
 _AGAIN_S = 0.5
+_KILLED = 0.5
+_WITHIN_S = 0.3
+_BROKEN_OFF = (FaultKind.MESSAGE_LOST, FaultKind.MESSAGE_LATE, FaultKind.ACK_LOST, FaultKind.ACK_UNRESOLVED)
+_OPERATOR = "operator"
+Places = tuple[str, ...]
 
 
-def moves_after(seed: int, span: Millis) -> Millis:
-    """After how long trees of a history begin to move; 0 in every third, where none does."""
-    chance = random.Random(f"{seed}/moves-after")  # noqa: S311 - a world, not a secret
-    return 0 if chance.randrange(3) == 0 else chance.randrange(500, span // 4)
+class _Known(NamedTuple):
+    """The log as a command reads it."""
+
+    world: World
+    control: Control
+    ends: dict[str, int]
 
 
 async def move_trees(
-    simulation: Simulation, seed: int, after: Millis, most: int = 2, *, behind: asyncio.Task[object] | None = None
+    simulation: Simulation, seed: int, after: Millis, most: int, *, behind: asyncio.Task[object] | None = None
 ) -> int:
-    """Try every so often, and until so many trees have moved one after the other; how many did when no fault is left.
+    """Try every so often, and until trees have moved so many times; how many times they did when no fault is left.
 
     `behind`: the operator who divides the log has to be done before.
     """
@@ -42,21 +55,9 @@ async def move_trees(
             break
         # Who has read what a bus has lost stores it again before anything new.
         await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
-        division = _division(simulation, chance)
-        if division is None:
+        places = _movable(simulation, chance)
+        if not places or not await _move(simulation, places, chance):
             continue
-        while True:
-            with suppress(LogUnavailable, LogMovedOn):
-                await divide(
-                    simulation.bus,
-                    division.partitions,
-                    simulation.clock.now(),
-                    division.placements,
-                    mapped=division.mapped,
-                    moves=division.moves,
-                )
-                break
-            await asyncio.sleep(_AGAIN_S)
         moved += 1
         for process in simulation.processes:
             # Who reads the order, and who goes on behind it, may be killed before the one or the other has said anything.
@@ -67,24 +68,68 @@ async def move_trees(
     return moved
 
 
-def _division(simulation: Simulation, chance: random.Random) -> Division | None:
-    """What moves one of the trees that can move; None where none can. What was rolled is read as from an archive."""
-    entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
-    cut_to_common_end(entries, warn=False)
-    try:
-        world, control = world_at(point_at(entries)), Control(entries.get(CONTROL, ()))
-    except MessageHalts:
-        return None  # Somebody has to have that message skipped first.
-    trees = sorted(world.quota.trees())
-    chance.shuffle(trees)
-    for tree in trees:
-        with suppress(PartitionsRefused):
-            place = f"{tree}=LOG_{control.partitions}"
-            found = division_of(world, control.partitions, None, [place], control, ends=ends_of(entries))
-            if found.moves:
-                return found
+async def _move(simulation: Simulation, places: Places, chance: random.Random) -> bool:
+    """Give the command until it is through; whether it still could be."""
+    bus = SimulatedConnection(simulation.bus, _OPERATOR, simulation.faults)
+    if chance.random() < _KILLED and not simulation.faults.calm:
+        kind, times = chance.choice(_BROKEN_OFF), chance.randrange(1, 4)
+        simulation.faults.arm(_OPERATOR, kind, times, chance.choice((0.05, 1.0, 8.0)))
+    division = _division(_known(simulation), places)
+    while division is not None and division.moves:
+        with suppress(LogUnavailable, LogMovedOn):
+            await divide(
+                bus,
+                division.partitions,
+                simulation.clock.now(),
+                division.placements,
+                mapped=division.mapped,
+                moves=division.moves,
+            )
+            return True
+        await asyncio.sleep(_AGAIN_S)
+        await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
+        division = _division(_known(simulation), places)
+    # An order whose answer was lost is folded by now.
+    return division is not None
+
+
+def _movable(simulation: Simulation, chance: random.Random) -> Places:
+    """Some of the trees that can move, and where to; none where none can."""
+    known = _known(simulation)
+    if known is None:
+        return ()
+    waiting = sorted(known.control.forks.keys() - known.world.forks.keys())
+    for trees in _groups(sorted(known.world.quota.trees()), chance):
+        where = chance.choice((*waiting, f"LOG_{known.control.partitions}"))
+        places = tuple(f"{tree}={where}" for tree in trees)
+        division = _division(known, places)
+        if division is not None and division.moves:
+            return places
+    return ()
+
+
+def _groups(trees: Sequence[str], chance: random.Random) -> list[Places]:
+    """Each tree alone, each two, and all, in some order."""
+    groups: list[Places] = [*((one,) for one in trees), *itertools.combinations(trees, 2), tuple(trees)]
+    chance.shuffle(groups)
+    return groups
+
+
+def _division(known: _Known | None, places: Places) -> Division | None:
+    """What these places come to; None where they are refused."""
+    if known is None or not places:
+        return None
+    world, control, ends = known
+    with suppress(PartitionsRefused):
+        return division_of(world, control.partitions, None, places, control, ends=ends)
     return None
 
 
-_KILLED = 0.5
-_WITHIN_S = 0.3
+def _known(simulation: Simulation) -> _Known | None:
+    """What is known of the log, what was rolled as from an archive; None where somebody has to have a message skipped first."""
+    entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
+    cut_to_common_end(entries, warn=False)
+    try:
+        return _Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+    except MessageHalts:
+        return None

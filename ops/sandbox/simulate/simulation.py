@@ -10,10 +10,12 @@ from typing import Any
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
 from events.event import Millis
 from events.json_object import JsonObject
+from events.subjects import CONTROL
 from ops.production.crds.definitions import manifests
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus, MemoryStream
+from ops.production.log.streams import SOLE, streams_known
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient
@@ -31,6 +33,7 @@ from ops.sandbox.simulate.process_clock import ProcessClock
 from ops.sandbox.simulate.simulated_leases import ConnectedLeases, MemoryLeases
 from ops.sandbox.simulate.users import NAMESPACE, UserAction
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
+from services.runtime.control_log import Control
 from services.runtime.log_port import Message
 from services.runtime.tracing import NoTracer
 
@@ -96,6 +99,11 @@ class Simulation:
         self._tasks: list[asyncio.Task[Any]] = []
         self._original: dict[str, JsonObject] = {}
         self._later: list[tuple[float, Callable[[], None]]] = []
+
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions that faults can strike: those of an undivided log, and what else holds something by now."""
+        known = streams_known(Control(self.bus.memory(CONTROL).entries)).partitions
+        return tuple(one for one in known if one in SOLE.partitions or self.bus.memory(one).entries)
 
     def begin(self) -> None:
         """Set the platform up, and start every process."""

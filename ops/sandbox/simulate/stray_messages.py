@@ -10,7 +10,6 @@ from events.quota import ClusterQueueObserved, FlavorQuotas, ResourceGroup
 from events.rules import RULES
 from events.subjects import DEVICES, FACTS, LOG, commit_subject, fact_subject, family_of
 from ops.production.log.memory import MemoryStream
-from ops.production.log.streams import SOLE
 from ops.sandbox.simulate.fault_plan import Fault
 from services.runtime.log_port import Message
 
@@ -22,7 +21,6 @@ _UNREADABLE = (
     b"null",
 )
 _AUTHORS = {LOG: "queue-manager", DEVICES: "accountant"}
-_STREAMS = (FACTS, *SOLE.partitions)
 _BEYOND = 1000
 _INFLATED = 1000
 
@@ -53,11 +51,6 @@ def forged_message(
         return partition, Message(commit_subject(partition.name, "preemptor"), encode(commit), _id(fault))
     sighting = _inflated(facts, fault, now)
     return facts, Message(fact_subject("", "DecisionApplied"), encode(sighting), _id(fault))
-
-
-def stream_of(fault: Fault) -> str:
-    """The stream that an unfit message goes to."""
-    return _STREAMS[fault.number % len(_STREAMS)]
 
 
 def _inflated(facts: MemoryStream, fault: Fault, now: int) -> Sighting:

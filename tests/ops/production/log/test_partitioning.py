@@ -82,6 +82,21 @@ def test_moving_and_dividing_further_are_two_steps() -> None:
         division_of(world, 3, 6, ["queue/cq=LOG_3"])
 
 
+def test_a_tree_that_was_asked_for_nothing_is_placed_in_a_fork_only_once_that_has_begun() -> None:
+    world = whole(PLACED, *platform(), job("a"), *BESIDE)
+    why = "queue/b was asked for nothing yet, and LOG_3 has not begun: move queue/cq there first, and place queue/b in LOG_3 then"
+    with pytest.raises(PartitionsRefused, match=why):
+        division_of(world, 3, None, ["queue/cq=LOG_3", "queue/b=LOG_3"])
+    why = "LOG_3 is to begin as a fork of LOG_1 and has not: move a tree of that there first"
+    for places in (["queue/b=LOG_3"], ["queue/cq=LOG_4", "queue/b=LOG_3"]):
+        with pytest.raises(PartitionsRefused, match=why):
+            division_of(world, 4, None, places, forked(3, 1))
+    order = PartitionForked(partition=3, origin=1, above=1_000_000_000, trees=("queue/cq",))
+    begun = whole(PLACED, *platform(), job("a"), *BESIDE, order)
+    found = division_of(begun, 4, None, ["queue/b=LOG_3"], forked(3, 1))
+    assert TreePlacement(tree="queue/b", partition=3) in found.placements and not found.moves
+
+
 def forked(partition: int, origin: int, above: int = 1_000_000_000) -> Control:
     control = Control()
     control.partitions = partition + 1

@@ -97,9 +97,35 @@ def test_a_failure_is_told_with_the_command_that_plays_it_again(monkeypatch: pyt
     assert msgspec.json.decode(again)["failures"][0]["faults"] == failure["faults"]
 
 
+def test_every_history_is_divided_and_its_trees_move_where_that_is_asked_for_and_its_command_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    divided = ("--partitions", "2", *SHORT, "--faults", "none")
+    code, told = run("--seeds", "1", *divided)
+    assert code == 0 and ", 2 trees moved, 0 failures" in told, told
+
+    def law(aftermath: Aftermath) -> list[str]:
+        return [f"the log says {len(aftermath.entries[CONTROL])} things of itself"]
+
+    monkeypatch.setattr(history, "broken_laws", law)
+    _, told = run("--seeds", "1", *divided, "-o", "json")
+    report = msgspec.json.decode(told)
+    assert report["moved"] == 2
+    _, again = run(*report["failures"][0]["command"].split()[2:], "-o", "json")
+    assert msgspec.json.decode(again)["failures"] == report["failures"]
+
+
 @pytest.mark.parametrize(
     "words",
-    [["--seeds", "x"], ["--seeds", "5-1"], ["--faults", "plague"], ["--only-faults", "a"], ["--hours", "0"]],
+    [
+        ["--partitions", "-1"],
+        ["--partitions", "4", "--clusters"],
+        ["--seeds", "x"],
+        ["--seeds", "5-1"],
+        ["--faults", "plague"],
+        ["--only-faults", "a"],
+        ["--hours", "0"],
+    ],
     ids=" ".join,
 )
 def test_what_can_not_be_played_is_refused(words: list[str]) -> None:

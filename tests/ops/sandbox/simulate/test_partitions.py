@@ -2,10 +2,10 @@
 
 import pytest
 
-from ops.sandbox.simulate.batch import HistorySpec
+from ops.sandbox.simulate.batch import HistorySpec, play_spec
 from ops.sandbox.simulate.drawn_division import DrawnDivision, drawn_division
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind, schedule_of
-from ops.sandbox.simulate.history import play
+from ops.sandbox.simulate.history import HistoryOutcome, play
 
 SPAN = 60_000
 KINDS = tuple(kind for kind in ALL if kind is not FaultKind.COHORT)
@@ -25,10 +25,14 @@ def test_a_log_that_is_divided_in_the_middle_of_its_life_obeys_the_laws_under_ev
     assert play(seed, SPAN, faults, partitions=5, divided_after=after).broken == ()
 
 
-@pytest.mark.parametrize(("seed", "partitions", "after"), [(1, 3, 4000), (9, 2, 4000), (12, 1, 4000)])
-def test_trees_move_amid_every_fault(seed: int, partitions: int, after: int) -> None:
-    found = play(seed, SPAN, schedule_of(seed, SPAN, KINDS), partitions=partitions, moved_after=after)
-    assert found.broken == () and found.moved
+@pytest.mark.parametrize(("seed", "partitions"), [(1, 3), (9, 2), (12, 1)])
+def test_trees_move_amid_every_fault_in_every_history_that_is_to_have_so_many_partitions(
+    seed: int, partitions: int
+) -> None:
+    spec = HistorySpec(seed=seed, span=SPAN, partitions=partitions)
+    assert spec.division().partitions == partitions and spec.division().moved_after
+    found = play_spec(spec)
+    assert not found.broken and isinstance(found, HistoryOutcome) and found.moved
 
 
 def test_a_divided_log_is_the_same_each_time() -> None:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec.structs import replace
 
 from events.catalogue import Fact
@@ -16,15 +17,20 @@ from events.control import ForkedFrom, LogPartitioned, ObjectRemoved
 from events.multikueue import RemoteWorkloadObserved
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import LocalQueueObserved
+from events.rules import RULES
 from events.subjects import CONTROL, FACTS, is_for
 from events.workload import WorkloadFinished
+from ops.production import wiring
 from ops.production.kubernetes.absent import AbsentCluster
+from ops.production.log.beginnings import check_beginnings
 from ops.production.log.control import said, say
+from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
 from ops.production.log.snapshots import Snapshots
+from ops.production.log.streams import streams_known
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import RULES, Ports, Running
+from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition, fold_up
 from projections.composed import composed
 from projections.state_hash import state_hash
@@ -78,6 +84,11 @@ class Day:
         ):
             await asyncio.sleep(0.01)
 
+    async def saved(self, *partitions: str) -> None:
+        """Return when each has saved its world."""
+        while not all(one in self.shelf.kept for one in partitions):  # noqa: ASYNC110 - what is looked at is no event
+            await asyncio.sleep(0.01)
+
     def _rests(self, host: PartitionHost) -> bool:
         ends = {
             one.name: max(
@@ -97,6 +108,19 @@ class Day:
     @property
     def entries(self) -> dict[str, list[Entry]]:
         return {name: list(stream.entries) for name, stream in self.bus.streams.items()}
+
+
+async def lets_go(day: Day, stream: str, upto: int, *, whose: str = "", without: str = "") -> bool:
+    """Whether nobody, or one partition not, needs what a stream holds up to a sequence; with a shelf that lacks what one has saved."""
+    control = Control(day.entries[CONTROL])
+    shelf = MemoryShelf()
+    shelf.kept = {key: labels for key, labels in day.shelf.kept.items() if key != without}
+    try:
+        keys = (whose,) if whose else streams_known(control).partitions
+        await check_beginnings(day.bus, shelf, keys, stream, upto, control)
+    except StillNeeded:
+        return False
+    return True
 
 
 async def begun() -> Day:
@@ -195,6 +219,41 @@ async def test_a_replica_that_begins_at_a_saved_world_folds_the_same_as_one_from
     assert saved.base > 0
     without = {**day.entries, "LOG_0": []}
     assert state_hash(fold_up("LOG_1", without, start=saved).world) == state_hash(whole.world)
+
+
+@pytest.mark.parametrize("before", ["26", RULES])
+async def test_a_fork_begins_at_a_saved_world_of_its_origin_where_the_history_of_that_was_rolled_away(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "RULES", before)
+    day = await begun()
+    async with day.served() as running:
+        await day.tell(WorkloadFinished(workload="other/j", reason="Succeeded"))
+        await day.saved("LOG_0", "DEVICES_default")
+        await day.decided(running, "LOG_0", "DEVICES_default")
+    monkeypatch.setattr(wiring, "RULES", RULES)
+    # The commit that names a saved world stays.
+    day.bus.memory("LOG_0").remove(day.shelf.kept["LOG_0"][0].upto["LOG_0"] - 1)
+    assert day.bus.memory("LOG_0").first > 1
+    await day.fork()
+    assert await lets_go(day, "LOG_0", 1, whose="LOG_1"), "a fork that was only said to be one holds nothing back"
+    await day.tell(ORDER)
+    (order,) = [entry.sequence for entry in day.entries[FACTS] if b"PartitionForked" in entry.data]
+    async with day.served("LOG_0", "DEVICES_default") as running:
+        await day.decided(running, "LOG_0", "DEVICES_default")
+        await day.tell(replace(OTHERS, workload="other/k"), to="LOG_0")
+        await day.decided(running, "LOG_0", "DEVICES_default")
+    assert fold_up("LOG_0", day.entries).world.forks and len(day.entries["LOG_0"]) > 6
+    assert all(label.upto[FACTS] < order for label in day.shelf.kept["LOG_0"]), "the fork has to begin there"
+    assert not await lets_go(day, "LOG_0", len(day.entries["LOG_0"]), whose="LOG_1")
+    async with day.served() as running:
+        await day.saved("LOG_1")
+        await day.tell(WorkloadFinished(workload="team/a", reason="Succeeded"), to="LOG_0")
+        await day.decided(running, "LOG_0", "LOG_1", "DEVICES_default")
+        live = state_hash(running.hosts["LOG_1"].fold.world)
+    found, replayed = fold_partition("LOG_1", day.entries, verify=True)
+    assert not replayed.is_wrong and state_hash(found.world) == live
+    assert [key for key, one in found.world.workloads.items() if one.admission] == ["team/a", "team/b", "team/c"]
 
 
 async def test_the_worlds_of_both_make_that_of_the_whole_log() -> None:

@@ -19,7 +19,7 @@ from ops.production.log.server.server import NatsServer
 from ops.production.log.snapshots import Snapshots, image_of
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogUnavailable
-from services.runtime.log_port import Stream
+from services.runtime.log_port import Head, Message, Stream
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.shelf_port import Shelf
 from tests.ops.production.log.test_snapshots import folded
@@ -126,10 +126,17 @@ async def test_a_shared_world_that_the_log_does_not_vouch_for_is_passed_over(har
 
 async def test_a_world_of_other_rules_is_begun_at_only_where_the_log_does_not_go_back_to_its_beginning() -> None:
     _, stream, shelf = await shared()
-    assert (await Snapshots(None, "2", shelf).load(stream)).base == 0
+    facts = MemoryBus().memory(FACTS)
+    await facts.publish([Message("kuelog.facts._cluster.X", b"{}", one) for one in ("a", "b")])
+    assert (await Snapshots(None, "2", shelf).load(stream, inputs=[facts])).base == 0
+    facts.remove(1)
+    assert (await Snapshots(None, "2", shelf).load(stream, inputs=[facts])).base == 1, "an input may be rolled before"
 
     class Rolled:
         name = "LOG_0"
+
+        async def last(self) -> Head:
+            return Head(sequence=FIRST)
 
         async def get(self, sequence: int) -> object:
             # What `folded` has at 1 stands behind what was rolled away here.
