@@ -46,7 +46,9 @@ from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
+    asked_anew,
     is_owned_by,
+    is_slice_beside,
     out_of_sync,
     taken_up,
     with_prebuilt,
@@ -337,7 +339,7 @@ class View:
 
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
-        if key not in self.workloads and stands_for(value) in self.workloads:
+        if key not in self.workloads and stands_for(value) in self.workloads and belongs_to_job(value):
             return [*terminating(value), *companion_facts(key, value, self.slices.get(key))]
         reported = self.workloads.get(key)
         beside_job = reported is not None and reported.source != place
@@ -356,6 +358,9 @@ class View:
         if reported is None or not beside_job:
             return facts
         facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
+        jobs = [one.value for _, one in self.prebuilt.jobs_of(key)]
+        if jobs:
+            facts += asked_anew(key, value, reported, jobs)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]
@@ -370,9 +375,22 @@ class View:
         key, named, reported = state.workload, self.by_source.get(place), self.workloads.get(state.workload)
         if named is None:
             return taken_up(state, reported, self._found.get(key))
+        if named != key and self._is_next_slice(named, key):
+            return taken_up(state, reported, self._found.get(key))
         if named != key or reported is None or not is_owned_by(reported, state):
             return [WorkloadDeleted(workload=named)]
         return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
+
+    def _is_next_slice(self, named: str, key: str) -> bool:
+        """Whether a job that ran in one Workload names another one now that is a slice of the same job: it goes on in that."""
+        before = self.workloads.get(named)
+        after = self.workloads.get(key) or self._found.get(key)
+        return (
+            before is not None
+            and after is not None
+            and before.spec.elastic
+            and is_slice_beside(named, before.spec, key, after.spec)
+        )
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""

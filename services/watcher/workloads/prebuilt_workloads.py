@@ -3,20 +3,22 @@
 Rule: docs/rules/objects.md#prebuilt
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from events.api.labels import PREBUILT_WORKLOAD_NAME
+from events.api.labels import PREBUILT_WORKLOAD_NAME, PRIORITY_CLASS
 from events.catalogue import Fact
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from events.pod_set import PodSet
-from events.workload import WorkloadFinished, WorkloadOwned, WorkloadSpec
+from events.workload import WorkloadChanged, WorkloadFinished, WorkloadOwned, WorkloadSpec
+from projections.workloads.slices import shrinks
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.jobs.jobs import JobState, submitted
 from services.watcher.jobs.workload_source import workload_place
 from services.watcher.workloads.reported_state import ReportedState
 from services.watcher.workloads.workload_object_diff import marks_of
+from services.watcher.workloads.workload_objects import workload_state
 
 _OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 _FIELD = f"metadata.labels[{PREBUILT_WORKLOAD_NAME}]"
@@ -115,6 +117,35 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
         orphaned=False,
     )
     return msgspec.structs.replace(state, spec=spec)
+
+
+def asked_anew(workload: str, value: JsonObject, reported: ReportedState, jobs: Sequence[JsonObject]) -> list[Fact]:
+    """The fact that a prebuilt Workload whose job runs in it asks for fewer pods of an elastic job, or has another class by now. Raises `Refused`.
+
+    Rule: docs/rules/elastic.md#prebuilt
+    """
+    found, before = workload_state(value).spec, reported.spec
+    counts = {one.name: one.count for one in found.pod_sets}
+    smaller = before.elastic and shrinks(before.pod_sets, _sized(before.pod_sets, counts))
+    spec = msgspec.structs.replace(before, pod_sets=_sized(before.pod_sets, counts)) if smaller else before
+    named = found.priority_class
+    told = {name for one in jobs if (name := object_at(one, "metadata", "labels").get(PRIORITY_CLASS))}
+    if named is not None and named.workload and told <= {named.name}:
+        spec = msgspec.structs.replace(spec, priority=found.priority, priority_class=named)
+    return [] if spec == before else [WorkloadChanged(workload=workload, spec=spec)]
+
+
+def _sized(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
+    return tuple(msgspec.structs.replace(one, count=counts.get(one.name, one.count)) for one in pod_sets)
+
+
+def is_slice_beside(one: str, spec: WorkloadSpec, other: str, beside: WorkloadSpec) -> bool:
+    """Whether two Workloads are slices of the same elastic job, by the first slice that they name."""
+    return beside.elastic and (spec.slice_name or _name(one)) == (beside.slice_name or _name(other))
+
+
+def _name(workload: str) -> str:
+    return workload.partition("/")[2]
 
 
 def is_owned_by(reported: ReportedState, state: JobState) -> bool:
