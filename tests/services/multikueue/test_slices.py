@@ -179,6 +179,7 @@ def test_a_job_that_is_evicted_there_while_its_next_slice_waits_comes_back_as_th
 
 def test_a_cluster_that_loses_the_slice_before_gives_the_next_one_back() -> None:
     told = Growing()
+    told.unchecked = True  # As on a partition, where only who is named by a hint is looked at.
     grown = told.grown()
     said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert retried(said) == f'{NO_LONGER_THERE}, Previously: "Pending"'
@@ -256,3 +257,14 @@ def test_kinds_whose_size_is_not_carried_over_do_not_run_elsewhere_while_they_ar
     said = told.after(elastic(1, kind="RayCluster", api_version="ray.io/v1"))
     why = "A RayCluster that is elastic does not run on other clusters: leave out the annotation"
     assert rejected(said) == f'{why} kueue.x-k8s.io/elastic-job, Previously: "Pending"'
+
+
+def test_a_copy_that_is_gone_before_the_job_is_in_its_slice_gives_it_back_and_nobody_else_gets_it_meanwhile() -> None:
+    told = Growing()
+    grown = told.grown()
+    told.copied(grown, "w1", 4, Admitted=9)
+    told.copied(KEY, "w1", 2, reason=REPLACED, Admitted=5, Finished=9)
+    assert retried(told.after(RemoteWorkloadGone(cluster="w1", workload=grown))) == (
+        f'{NO_LONGER_THERE}, Previously: "Pending"'
+    )
+    assert told.world.workloads[grown].evicted
