@@ -46,11 +46,8 @@ from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
-    asked_anew,
-    is_owned_by,
-    is_slice_beside,
+    before_it_runs,
     out_of_sync,
-    taken_up,
     with_prebuilt,
 )
 from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, asked_last, changes, note, own
@@ -358,9 +355,7 @@ class View:
         if reported is None or not beside_job:
             return facts
         facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
-        jobs = [one.value for _, one in self.prebuilt.jobs_of(key)]
-        if jobs:
-            facts += asked_anew(key, value, reported, jobs)
+        facts += self.prebuilt.asked_anew(key, value, reported)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]
@@ -372,25 +367,11 @@ class View:
     def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
         self.prebuilt.name(state.workload, place, job)
-        key, named, reported = state.workload, self.by_source.get(place), self.workloads.get(state.workload)
-        if named is None:
-            return taken_up(state, reported, self._found.get(key))
-        if named != key and self._is_next_slice(named, key):
-            return taken_up(state, reported, self._found.get(key))
-        if named != key or reported is None or not is_owned_by(reported, state):
-            return [WorkloadDeleted(workload=named)]
+        reported = self.workloads.get(state.workload)
+        facts = before_it_runs(place, state, self, self._found.get(state.workload))
+        if facts or reported is None:
+            return facts
         return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
-
-    def _is_next_slice(self, named: str, key: str) -> bool:
-        """Whether a job that ran in one Workload names another one now that is a slice of the same job: it goes on in that."""
-        before = self.workloads.get(named)
-        after = self.workloads.get(key) or self._found.get(key)
-        return (
-            before is not None
-            and after is not None
-            and before.spec.elastic
-            and is_slice_beside(named, before.spec, key, after.spec)
-        )
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""

@@ -76,6 +76,7 @@ async def test_a_job_grows_shrinks_and_waits_for_more_in_the_cluster_in_which_it
             await scale(stage, "grow", 4)
             await there.stage.until(lambda: sorted(sizes(there)) == [1, 4])
             assert runs(there.stage, "grow", 1), "it runs on while it waits for more"
+            await stage.until(lambda: places(stage) == [place])
             await there.stage.client.delete(JOBS, "default", "local")
             await there.stage.until(lambda: runs(there.stage, "grow", 4))
             await stage.until(lambda: ready(stage, "grow") == 4)
