@@ -21,6 +21,10 @@ ROUND: Millis = 300_000
 """How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
 
 
+OUT_OF_SYNC = "OutOfSync"
+"""Why a copy has ended there that its cluster has held against the job and found to be something else."""
+
+
 class OpenedGate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A copy that may preempt since then."""
 

@@ -52,7 +52,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
     match event:
         case RemoteWorkloadObserved():
             before = world.remotes.get(event.workload, {}).get(event.cluster)
-            if before is None or before.uid != event.uid or before.version <= event.version:
+            if before is None or before.uid != event.uid or before.version <= event.version or event.restored:
                 if before is not None and before.opened and not event.opened:
                     _close_gate(world, event.workload, event.cluster)
                 _put_copy(world, event.workload, event.cluster, event)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from events.api.labels import (
     CITED,
     DECISION,
+    ELASTIC_JOB,
     ESTIMATE,
     JOB_UID,
     MULTIKUEUE_GATE,
@@ -13,6 +14,7 @@ from events.api.labels import (
     PREBUILT_WORKLOAD_NAME,
     PRIORITY_CLASS,
     QUEUE_NAME,
+    WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
 from events.event import Millis
 from events.job_kind import JobKind
@@ -46,6 +48,9 @@ def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> 
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
+    if annotations.get(ELASTIC_JOB) == "true":
+        # Copy and job become smaller one after the other. Kueue ends a copy that differs from its job, unless it names one that it replaces.
+        annotations.setdefault(WORKLOAD_SLICE_REPLACEMENT_FOR, f"{meta['namespace']}/{meta['name']}")
     return {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],

@@ -15,6 +15,7 @@ from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
 from projections.checks.components import cluster_of_siblings
 from projections.checks.dispatch import (
+    OUT_OF_SYNC,
     Dispatch,
     check_of,
     counts_of,
@@ -226,10 +227,11 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         )
     if dispatch.unseen and connected(world, dispatch.cluster):
         return RemotePlan(workload=workload.key, origin=origin, look=dispatch.cluster)
-    others = {name: one for name, one in copies.items() if name != dispatch.cluster}
+    evicted = workload.condition(EVICTED) if workload.evicted else None
+    stays = {dispatch.cluster} if evicted is None or not _is_beyond_reach(copies.get(dispatch.cluster)) else set[str]()
+    others = {name: one for name, one in copies.items() if name not in stays}
     copy = copies.get(dispatch.cluster)
     ready = workload.checks[dispatch.check].state is CheckState.READY
-    evicted = workload.condition(EVICTED) if workload.evicted else None
     run = None
     if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.
@@ -252,6 +254,12 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         park=evicted is not None and copy is None,
         elsewhere=connected_but(world, dispatch.cluster),
     )
+
+
+def _is_beyond_reach(copy: RemoteWorkloadObserved | None) -> bool:
+    """Whether a copy has ended though its job has not: that can't be stopped by it any more, and goes with it."""
+    over = None if copy is None else copy.conditions.get(FINISHED)
+    return over is not None and over.reason == OUT_OF_SYNC
 
 
 def _outdated(workload: Workload, copies: dict[str, RemoteWorkloadObserved]) -> tuple[tuple[str, str], ...]:

@@ -22,6 +22,7 @@ from events.multikueue import (
 from events.workload import CheckState, CheckStatus
 from projections.checks.components import cluster_of_siblings, goes_first
 from projections.checks.dispatch import (
+    OUT_OF_SYNC,
     ROUND,
     Dispatch,
     check_of,
@@ -37,7 +38,6 @@ from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 
 ADMITTED = "Admitted"
-OUT_OF_SYNC = "OutOfSync"
 LOST = "Admitting remote lost"
 NO_LONGER_THERE = "Admitting remote no longer exists"
 

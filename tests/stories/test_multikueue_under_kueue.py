@@ -383,8 +383,11 @@ async def test_an_elastic_job_grows_under_kueue_and_its_pods_run_on(
 ) -> None:
     worker = worker_of_slices
     async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
-        await stage.add(_elastic(1))
+        await stage.add(_elastic(2))
+        await stage.until(lambda: ready(stage, "patient") == 2)
+        await scale(stage, "patient", 1)
         await stage.until(lambda: ready(stage, "patient") == 1)
+        await worker.cluster.until(lambda: [one["spec"]["podSets"][0]["count"] for one in worker.copies] == [1])
         await worker.cluster.until(lambda: len(worker.running_pods()) == 1)
         first = worker.running_pods()
         await scale(stage, "patient", 3)

@@ -211,3 +211,13 @@ def sized(count: int) -> dict[str, Any]:
     """A Job of so many pods at once."""
     found = job(suspend=False)
     return {**found, "spec": {**found["spec"], "parallelism": count}}
+
+
+def test_the_first_slice_of_an_elastic_job_names_itself_there_so_that_kueue_lets_it_become_smaller() -> None:
+    notes = {"kueue.x-k8s.io/elastic-job": "true"}
+    local = {"apiVersion": "v", "kind": "Workload", "metadata": {"name": "a", "namespace": "t"}, "spec": {}}
+    first = remote_workload({**local, "metadata": {**local["metadata"], "annotations": notes}}, "here")
+    assert first["metadata"]["annotations"]["kueue.x-k8s.io/workload-slice-replacement-for"] == "t/a"
+    notes = {**notes, "kueue.x-k8s.io/workload-slice-replacement-for": "t/before"}
+    later = remote_workload({**local, "metadata": {**local["metadata"], "annotations": notes}}, "here")
+    assert later["metadata"]["annotations"] == notes

@@ -208,6 +208,16 @@ def test_a_job_that_may_be_at_work_by_an_earlier_slice_in_a_cluster_out_of_reach
     assert ClusterChosen(workload=grown, check="mk", cluster="w2") in said
 
 
+def test_a_copy_that_its_cluster_has_ended_as_out_of_sync_goes_with_its_job_for_nothing_else_stops_that() -> None:
+    told = Growing()
+    told.copied(KEY, "w1", 2, reason="OutOfSync", Admitted=5, Finished=9)
+    assert told.world.workloads[KEY].evicted
+    found = told.plan_of(KEY)
+    assert found.remove == (("w1", f"{KEY}-w1"),) and found.run is None and not found.keep_job
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert told.plan_of(KEY).park
+
+
 def test_the_end_of_the_job_leaves_no_copy_of_any_slice_there() -> None:
     told = Growing()
     grown = told.grown()

@@ -191,7 +191,7 @@ SLICE, REPLACES = "kueue.x-k8s.io/workload-slice-name", "kueue.x-k8s.io/workload
 def slice_(name: str, count: int, *, owner: str = "") -> dict[str, Any]:
     """A slice of an elastic job that somebody has made before the job names it; the first one is called `made`."""
     found = workload(owner)
-    replaces = {} if name == "made" else {REPLACES: "team/made"}
+    replaces = {REPLACES: "team/made"}
     found["metadata"] |= {"name": name, "uid": f"w-{name}", "annotations": {ELASTIC: "true", SLICE: "made", **replaces}}
     found["spec"]["podSets"][0]["count"] = count
     return found
