@@ -116,7 +116,7 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """The key of the workload here; the copy has the same."""
     uid: str
     version: int = 0
-    """Its resourceVersion there: of the same UID, what is older is not folded."""
+    """Its resourceVersion there: of the same UID, what is older is not folded, unless it is `restored`."""
     queue: str = ""
     priority: int = 0
     priority_class: str = ""
@@ -130,6 +130,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """When its preemption gate was opened, as it shows; 0 while it is closed, or has none."""
     cited: CitedCommit | None = None
     """The commit of the cluster's own log by which it stands so; None where no kuelog decides there."""
+    restored: bool = False
+    """It is older than what was told of it: the store of its cluster was restored, and what was seen before is no more."""
     estimate: StartEstimate | None = None
     """What the cluster answers to the question what would happen to the workload there; None where it has not answered."""
 

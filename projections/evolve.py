@@ -288,7 +288,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             assert_never(event)
     take_up_again(world, event, position)
     miss_provisioning(world, event)
-    miss_dispatch(world, event)
+    miss_dispatch(world, event, position)
     for cluster_queue in keep_ledgers(world, event, position.at):
         order_anew(world, cluster_queue)
     keep_budgets(world, event, position.at)

@@ -21,6 +21,10 @@ ROUND: Millis = 300_000
 """How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
 
 
+OUT_OF_SYNC = "OutOfSync"
+"""Why a copy has ended there that its cluster has held against the job and found to be something else."""
+
+
 class OpenedGate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A copy that may preempt since then."""
 
@@ -62,8 +66,15 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """How its copy stands there was not seen since then: what was seen before may be older than the choice."""
     opened: tuple[OpenedGate, ...] = ()
     """The copies that may preempt, where it is one cluster after the other that may."""
+    follows: str = ""
+    """The slice of its elastic job by whose copy that job runs in the only one of `clusters` until its own is admitted there."""
     part_of: str = ""
     """The UID of the object whose workloads go to one cluster together; empty where it has this one only."""
+
+    @property
+    def runs_in(self) -> str:
+        """The cluster in which its job is or is to be, by its own copy or by that of the slice before; empty where none is chosen."""
+        return self.cluster or (self.clusters[0] if self.follows else "")
 
 
 def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> str:
@@ -93,16 +104,53 @@ def asks_alike(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether what stands in a cluster for a workload has its queue, pods and priority, be it a copy or a question."""
     return (
         copy.queue == workload.spec.queue
-        and copy.counts == {one.name: one.count for one in workload.spec.pod_sets}
+        and copy.counts == counts_of(workload)
         and copy.priority == workload.spec.priority
     )
 
 
 def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
-    """Whether a copy asks for what the workload asks for."""
+    """Whether a copy asks for what the workload asks for, or can be made to without ending it."""
+    return (
+        copy.active
+        and copy.queue == workload.spec.queue
+        and (copy.counts == counts_of(workload) or _may_shrink(workload, copy))
+        and (_same_priority(workload, copy) or _may_change_class(workload, copy))
+    )
+
+
+def is_outdated(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether a copy that is in sync has another priority, or more pods of an elastic job, than the workload has by now.
+
+    Rule: docs/rules/multikueue.md#outdated
+    """
+    return copy.counts != counts_of(workload) or not _same_priority(workload, copy)
+
+
+def counts_of(workload: Workload) -> dict[str, int]:
+    """By pod set, how many pods a workload asks for."""
+    return {one.name: one.count for one in workload.spec.pod_sets}
+
+
+def _may_shrink(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    wanted = counts_of(workload)
+    return (
+        workload.spec.elastic
+        and copy.counts.keys() == wanted.keys()
+        and all(copy.counts[name] >= count for name, count in wanted.items())
+    )
+
+
+def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     reference = workload.spec.priority_class
     named = reference.name if reference is not None else ""
-    return copy.active and asks_alike(workload, copy) and copy.priority_class == named
+    return (copy.priority, copy.priority_class) == (workload.spec.priority, named)
+
+
+def _may_change_class(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether its priority may change in place: as in Kueue, that of a WorkloadPriorityClass, of which pods know nothing."""
+    reference = workload.spec.priority_class
+    return reference is not None and reference.workload and bool(copy.priority_class)
 
 
 def lost_at(world: Configuration, cluster: str) -> Millis | None:

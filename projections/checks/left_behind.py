@@ -8,6 +8,7 @@ from events.multikueue import RemoteWorkloadObserved
 from projections.checks.dispatch import in_sync, lost_at, reachable
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import slices_beside
 
 
 def standing_copies(world: DispatchState, workload: Workload) -> dict[str, RemoteWorkloadObserved]:
@@ -17,7 +18,17 @@ def standing_copies(world: DispatchState, workload: Workload) -> dict[str, Remot
     return {name: one for name, one in copies.items() if in_sync(workload, one) and left.get(name) != one.uid}
 
 
-def runs_on_alone(world: DispatchState, workload: str, at: Millis) -> bool:
+def left_in(world: DispatchState, workload: Workload) -> list[str]:
+    """The clusters in which its job may be by a choice that counts no more, be it that of a slice before."""
+    keys = slices_beside(world, workload.key)
+    return sorted({cluster for key in keys for cluster in world.left_behind.get(key, ())})
+
+
+def given_up_at(world: DispatchState, workload: Workload) -> list[Millis]:
+    """When clusters that can't be reached are given up in which its job may be at work by an earlier choice."""
+    return [lost for cluster in left_in(world, workload) if (lost := lost_at(world, cluster)) is not None]
+
+
+def runs_on_alone(world: DispatchState, workload: Workload, at: Millis) -> bool:
     """Whether its job may be at work by an earlier choice in a cluster that can't be reached and is not given up yet."""
-    lost = [lost_at(world, cluster) for cluster in world.left_behind.get(workload, ())]
-    return any(until is not None and at < until for until in lost)
+    return any(at < until for until in given_up_at(world, workload))

@@ -16,7 +16,7 @@ from events.multikueue import (
 )
 from events.start_estimate import ForeseenStart, StartEstimate
 from events.timestamp import format_timestamp
-from projections.checks.dispatch import Dispatch, check_of, in_sync, lost_at
+from projections.checks.dispatch import Dispatch, check_of, in_sync, is_outdated, lost_at
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
@@ -77,6 +77,8 @@ def by_what(cited: CitedCommit | None) -> str:
 def chosen(world: DispatchState, workload: Workload) -> str:
     """Where a workload runs, or is to run, and by which decision; empty where no cluster is chosen."""
     dispatch = world.dispatches.get(workload.key)
+    if dispatch is not None and dispatch.follows and not dispatch.cluster:
+        return f"cluster {dispatch.runs_in} has its job, by the copy of the slice before, {dispatch.follows}; this one is tried there and nowhere else"
     if dispatch is None or not dispatch.cluster:
         return ""
     if not dispatch.decision:
@@ -110,6 +112,8 @@ def standing_in(world: DispatchState, workload: Workload, cluster: str) -> str:
         return "no copy seen there yet"
     if world.dispatches[workload.key].asked and not copy.active:
         return answer(copy) if copy.estimate is not None else "is asked what would happen"
+    if in_sync(workload, copy) and is_outdated(workload, copy):
+        return f"{answer(copy)}; its copy is about to get the size and the priority of now"
     return answer(copy) if in_sync(workload, copy) else f"its copy asks for something else; {answer(copy)}"
 
 
@@ -117,6 +121,6 @@ def _away(world: DispatchState, workload: Workload, cluster: str) -> str:
     found = world.multikueue_clusters.get(cluster)
     if found is None:
         return "there is no such MultiKueueCluster"
-    until, runs = lost_at(world, cluster), world.dispatches[workload.key].cluster == cluster
+    until, runs = lost_at(world, cluster), world.dispatches[workload.key].runs_in == cluster
     given_up = f", given up at {format_timestamp(until)}" if runs and until else ""
     return f"out of reach since {format_timestamp(found.since)}{given_up}"

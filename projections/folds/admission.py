@@ -25,6 +25,7 @@ from events.workload import (
     QuotaReleased,
     WorkloadDeactivated,
 )
+from projections.checks.dispatch import check_of
 from projections.devices.placement.gang import WAITING_FOR_CARDS
 from projections.devices.placement.slice_cards import holds_too_many
 from projections.feature_gates import enabled
@@ -39,6 +40,7 @@ from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import remember_preemptor, requeue_refused
 from projections.queues.order import order_in_line
 from projections.queues.requeue_rule import comes_back
+from projections.queues.retry import retry_refused
 from projections.quota.charge_quota import charge_quota, release_quota
 from projections.workloads.conditions import OBSERVABILITY, PENDING, not_admitted, without_quota
 from projections.workloads.lifecycle import (
@@ -60,6 +62,7 @@ from projections.workloads.lifecycle import (
     without_conditions,
 )
 from projections.workloads.pods_ready import waits_for_start
+from projections.workloads.slices import slices_beside
 
 AdmissionEvent: TypeAlias = (
     QuotaReserved
@@ -140,6 +143,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             workload = replace(workload, decided=position.sequence, admitted_at=position.at)
             world.put_workload(workload)
             schedule_protection_expiry(world, workload)
+            _let_next_slice_try(world, workload)
         case PreemptionOrdered():
             answer_request(world.requests, world.answered, world.trail, event.preemptor, position.sequence)
             world.put_workload(preempted(world, event, workload, position))
@@ -260,6 +264,13 @@ def _refuse(world: PreemptionState, workload: Workload, event: AdmissionRefused,
         # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
         end_claim(world.claims, world.quota, world.trail, workload.key)
     requeue_refused(world, workload, event)
+
+
+def _let_next_slice_try(world: PreemptionState, workload: Workload) -> None:
+    """A slice that runs elsewhere now was waited for by the one that is to take its place (docs/rules/elastic.md#waits)."""
+    waited_for = workload.spec.elastic and check_of(world.checks, workload) and slices_beside(world, workload.key)[1:]
+    if waited_for and workload.admission is not None:
+        retry_refused(world.quota, world.lines, world.trail, workload.admission.cluster_queue)
 
 
 def _request(world: PreemptionState, workload: Workload, event: PreemptionRequested, position: LogPosition) -> None:

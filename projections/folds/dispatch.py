@@ -19,14 +19,17 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.slices import WorkloadSliceReplaced
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
 from projections.checks.components import siblings
 from projections.checks.dispatch import Dispatch, OpenedGate, check_of
 from projections.checks.dispatch_due import note_due
+from projections.checks.left_behind import left_in
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload, with_news
+from projections.workloads.slices import slices_beside
 
 DispatchEvent: TypeAlias = (
     RemoteWorkloadObserved
@@ -49,7 +52,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
     match event:
         case RemoteWorkloadObserved():
             before = world.remotes.get(event.workload, {}).get(event.cluster)
-            if before is None or before.uid != event.uid or before.version <= event.version:
+            if before is None or before.uid != event.uid or before.version <= event.version or event.restored:
                 if before is not None and before.opened and not event.opened:
                     _close_gate(world, event.workload, event.cluster)
                 _put_copy(world, event.workload, event.cluster, event)
@@ -88,6 +91,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
                 why=before.why if before is not None else "",
                 synced=event.taken_over and before is not None and before.synced,
                 taken_over=event.taken_over,
+                follows=before.follows if before is not None else "",
             )
             _dispatch(world, event.workload, dispatch, position)
         case RemoteGateOpened():
@@ -111,8 +115,8 @@ def drop_dispatch(world: DispatchState, key: str) -> None:
     world.remote_work.mark_dirty(key)
 
 
-def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
-    """Fold that a workload holds quota no more, or that a cluster is gone or can't be reached."""
+def miss_dispatch(world: DispatchState, event: AnyEvent, position: LogPosition) -> None:
+    """Fold that a workload holds quota no more or goes on as another slice, or that a cluster is gone or can't be reached."""
     match event:
         case QuotaReleased() | WorkloadDeleted():
             _miss_component(world, event.workload)
@@ -120,15 +124,32 @@ def miss_dispatch(world: DispatchState, event: AnyEvent) -> None:
             world.trail.drop(world.dispatches, event.workload)
             if event.workload in world.remotes:
                 world.remote_work.mark_dirty(event.workload)
+        case WorkloadSliceReplaced():
+            _go_on(world, event, position)
         case ObjectRemoved(kind="MultiKueueCluster", name=cluster):
             for key in sorted(key for key, copies in world.remotes.items() if cluster in copies):
                 _put_copy(world, key, cluster, None)
         case MultiKueueClusterObserved(active=False):
             for key, dispatch in world.dispatches.items():
-                if dispatch.cluster == event.name or event.name in world.left_behind.get(key, ()):
+                workload = world.workloads.get(key)
+                left = [] if workload is None else left_in(world, workload)
+                if dispatch.runs_in == event.name or event.name in left:
                     note_due(world, key, dispatch)
         case _:
             pass
+
+
+def _go_on(world: DispatchState, event: WorkloadSliceReplaced, position: LogPosition) -> None:
+    """A slice goes on in the cluster in which the one before runs, by the copy of that until its own is admitted there.
+
+    Rule: docs/rules/multikueue.md#slices
+    """
+    known = world.dispatches.get(event.workload)
+    if known is None or not known.cluster:
+        return
+    _leave_behind(world, event.workload)
+    goes_on = Dispatch(check=known.check, clusters=(known.cluster,), nominated_at=position.at, follows=event.workload)
+    _dispatch(world, event.by, goes_on, position)
 
 
 def _miss_component(world: DispatchState, key: str) -> None:
@@ -171,9 +192,10 @@ def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWor
         world.trail.put(world.remotes, workload, dict(sorted(copies.items())))
     else:
         world.trail.drop(world.remotes, workload)
-    world.remote_work.mark_dirty(workload)
-    if workload in world.workloads:
-        world.work.mark_dirty(workload)
+    for key in slices_beside(world, workload):
+        world.remote_work.mark_dirty(key)
+        if key in world.workloads:
+            world.work.mark_dirty(key)
 
 
 def _note_seen(world: DispatchState, event: RemoteWorkloadObserved | RemoteWorkloadGone) -> None:

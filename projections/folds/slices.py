@@ -31,8 +31,8 @@ from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import recharge
 from projections.topology.pods.pods_of_workloads import note_pod
-from projections.workloads.lifecycle import FINISHED, Workload, true_condition, with_condition, with_news
-from projections.workloads.slices import REPLACED, holder_of, slices_of, with_fewer
+from projections.workloads.lifecycle import FINISHED, Workload, chain_of, true_condition, with_condition, with_news
+from projections.workloads.slices import REPLACED, holder_of, shrinks, slices_of, with_fewer
 
 SliceEvent: TypeAlias = WorkloadSliceSubmitted | WorkloadSliceResized | WorkloadSliceReplaced | WorkloadSliceDropped
 
@@ -52,8 +52,16 @@ def evolve_slices(world: PreemptionState, event: SliceEvent, position: LogPositi
 
 def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:
     """Fold what is observed of a workload or its job; of an elastic job it concerns the slice that it is true of."""
-    live = slices_of(world, event.workload) if event.workload in world.chains else []
+    named = world.workloads.get(event.workload)
+    chain = event.workload if named is None else chain_of(named)
+    live = slices_of(world, chain) if chain in world.chains else []
     match event:
+        case WorkloadChanged() | WorkloadDeleted() | WorkloadFinished() if named is not None and _stands_alone(
+            named, event
+        ):
+            evolve_workloads(world, event, position)
+        case WorkloadChanged() if named is not None and named.spec.elastic and _is_made_by_others(named):
+            _ask_for_other_size(world, [named], event, position)
         case WorkloadChanged() if live:
             _ask_for_other_size(world, live, event, position)
         case WorkloadDeleted() if event.workload in world.chains:
@@ -65,9 +73,31 @@ def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPo
         case PodsReady(ready=False) if len(live) > 1 or any(one.wanted for one in live):
             pass  # The pods that it waits for are those that no slice has been admitted for yet.
         case PodsReady() | PodsGone() | JobUnsuspended() if live:
-            evolve_workloads(world, replace(event, workload=holder_of(world, event.workload)), position)
+            evolve_workloads(world, replace(event, workload=holder_of(world, chain)), position)
         case _:
             evolve_workloads(world, event, position)
+
+
+def _is_made_by_others(slice_: Workload) -> bool:
+    """Whether the size of a slice is what its own object says, which was there before its job: a manager of other clusters has made it."""
+    return slice_.owner is None or slice_.prebuilt
+
+
+def _stands_alone(named: Workload, event: WorkloadChanged | WorkloadDeleted | WorkloadFinished) -> bool:
+    """Whether a fact concerns this slice and none beside it, though it belongs to a job that has several."""
+    if not named.spec.elastic or not _is_made_by_others(named):
+        return False
+    match event:
+        case WorkloadDeleted():
+            return True
+        case WorkloadFinished():
+            return named.owner is None
+        case WorkloadChanged():
+            wanted = event.spec.pod_sets
+            grows = wanted != named.spec.pod_sets and not shrinks(named.spec.pod_sets, wanted)
+            return named.finished or (named.reserved and grows)
+        case _:
+            assert_never(event)
 
 
 def _ask_for_other_size(

@@ -32,6 +32,14 @@ def slices_of(world: WorkloadState, chain: str) -> list[Workload]:
     return sorted(live, key=lambda one: (one.key not in replaced, one.created_at, one.key))
 
 
+def slices_beside(world: WorkloadState, key: str) -> list[str]:
+    """All slices of the job of one of them, also those that are over; a workload without others is alone."""
+    workload = world.workloads.get(key)
+    if workload is None or not workload.spec.elastic:
+        return [key]
+    return sorted({key, *world.chains.get(chain_of(workload), ())})
+
+
 def holder_of(world: WorkloadState, key: str) -> str:
     """The slice to which the job's pods belong, and whom it concerns how the job stands: the one with quota, else the newest.
 

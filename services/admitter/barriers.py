@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
+from projections.checks.dispatch import check_of
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
@@ -31,7 +32,7 @@ def barrier_of(
 
 
 def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
-    """Why a slice can't take the place of the one before yet: that stops, is in another queue, or waits for its own cards.
+    """Why a slice can't take the place of the one before yet: that stops, is in another queue, or waits for its cards or its cluster.
 
     Rule: docs/rules/elastic.md#waits
     """
@@ -43,6 +44,9 @@ def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObs
     if old.admission.cluster_queue != queue.name:
         where = old.admission.cluster_queue
         return "PendingEvaluation", f"Workload slice {old.key} runs in ClusterQueue {where}", RequeueReason.GENERIC
+    elsewhere = check_of(world.checks, old)
+    if elsewhere and old.checks[elsewhere].state is not CheckState.READY:
+        return "PendingEvaluation", f"Workload slice {old.key} runs in no other cluster yet", RequeueReason.GENERIC
     asks = any_asks_for_cards(old.spec.pod_sets, config_of(world))
     if asks and old.devices is None and world.settings.devices and world.cards.nodes:
         return "PendingEvaluation", f"Workload slice {old.key} has no cards yet", RequeueReason.GENERIC

@@ -290,6 +290,8 @@ def _clusters(workload: Workload, dispatch: Dispatch | None, *, others: bool) ->
     if dispatch is None:
         return {}
     check = workload.checks.get(dispatch.check)
+    if dispatch.follows and not workload.evicted:
+        return {"clusterName": dispatch.runs_in}
     if dispatch.cluster and check is not None and check.state is CheckState.READY:
         return {"clusterName": dispatch.cluster}
     names = (dispatch.cluster,) if dispatch.cluster else () if others else dispatch.clusters

@@ -6,7 +6,7 @@ Rule: docs/rules/multikueue.md#connection
 import asyncio
 import base64
 import binascii
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import aclosing
 from typing import Protocol
 
@@ -21,7 +21,9 @@ from events.multikueue import (
     KubeConfigPlace,
     MultiKueueClusterObserved,
     RemoteWorkloadGone,
+    RemoteWorkloadObserved,
 )
+from events.object_version import version_number
 from events.timestamp import format_timestamp
 from services.multikueue.cluster_profile import (
     BAD_PROFILE,
@@ -93,8 +95,12 @@ class ClusterConnection:
         self._wanted: tuple[MultiKueueClusterObserved, str] | None = None
         self._providers: tuple[AccessProvider, ...] | None = None
         self._place: object = None
-        self._copies: set[str] = set()
-        """Keys of the workloads of which a copy was told last."""
+        self._copies: dict[str, tuple[str, int]] = {}
+        """By workload of which a copy was told last, its UID and its version."""
+        self._newest = 0
+        """The newest version that was seen of anything there."""
+        self._anew = ""
+        """When it was seen last that its store was restored: what is told since then was not told before, whatever its version."""
         self._skipped: set[str] = set()
         """Keys of those that were seen since the list and not told: that was another process's."""
         self._unshown = False
@@ -111,15 +117,15 @@ class ClusterConnection:
         place = (found.uid, found.location, found.location_type, found.profile, origin, by)
         self._wanted, self._providers = (found, origin), providers
         if place != self._place:
-            self._place, self._attempts = place, 0
+            self._place, self._attempts, self._newest = place, 0, 0
             self._changed.set()
 
-    def note_folded(self, key: str, there: bool) -> None:  # noqa: FBT001 - whether a copy is there
-        """What the log says of a copy here; a list that lacks it says that it is gone."""
-        if there:
-            self._copies.add(key)
-        else:
-            self._copies.discard(key)
+    def note_folded(self, key: str, copy: RemoteWorkloadObserved | None) -> None:
+        """What the log says of a copy here; a list that lacks it says that it is gone. What was told may not be folded yet."""
+        if copy is None:
+            self._copies.pop(key, None)
+        elif not self._is_older(copy):
+            self._copies[key] = copy.uid, copy.version
 
     def take_up(self, keys: Set[str]) -> None:
         """Look again if anything about these was seen that is to be told from here by now."""
@@ -264,30 +270,48 @@ class ClusterConnection:
         match sight:
             case Listed(objects=objects):
                 self._skipped.clear()
-                there = {key_of(one) for one in objects}
-                for one in objects:
-                    await self._tell_copy(one)
-                for key in sorted(self._copies - there):
+                found = [remote_workload_fact(self.name, one) for one in objects]
+                self._heed_restored(version_number(sight.version), found)
+                for one in found:
+                    await self._tell_copy(replace(one, restored=self._is_older(one)))
+                for key in sorted(self._copies.keys() - {one.workload for one in found}):
                     await self._tell_gone(key, f"list:{sight.version}")
             case Changed(object=value):
-                await self._tell_copy(value)
+                await self._tell_copy(remote_workload_fact(self.name, value))
             case Vanished(object=value):
+                self._newest = max(self._newest, remote_workload_fact(self.name, value).version)
                 await self._tell_gone(key_of(value), str(object_at(value, "metadata").get("uid")))
 
-    async def _tell_copy(self, value: JsonObject) -> None:
-        fact = remote_workload_fact(self.name, value)
+    def _heed_restored(self, version: int, found: Sequence[RemoteWorkloadObserved]) -> None:
+        """Tell anew what is there if its versions are behind those that were seen.
+
+        Rule: docs/rules/multikueue.md#restored
+        """
+        if version < self._newest or any(self._is_older(one) for one in found):
+            self._anew, self._newest = f":{self._clock.now()}", 0
+            log.warning("the store there was restored", cluster=self.name, version=version)
+        self._newest = max(self._newest, version)
+
+    def _is_older(self, fact: RemoteWorkloadObserved) -> bool:
+        uid, version = self._copies.get(fact.workload, ("", 0))
+        return uid == fact.uid and fact.version < version
+
+    async def _tell_copy(self, fact: RemoteWorkloadObserved) -> None:
+        self._newest = max(self._newest, fact.version)
         if not self._telling.serves(fact.workload):
             self._skipped.add(fact.workload)
             return
-        self._copies.add(fact.workload)
-        await self._seen.tell(fact.workload, fact, f"{self.name}:{fact.uid}:{fact.version}")
+        self._copies[fact.workload] = fact.uid, fact.version
+        await self._seen.tell(fact.workload, fact, f"{self.name}:{fact.uid}:{fact.version}{self._anew}")
 
     async def _tell_gone(self, key: str, mark: str) -> None:
-        self._copies.discard(key)
+        self._copies.pop(key, None)
         if not self._telling.serves(key):
             self._skipped.add(key)
             return
-        await self._seen.tell(key, RemoteWorkloadGone(cluster=self.name, workload=key), f"{self.name}:{mark}")
+        await self._seen.tell(
+            key, RemoteWorkloadGone(cluster=self.name, workload=key), f"{self.name}:{mark}{self._anew}"
+        )
 
     async def _follow(self, remote: RemoteCluster, resource: Resource) -> None:
         try:

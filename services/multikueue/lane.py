@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from projections.feature_gates import enabled
 from projections.partitions.homes import knows_its_trees
+from projections.workloads.slices import slices_beside
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.multikueue.cluster_profile import GATE
 from services.multikueue.plan import RemoteState, concerns, plan
@@ -52,7 +53,7 @@ class Lane:
         if self.world is None or seen != self._seen:
             self.world, self._seen, self.anew = world, seen, True
             keys |= {*world.dispatches, *world.remotes}
-        for key in sorted(keys):
+        for key in sorted({beside for one in keys for beside in slices_beside(world, one)}):
             self._look_at(world, key)
         self._changed(self, keys)
 

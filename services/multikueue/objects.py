@@ -1,15 +1,20 @@
 """What is written in a worker cluster, and what of its job's status is shown here."""
 
+from collections.abc import Mapping
+
 from events.api.labels import (
     CITED,
     DECISION,
+    ELASTIC_JOB,
     ESTIMATE,
     JOB_UID,
     MULTIKUEUE_GATE,
     MULTIKUEUE_ORIGIN,
     MULTIKUEUE_ORIGIN_UID,
     PREBUILT_WORKLOAD_NAME,
+    PRIORITY_CLASS,
     QUEUE_NAME,
+    WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
 from events.event import Millis
 from events.job_kind import JobKind
@@ -17,10 +22,12 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
+from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.pods import is_leaving, is_over
 from services.jobs.kinds.serving import templates_of
-from services.jobs.kinds.table import LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
+from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
+from services.multikueue.plan import Outline
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})
@@ -28,6 +35,7 @@ _OWN = frozenset({DECISION, CITED, ESTIMATE})
 _BY = "Set by MultiKueue adapter"
 _SERVING = (STATEFUL_SET, LEADER_WORKER_SET)
 _SCHEDULED = "PodScheduled"
+_CLASS = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass"}
 
 
 def is_of_origin(value: JsonMapping, origin: str) -> bool:
@@ -40,6 +48,9 @@ def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> 
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
+    if annotations.get(ELASTIC_JOB) == "true":
+        # Copy and job become smaller one after the other. Kueue ends a copy that differs from its job, unless it names one that it replaces.
+        annotations.setdefault(WORKLOAD_SLICE_REPLACEMENT_FOR, f"{meta['namespace']}/{meta['name']}")
     return {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],
@@ -53,11 +64,61 @@ def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> 
     }
 
 
-def remote_job(kind: JobKind, local: JsonObject, workload: str, origin: str, *, managed_by: str = "") -> JsonObject:
+def amended(copy: JsonObject, wanted: Outline) -> JsonObject | None:
+    """The merge patch by which a copy asks for fewer pods, or has another class; None where it does already."""
+    spec = copy["spec"]
+    pod_sets = [{**one, "count": wanted.counts.get(one["name"], one["count"])} for one in spec["podSets"]]
+    change: JsonObject = {} if pod_sets == spec["podSets"] else {"podSets": pod_sets}
+    if spec.get("priority", 0) != wanted.priority:
+        change["priority"] = wanted.priority
+    if wanted.priority_class and object_at(spec, "priorityClassRef").get("name") != wanted.priority_class:
+        change["priorityClassRef"] = {**_CLASS, "name": wanted.priority_class}
+    return {"metadata": {"resourceVersion": copy["metadata"]["resourceVersion"]}, "spec": change} if change else None
+
+
+def step_patch(
+    kind: JobKind, local: JsonObject, remote: JsonObject, workload: str, counts: Mapping[str, int]
+) -> JsonObject | None:
+    """The merge patch of a job there by which it has the priority class of the one here, and an elastic one slice and size.
+
+    None where it has. `counts` are those of its slice, by pod set; without any it keeps slice and size.
+    """
+    labels, told = object_at(remote, "metadata", "labels"), object_at(local, "metadata", "labels")
+    wanted = {PRIORITY_CLASS: told[PRIORITY_CLASS]} if told.get(PRIORITY_CLASS) and kind not in (POD, *_SERVING) else {}
+    resized = remote
+    if counts:
+        wanted[PREBUILT_WORKLOAD_NAME] = workload
+        resized = with_counts(kind, remote, counts)
+    change = {name: value for name, value in wanted.items() if labels.get(name) != value}
+    spec = difference(dict(object_at(remote, "spec")), dict(object_at(resized, "spec")))
+    if not change and not spec:
+        return None
+    version = {"resourceVersion": remote["metadata"]["resourceVersion"]}
+    return {"metadata": {**version, "labels": change}, **({"spec": spec} if spec else {})}
+
+
+def with_counts(kind: JobKind, job: JsonObject, counts: Mapping[str, int]) -> JsonObject:
+    """A Job with as many pods at once as its slice has; what has as many already stays as it is written."""
+    if kind is not JOB or all(counts.get(one.name, one.count) == one.count for one in pods_of(kind, job)):
+        return job
+    return put(job, ("spec", "parallelism"), sum(counts.values()))
+
+
+def remote_job(
+    kind: JobKind,
+    local: JsonObject,
+    workload: str,
+    origin: str,
+    *,
+    managed_by: str = "",
+    counts: Mapping[str, int] | None = None,
+) -> JsonObject:
     """The job as it is made in the worker cluster, whose own controller runs it once its Workload is admitted there.
 
-    `managed_by` is the path of the field that says who runs it, which is left out there.
+    `managed_by` is the path of the field that says who runs it, which is left out there. `counts` are the pods of an elastic
+    job's slice, by pod set: it may want more by now.
     """
+    local = with_counts(kind, local, counts) if counts else local
     meta = object_at(local, "metadata")
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
     value: JsonObject = {

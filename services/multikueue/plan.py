@@ -14,13 +14,23 @@ from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
 from projections.checks.components import cluster_of_siblings
-from projections.checks.dispatch import Dispatch, check_of, orchestrated, reachable
+from projections.checks.dispatch import (
+    OUT_OF_SYNC,
+    Dispatch,
+    check_of,
+    counts_of,
+    in_sync,
+    is_outdated,
+    orchestrated,
+    reachable,
+)
 from projections.checks.left_behind import standing_copies
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
-from projections.workloads.lifecycle import ADMITTED, EVICTED, Workload
+from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
+from projections.workloads.slices import REPLACED, holder_of
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.table import POD, POD_GROUP
@@ -41,6 +51,18 @@ class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is made where it is missing; one that has run is not made again."""
     stop: str = ""
     """Why the copy has to stop there; empty while it may run."""
+    counts: dict[str, int] = {}
+    """By pod set, how many pods an elastic job has there; empty for any other, and while the slice before has it."""
+
+
+class Outline(msgspec.Struct, frozen=True, kw_only=True):
+    """What may change of what a copy asks for."""
+
+    counts: dict[str, int]
+    """By pod set, how many pods."""
+    priority: int
+    priority_class: str
+    """Its WorkloadPriorityClass; empty where it has none."""
 
 
 class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +82,10 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Clusters that lack a copy."""
     gated: bool = False
     """Copies that are made get a gate that keeps them from preempting."""
+    amend: tuple[tuple[str, str], ...] = ()
+    """Clusters whose copy is to have the priority and the smaller size of now, each with the UID of the copy."""
+    outline: Outline | None = None
+    """What a copy that is amended has to ask for."""
     open: tuple[str, ...] = ()
     """Clusters in which the gate of the copy is to be opened."""
     ask: tuple[str, ...] = ()
@@ -89,7 +115,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> bool:
         """Whether worker clusters are as they should be for this workload."""
-        return not (self.make or self.open or self.ask or self.remove or self.run or self.look or self.park)
+        wanted = self.make or self.amend or self.open or self.ask or self.remove or self.run or self.look or self.park
+        return not wanted
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -99,9 +126,33 @@ def plan(world: DispatchState, key: str) -> RemotePlan:
     origin = rule.origin if rule is not None else ""
     if workload is None:
         return RemotePlan(workload=key, origin=origin, remove=_all(copies), unknown=True)
+    if (cluster := _taken_up_in(world, workload)) is not None:
+        return _with_job(world, _of_slice_before(copies, workload, origin, cluster), workload)
     if not _dispatched(world, workload):
         return _with_job(world, _of_undecided(world, workload, copies, origin), workload)
     return _with_job(world, _of_dispatched(world, workload, origin), workload)
+
+
+def _taken_up_in(world: DispatchState, workload: Workload) -> str | None:
+    """The cluster in which a newer slice goes on whose job has come to be by this one's copy: that stays as long; None for any other workload.
+
+    Rule: docs/rules/multikueue.md#slices
+    """
+    over = workload.condition(FINISHED)
+    if not workload.finished or over is None or over.reason != REPLACED:
+        return None
+    holder = world.workloads.get(holder_of(world, chain_of(workload)))
+    found = world.dispatches.get(holder.key) if holder is not None else None
+    if holder is None or found is None or not _dispatched(world, holder) or (holder.evicted and not found.cluster):
+        return ""
+    return found.runs_in
+
+
+def _of_slice_before(
+    copies: dict[str, RemoteWorkloadObserved], workload: Workload, origin: str, cluster: str
+) -> RemotePlan:
+    stale = {name: one for name, one in copies.items() if name != cluster}
+    return RemotePlan(workload=workload.key, origin=origin, remove=_all(stale))
 
 
 def concerns(world: RemoteState, key: str) -> bool:
@@ -162,20 +213,25 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
-            gated=orchestrated(world) and not cluster_of_siblings(world, workload),
+            gated=orchestrated(world) and not (dispatch.follows or cluster_of_siblings(world, workload)),
             open=tuple(
                 one.cluster
                 for one in dispatch.opened
                 if (copy := copies.get(one.cluster)) is not None and copy.uid == one.copy and not copy.opened
             ),
             remove=tuple(sorted(stale.items())),
+            amend=_outdated(workload, {name: one for name, one in copies.items() if name not in stale}),
+            outline=_outline(workload),
+            run=_by_slice_before(world, workload, dispatch),
+            park=_is_stopped_after_slice(world, workload, dispatch, copies),
         )
     if dispatch.unseen and connected(world, dispatch.cluster):
         return RemotePlan(workload=workload.key, origin=origin, look=dispatch.cluster)
-    others = {name: one for name, one in copies.items() if name != dispatch.cluster}
+    evicted = workload.condition(EVICTED) if workload.evicted else None
+    stays = {dispatch.cluster} if evicted is None or not _is_beyond_reach(copies.get(dispatch.cluster)) else set[str]()
+    others = {name: one for name, one in copies.items() if name not in stays}
     copy = copies.get(dispatch.cluster)
     ready = workload.checks[dispatch.check].state is CheckState.READY
-    evicted = workload.condition(EVICTED) if workload.evicted else None
     run = None
     if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.
@@ -186,15 +242,53 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             # Pods of a group may come later, in the place of others or because they come one by one.
             make=evicted is None and (not ready or is_pods(workload)),
             stop=stop,
+            counts=counts_of(workload) if workload.spec.elastic else {},
         )
     return RemotePlan(
         workload=workload.key,
         origin=origin,
         remove=_all(others),
+        amend=_outdated(workload, {dispatch.cluster: copy}) if copy is not None and in_sync(workload, copy) else (),
+        outline=_outline(workload),
         run=run,
         park=evicted is not None and copy is None,
         elsewhere=connected_but(world, dispatch.cluster),
     )
+
+
+def _is_beyond_reach(copy: RemoteWorkloadObserved | None) -> bool:
+    """Whether a copy has ended though its job has not: that can't be stopped by it any more, and goes with it."""
+    over = None if copy is None else copy.conditions.get(FINISHED)
+    return over is not None and over.reason == OUT_OF_SYNC
+
+
+def _outdated(workload: Workload, copies: dict[str, RemoteWorkloadObserved]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, one.uid) for name, one in sorted(copies.items()) if is_outdated(workload, one))
+
+
+def _outline(workload: Workload) -> Outline:
+    named = workload.spec.priority_class
+    return Outline(
+        counts=counts_of(workload),
+        priority=workload.spec.priority,
+        priority_class=named.name if named is not None and named.workload else "",
+    )
+
+
+def _by_slice_before(world: DispatchState, workload: Workload, dispatch: Dispatch) -> RemoteJob | None:
+    """The job that runs by the copy of the slice before: it stays as it is, and its status is shown."""
+    there = connected(world, dispatch.runs_in) if dispatch.follows else False
+    return RemoteJob(cluster=dispatch.runs_in, decision="", make=False) if there and not workload.evicted else None
+
+
+def _is_stopped_after_slice(
+    world: DispatchState, workload: Workload, dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved]
+) -> bool:
+    """Whether a slice has to stop that went on by the copy of the one before, and neither is there any more."""
+    if not dispatch.follows or not workload.evicted:
+        return False
+    before = reachable(world, world.remotes.get(dispatch.follows, {}))
+    return dispatch.runs_in not in copies and dispatch.runs_in not in before
 
 
 def _of_question(
@@ -213,6 +307,16 @@ def _of_question(
         ask=tuple(sorted(asked - copies.keys())),
         remove=tuple(sorted(stale.items())),
     )
+
+
+def _kept_by_slices(world: DispatchState, workload: Workload) -> str:
+    """The cluster in which the elastic job runs by another slice than this one: what is removed of this one leaves it there."""
+    if not workload.spec.elastic:
+        return ""
+    dispatch = world.dispatches.get(workload.key)
+    if dispatch is not None and dispatch.follows and not dispatch.cluster and not workload.evicted:
+        return dispatch.runs_in
+    return _taken_up_in(world, workload) or ""
 
 
 def is_pods(workload: Workload) -> bool:
@@ -234,7 +338,7 @@ def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> Re
         return msgspec.structs.replace(found, kind=POD, api_version=owner.api_version, jobs=names)
     group = owner.api_version.rpartition("/")[0]
     path = managed_by_path(world.settings, group, owner.kind)
-    together = cluster_of_siblings(world, workload)
+    together = cluster_of_siblings(world, workload) or _kept_by_slices(world, workload)
     return msgspec.structs.replace(
         found,
         kind=kind,

@@ -22,6 +22,7 @@ from events.multikueue import (
 from events.workload import CheckState, CheckStatus
 from projections.checks.components import cluster_of_siblings, goes_first
 from projections.checks.dispatch import (
+    OUT_OF_SYNC,
     ROUND,
     Dispatch,
     check_of,
@@ -37,7 +38,6 @@ from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 
 ADMITTED = "Admitted"
-OUT_OF_SYNC = "OutOfSync"
 LOST = "Admitting remote lost"
 NO_LONGER_THERE = "Admitting remote no longer exists"
 
@@ -72,6 +72,8 @@ def _by_copies(
         return [ClusterChosen(workload=workload.key, check=check.name, cluster=ran, cited=cited, taken_over=True)]
     if check.state is CheckState.READY:
         return _admitted(world, workload, check, dispatch, wanted, at)
+    if dispatch is not None and dispatch.follows:
+        return _going_on(world, workload, check, dispatch, wanted, at)
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
         dispatch = None
     together = cluster_of_siblings(world, workload)
@@ -80,13 +82,42 @@ def _by_copies(
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
     if elsewhere:
-        if runs_on_alone(world, workload.key, at):
+        if runs_on_alone(world, workload, at):
             return []
         cited = wanted[elsewhere].cited
         return [ClusterChosen(workload=workload.key, check=check.name, cluster=elsewhere, cited=cited)]
     if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:
         return [RemoteGateOpened(workload=workload.key, cluster=may.cluster, copy=may.uid)]
     return _nominated(world, workload, check, dispatch, rule, at)
+
+
+def _going_on(
+    world: DispatchState,
+    workload: Workload,
+    check: CheckStatus,
+    dispatch: Dispatch,
+    copies: dict[str, RemoteWorkloadObserved],
+    at: Millis,
+) -> list[Decision]:
+    """A slice whose job runs by the copy of the one before: it is tried in that cluster only, and comes back if the job stops there.
+
+    Rule: docs/rules/multikueue.md#slices
+    """
+    cluster = dispatch.runs_in
+    own, before = copies.get(cluster), world.remotes.get(dispatch.follows, {}).get(cluster)
+    until = lost_at(world, cluster)
+    if until is not None:
+        return _settle(workload, check, CheckState.RETRY, LOST, at) if at >= until else []
+    if own is not None and _admits(own):
+        if dispatch.cluster:
+            return _chosen(world, workload, check, dispatch, at)
+        return [ClusterChosen(workload=workload.key, check=check.name, cluster=cluster, cited=own.cited)]
+    if any(EVICTED in one.conditions for one in (own, before) if one is not None):
+        message = f'Workload evicted on worker cluster: "{cluster}", resetting for re-admission'
+        return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
+    if before is None or dispatch.cluster:
+        return _settle(workload, check, CheckState.RETRY, _previously(NO_LONGER_THERE, check), at)
+    return []
 
 
 def _runs_already(check: CheckStatus, dispatch: Dispatch | None, copies: dict[str, RemoteWorkloadObserved]) -> str:

@@ -107,4 +107,4 @@ class RemoteClusters:
 def _note_folded(connection: ClusterConnection, name: str, world: RemoteState, keys: Iterable[str]) -> None:
     for key in keys:
         if is_placed_here(world, key):
-            connection.note_folded(key, name in world.remotes.get(key, {}))
+            connection.note_folded(key, world.remotes.get(key, {}).get(name))

@@ -21,6 +21,7 @@ from services.jobs.kinds.table import LEADER_WORKER_SET, POD
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.estimates import question
 from services.multikueue.objects import (
+    amended,
     is_deferred,
     is_of_origin,
     may_be_made,
@@ -28,6 +29,7 @@ from services.multikueue.objects import (
     remote_job,
     remote_workload,
     status_patch,
+    step_patch,
 )
 from services.multikueue.plan import RemoteJob, RemotePlan
 from services.multikueue.remote_workloads import (
@@ -82,6 +84,7 @@ class RemoteWriter:
             *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
             *(partial(self._make, wanted, cluster) for cluster in wanted.make),
             *(partial(self._make, wanted, cluster, asks=True) for cluster in wanted.ask),
+            *(partial(self._amend, wanted, cluster, uid) for cluster, uid in wanted.amend),
             *(partial(self._open_gate, wanted, cluster) for cluster in wanted.open),
             *([partial(self._run, wanted, wanted.run)] if wanted.run is not None else []),
             *([partial(self._look, wanted)] if wanted.look else []),
@@ -116,6 +119,17 @@ class RemoteWriter:
             await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
+        return _LATER
+
+    async def _amend(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
+        """Have the copy ask for what the workload asks for by now, where that can be changed in place."""
+        remote = self._remote(cluster)
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin) or wanted.outline is None:
+            return _LATER
+        patch = amended(copy, wanted.outline)
+        if patch is not None:
+            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
         return _LATER
 
     async def _open_gate(self, wanted: RemotePlan, cluster: str) -> Millis:
@@ -220,7 +234,8 @@ class RemoteWriter:
             where = f"{wanted.namespace}/{other['metadata']['name']}"
             await self._refused(wanted, f"remote object is not owned by MultiKueue: {wanted.kind.kind} {where}")
             return _LATER
-        if there and run.decision and self._synced.get(wanted.workload) != run.decision:
+        in_step = await self._put_in_step(remote, wanted, wanted.kind, run, there)
+        if there and in_step and run.decision and self._synced.get(wanted.workload) != run.decision:
             synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
             await self._seen.tell(wanted.workload, synced, run.decision, run.decision)
             self._synced[wanted.workload] = run.decision
@@ -231,6 +246,31 @@ class RemoteWriter:
         if len(there) < len(wanted.jobs) and not run.make:
             return _SOON
         return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
+
+    async def _put_in_step(
+        self,
+        remote: RemoteCluster,
+        wanted: RemotePlan,
+        kind: JobKind,
+        run: RemoteJob,
+        there: list[tuple[JsonObject, JsonObject]],
+    ) -> bool:
+        """Have jobs there run in the slice, in the size and in the priority class of now; whether those do whose slice says so."""
+        for local, found in there:
+            patch = step_patch(kind, local, found, wanted.name, run.counts)
+            if patch is None:
+                continue
+            resource, name = resource_of(kind, wanted.api_version), found["metadata"]["name"]
+            try:
+                await remote.merge(resource, wanted.namespace, name, patch)
+            except AccessRefused as problem:
+                log.warning(
+                    "not put in step there", workload=wanted.workload, cluster=run.cluster, problem=str(problem)
+                )
+                if run.counts:
+                    await self._refused(wanted, str(problem))
+                    return False
+        return True
 
     async def _local(self, wanted: RemotePlan, kind: JobKind, name: str) -> JsonObject | None:
         """The job here; None for a pod that is gone: its group may go on with others."""
@@ -253,7 +293,7 @@ class RemoteWriter:
             if not run.make or not may_be_made(kind, local):
                 await self._park_one(wanted, kind, local)
                 return None
-        made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by)
+        made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by, counts=run.counts)
         await self._check_copy(remote, wanted)
         return await remote.create(resource, wanted.namespace, made)
 

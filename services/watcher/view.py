@@ -46,9 +46,8 @@ from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
     PrebuiltWorkloads,
-    is_owned_by,
+    before_it_runs,
     out_of_sync,
-    taken_up,
     with_prebuilt,
 )
 from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, asked_last, changes, note, own
@@ -337,7 +336,7 @@ class View:
 
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
-        if key not in self.workloads and stands_for(value) in self.workloads:
+        if key not in self.workloads and stands_for(value) in self.workloads and belongs_to_job(value):
             return [*terminating(value), *companion_facts(key, value, self.slices.get(key))]
         reported = self.workloads.get(key)
         beside_job = reported is not None and reported.source != place
@@ -356,6 +355,7 @@ class View:
         if reported is None or not beside_job:
             return facts
         facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
+        facts += self.prebuilt.asked_anew(key, value, reported)
         if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
             facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]
@@ -367,11 +367,10 @@ class View:
     def facts_of_prebuilt(self, place: str, state: JobState, job: NamingJob) -> list[Fact]:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
         self.prebuilt.name(state.workload, place, job)
-        key, named, reported = state.workload, self.by_source.get(place), self.workloads.get(state.workload)
-        if named is None:
-            return taken_up(state, reported, self._found.get(key))
-        if named != key or reported is None or not is_owned_by(reported, state):
-            return [WorkloadDeleted(workload=named)]
+        reported = self.workloads.get(state.workload)
+        facts = before_it_runs(place, state, self, self._found.get(state.workload))
+        if facts or reported is None:
+            return facts
         return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:

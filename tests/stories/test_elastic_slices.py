@@ -18,6 +18,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
 )
@@ -263,3 +264,50 @@ def test_reserving_and_admitting_of_a_slice_names_the_one_before() -> None:
     index = next(i for i, one in enumerate(said) if isinstance(one, QuotaReserved))
     before = said[index - 1]
     assert isinstance(before, WorkloadSliceReplaced) and before.workload == "team/e"
+
+
+def made_by_others(name: str, count: int, *, replaces: str = "") -> WorkloadSubmitted:
+    """A slice whose object was there before its job, as that of a copy in another cluster."""
+    found = elastic(name, count)
+    spec = replace(found.spec, slice_name="e" if replaces else "", replaces=replaces)
+    return replace(found, owner=None, spec=spec)
+
+
+def of_another_cluster() -> Story:
+    """A job runs in a slice that others have made, and its next one has taken the place of that."""
+    owner = elastic("e", 2).owner
+    assert owner is not None
+    told = Story().told(*platform(**ROOM), made_by_others("e", 2), WorkloadOwned(workload="team/e", owner=owner))
+    told.decided()
+    said = told.told(made_by_others("next", 4, replaces="team/e")).decided()
+    assert [one.by for one in said if isinstance(one, WorkloadSliceReplaced)] == ["team/next"]
+    return told.told(WorkloadOwned(workload="team/next", owner=owner))
+
+
+def test_slices_that_others_have_made_take_each_other_s_place_and_go_one_by_one() -> None:
+    told = of_another_cluster()
+    assert used(told) == 4 and told.world.workloads["team/next"].admitted
+    told.told(WorkloadDeleted(workload="team/e")).decided()
+    assert set(told.world.workloads) == {"team/next"} and used(told) == 4
+    told.told(WorkloadDeleted(workload="team/next")).decided()
+    assert not told.world.workloads and not told.world.chains and used(told) == 0
+
+
+def test_a_slice_that_others_have_made_becomes_smaller_by_its_own_object_and_never_larger_by_itself() -> None:
+    told = of_another_cluster()
+    smaller = sized(made_by_others("next", 4, replaces="team/e"), 1)
+    assert names(told.told(smaller).decided())[0] == "WorkloadSliceResized"
+    assert used(told) == 1
+    told.told(sized(elastic("e", 2), 2)).decided()
+    assert used(told) == 1, "what the slice before asks for says nothing of this one"
+
+
+def test_what_is_seen_of_a_job_concerns_the_slice_that_it_runs_in_whichever_it_names() -> None:
+    told = of_another_cluster()
+    stopped = told.told(job("high", count=8, priority=10)).decided()
+    assert [one.workload for one in stopped if isinstance(one, PreemptionOrdered)] == ["team/next"]
+    decision = f"LOG_0/{told.world.workloads['team/next'].stopped_by}"
+    said = told.told(PodsGone(workload="team/next", decision=decision)).decided()
+    assert [one.workload for one in said if isinstance(one, QuotaReleased)] == ["team/next"]
+    told.told(WorkloadFinished(workload="team/next", reason="Succeeded")).decided()
+    assert told.world.workloads["team/next"].finished

@@ -9,11 +9,12 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from events.api.labels import RUN_SECONDS
+from events.api.labels import ELASTIC_JOB, RUN_SECONDS
 from events.job_kind import JobKind
 from events.json_path import look, put
 from ops.production.process.clock import ScaledClock
@@ -29,8 +30,10 @@ from tests.stage.real import Real
 from tests.stage.stage import JOBS, PODS, Stage, job
 from tests.stories.job_samples import SAMPLED, definition, manifest, shown
 from tests.stories.test_checks import conditions, workload
+from tests.stories.test_elastic_jobs import scale, slices
 from tests.stories.test_job_kinds import make_room, prepare
 from tests.stories.test_multikueue import SETTINGS, active, check_of, delegated, managing
+from tests.stories.test_multikueue_elastic import ready
 from tests.stories.test_pods import Pods, member, pod
 from tests.stories.test_serving import LEADER_SETS, Serving, grouped, served, stateful, template
 
@@ -365,3 +368,44 @@ async def end_under_kueue(kind: JobKind, stage: Stage, worker: KueueWorker) -> s
     await stage.client.delete(resource, "default", "patient")
     await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(key))
     return why
+
+
+def _elastic(count: int) -> dict[str, Any]:
+    found = delegated("patient", 3_600_000)
+    found["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
+    limits = {"nvidia.com/gpu": "1", **SMALL}
+    found["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": limits}
+    return {**found, "spec": {**found["spec"], "parallelism": count}}
+
+
+async def test_an_elastic_job_grows_under_kueue_and_its_pods_run_on(
+    real: Real, worker_of_slices: KueueWorker, tmp_path: Path, clock: ScaledClock
+) -> None:
+    worker = worker_of_slices
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage, managing(stage, [worker]):
+        await stage.add(_elastic(2))
+        await stage.until(lambda: ready(stage, "patient") == 2)
+        await scale(stage, "patient", 1)
+        await stage.until(lambda: ready(stage, "patient") == 1)
+        await worker.cluster.until(lambda: [one["spec"]["podSets"][0]["count"] for one in worker.copies] == [1])
+        await worker.cluster.until(lambda: len(worker.running_pods()) == 1)
+        first = worker.running_pods()
+        await scale(stage, "patient", 3)
+        await stage.until(lambda: ready(stage, "patient") == 3)
+        await worker.cluster.until(lambda: len(worker.running_pods()) == 3)
+        assert first < worker.running_pods(), "no pod began anew"
+        (ended,) = slices(stage, over=True)
+        (there,) = [one for one in worker.copies if one["metadata"]["name"] == ended["metadata"]["name"]]
+        assert look(there, "status.conditions[Finished].reason") == "WorkloadSliceReplaced"
+        await scale(stage, "patient", 2)
+        await worker.cluster.until(lambda: len(worker.running_pods()) == 2)
+        await stage.until(lambda: ready(stage, "patient") == 2)
+        assert len(slices(stage, over=False)) == 1, "in place"
+        await stage.client.delete(JOBS, "default", "patient")
+        await worker.cluster.until(leaves_nothing(worker))
+
+
+@pytest.fixture
+def worker_of_slices(tmp_path: Path, clock: ScaledClock) -> KueueWorker:
+    """Under Kueue's manager, with elastic jobs on."""
+    return KueueWorker("w1", assets(), tmp_path, clock, gates={"ElasticJobsViaWorkloadSlices": True})

@@ -3,20 +3,22 @@
 Rule: docs/rules/objects.md#prebuilt
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from events.api.labels import PREBUILT_WORKLOAD_NAME
+from events.api.labels import PREBUILT_WORKLOAD_NAME, PRIORITY_CLASS
 from events.catalogue import Fact
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from events.pod_set import PodSet
-from events.workload import WorkloadFinished, WorkloadOwned, WorkloadSpec
+from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadOwned, WorkloadSpec
+from projections.workloads.slices import shrinks
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.jobs.jobs import JobState, submitted
 from services.watcher.jobs.workload_source import workload_place
-from services.watcher.workloads.reported_state import ReportedState
+from services.watcher.workloads.reported_state import ReportedState, Reports
 from services.watcher.workloads.workload_object_diff import marks_of
+from services.watcher.workloads.workload_objects import workload_state
 
 _OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 _FIELD = f"metadata.labels[{PREBUILT_WORKLOAD_NAME}]"
@@ -67,8 +69,58 @@ class PrebuiltWorkloads:
         """The jobs that name a workload, with their places in order."""
         yield from sorted(self._jobs.get(workload, {}).items())
 
+    def asked_anew(self, workload: str, value: JsonObject, reported: ReportedState) -> list[Fact]:
+        """The fact that the Workload in which a job runs asks for fewer pods of it, where it is elastic, or has another class. Raises `Refused`.
 
-def taken_up(state: JobState, reported: ReportedState | None, found: JobState | None) -> list[Fact]:
+        Rule: docs/rules/elastic.md#prebuilt
+        """
+        if not self.is_named(workload):
+            return []
+        found, before = workload_state(value).spec, reported.spec
+        smaller = _sized(before.pod_sets, {one.name: one.count for one in found.pod_sets})
+        spec = before
+        if before.elastic and shrinks(before.pod_sets, smaller):
+            spec = msgspec.structs.replace(spec, pod_sets=smaller)
+        named, jobs = found.priority_class, self._jobs[workload].values()
+        told = {name for one in jobs if (name := object_at(one.value, "metadata", "labels").get(PRIORITY_CLASS))}
+        if named is not None and named.workload and told <= {named.name}:
+            spec = msgspec.structs.replace(spec, priority=found.priority, priority_class=named)
+        return [] if spec == before else [WorkloadChanged(workload=workload, spec=spec)]
+
+
+def before_it_runs(place: str, state: JobState, reports: Reports, found: JobState | None) -> list[Fact]:
+    """The next facts about a job that does not run in the Workload yet that it names, `found` is that of another manager; none once it does.
+
+    Raises `Refused`.
+    """
+    key, named = state.workload, reports.by_source.get(place)
+    reported, before = reports.workloads.get(key), reports.workloads.get(named or "")
+    if named is None:
+        return _taken_up(state, reported, found)
+    after = reported or found
+    if (
+        named != key
+        and before is not None
+        and after is not None
+        and _is_next_slice(named, before.spec, key, after.spec)
+    ):
+        return _taken_up(state, reported, found)
+    if named != key or reported is None or not _is_owned_by(reported, state):
+        return [WorkloadDeleted(workload=named)]
+    return []
+
+
+def _is_next_slice(one: str, spec: WorkloadSpec, other: str, beside: WorkloadSpec) -> bool:
+    """Whether two Workloads are slices of the same elastic job, by the first slice that they name: the job goes on in the other."""
+    first, second = spec.slice_name or _name(one), beside.slice_name or _name(other)
+    return spec.elastic and beside.elastic and first == second
+
+
+def _name(workload: str) -> str:
+    return workload.partition("/")[2]
+
+
+def _taken_up(state: JobState, reported: ReportedState | None, found: JobState | None) -> list[Fact]:
     """The facts by which a job owns the Workload that it names, as `reported` or, where another owned it before us, as `found`.
 
     Raises `Refused` where there is no such Workload, or another job owns it: the job waits.
@@ -117,7 +169,11 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
     return msgspec.structs.replace(state, spec=spec)
 
 
-def is_owned_by(reported: ReportedState, state: JobState) -> bool:
+def _sized(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
+    return tuple(msgspec.structs.replace(one, count=counts.get(one.name, one.count)) for one in pod_sets)
+
+
+def _is_owned_by(reported: ReportedState, state: JobState) -> bool:
     """Whether it is this job that owns the Workload; the pods of a group own it together, whichever of them is the oldest now."""
     return state.owner is None or state.owner.kind == "PodGroup" or state.owner.uid == reported.owner_uid
 

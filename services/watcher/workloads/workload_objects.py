@@ -87,7 +87,7 @@ def workload_state(value: JsonMapping) -> JobState:
             not_done=asked_in({**value, "kind": "Workload"}),
             elastic=(meta.annotations or {}).get(ELASTIC_JOB) == "true",
             slice_name=_slice_name(meta),
-            replaces=(meta.annotations or {}).get(WORKLOAD_SLICE_REPLACEMENT_FOR, ""),
+            replaces=_replaced(meta),
             variant_of=_parent(meta),
             origin=(meta.labels or {}).get(MULTIKUEUE_ORIGIN, ""),
         ),
@@ -124,6 +124,12 @@ def _slice_name(meta: ObjectMeta) -> str:
     """The name of the first slice of its elastic job; empty for that itself."""
     name = (meta.annotations or {}).get(WORKLOAD_SLICE_NAME, "")
     return "" if name == meta.name else name
+
+
+def _replaced(meta: ObjectMeta) -> str:
+    """The slice whose place it takes; a manager of other clusters has the first one name itself (docs/rules/multikueue.md#slices)."""
+    named = (meta.annotations or {}).get(WORKLOAD_SLICE_REPLACEMENT_FOR, "")
+    return "" if named == f"{meta.namespace}/{meta.name}" else named
 
 
 def _topology(pod_set: ApiPodSet) -> TopologyRequest | None:

@@ -10,6 +10,7 @@ from projections.explanation.words import Explanation, Tier
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated, kinds, running
+from tests.services.multikueue.test_slices import Growing
 
 _START = "1970-01-01T00:00:"
 
@@ -103,3 +104,15 @@ def _life(wanted: str, events: list[AnyEvent]) -> list[tuple[str, str]]:
     for sequence, event in enumerate(events, 1):
         life.fold(event, LogPosition(partition="0", sequence=sequence, at=sequence))
     return [(one.what, one.detail) for one in life.lines]
+
+
+def test_a_slice_that_goes_on_where_the_one_before_runs_is_told_so() -> None:
+    manager = Growing()
+    grown = manager.grown()
+    manager.copied(grown, "w1", 4)
+    found = explain(manager.world, manager.world.workloads[grown], manager.at)
+    how = f"cluster w1 has its job, by the copy of the slice before, {KEY}; this one is tried there and nowhere else"
+    assert found.message == how and found.clusters == ("cluster w1: waits for quota",)
+    manager.size(3)
+    found = explain(manager.world, manager.world.workloads[grown], manager.at)
+    assert found.clusters == ("cluster w1: waits for quota; its copy is about to get the size and the priority of now",)

@@ -4,13 +4,16 @@ from typing import Any
 
 from services.jobs.kinds.table import JOB, JOB_SET, LEADER_WORKER_SET, TRAIN_JOB
 from services.multikueue.objects import (
+    amended,
     is_deferred,
     is_of_origin,
     parked_patch,
     remote_job,
     remote_workload,
     status_patch,
+    step_patch,
 )
+from services.multikueue.plan import Outline
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 NOW = 1_700_000_000_000
@@ -157,3 +160,64 @@ def test_the_pods_of_a_leader_worker_set_name_no_queue_there_before_who_admits_t
     }
     templates = made["spec"]["leaderWorkerTemplate"]
     assert [templates[one]["metadata"]["labels"] for one in ("leaderTemplate", "workerTemplate")] == [{"app": "s"}] * 2
+
+
+def test_a_copy_is_made_smaller_and_gets_another_class_in_place() -> None:
+    pod_sets = [{"name": "main", "count": 4, "template": {"spec": {}}}]
+    reference = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "low"}
+    copy = {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"podSets": pod_sets, "priority": 1, "priorityClassRef": reference},
+    }
+    same = Outline(counts={"main": 4}, priority=1, priority_class="low")
+    assert amended(copy, same) is None
+    assert amended(copy, Outline(counts={"main": 1}, priority=9, priority_class="high")) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {
+            "podSets": [{**pod_sets[0], "count": 1}],
+            "priority": 9,
+            "priorityClassRef": {**reference, "name": "high"},
+        },
+    }
+
+
+def test_an_elastic_job_has_there_the_slice_and_the_size_that_were_admitted_there() -> None:
+    local, there = sized(8), sized(2)
+    there["metadata"]["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] = "first"
+    assert step_patch(JOB, local, there, "first", {"main": 2}) is None, "it wants more, and waits for it"
+    assert step_patch(JOB, local, there, "next", {}) is None, "the slice before has it still"
+    assert step_patch(JOB, local, there, "next", {"main": 6}) == {
+        "metadata": {"resourceVersion": "7", "labels": {"kueue.x-k8s.io/prebuilt-workload-name": "next"}},
+        "spec": {"parallelism": 6},
+    }
+    made = remote_job(JOB, local, "next", "here", counts={"main": 6})
+    assert made["spec"]["parallelism"] == 6
+    capped = sized(8)
+    capped["spec"]["completions"] = 6
+    assert remote_job(JOB, capped, "next", "here", counts={"main": 6})["spec"]["parallelism"] == 8, "as it is written"
+
+
+def test_a_job_there_gets_the_priority_class_of_the_one_here() -> None:
+    local, there = job(), job()
+    local["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+    assert step_patch(JOB, local, there, "a", {}) == {
+        "metadata": {"resourceVersion": "7", "labels": {"kueue.x-k8s.io/priority-class": "high"}}
+    }
+    there["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+    assert step_patch(JOB, local, there, "a", {}) is None
+
+
+def sized(count: int) -> dict[str, Any]:
+    """A Job of so many pods at once."""
+    found = job(suspend=False)
+    return {**found, "spec": {**found["spec"], "parallelism": count}}
+
+
+def test_the_first_slice_of_an_elastic_job_names_itself_there_so_that_kueue_lets_it_become_smaller() -> None:
+    notes = {"kueue.x-k8s.io/elastic-job": "true"}
+    local = {"apiVersion": "v", "kind": "Workload", "metadata": {"name": "a", "namespace": "t"}, "spec": {}}
+    first = remote_workload({**local, "metadata": {**local["metadata"], "annotations": notes}}, "here")
+    assert first["metadata"]["annotations"]["kueue.x-k8s.io/workload-slice-replacement-for"] == "t/a"
+    notes = {**notes, "kueue.x-k8s.io/workload-slice-replacement-for": "t/before"}
+    later = remote_workload({**local, "metadata": {**local["metadata"], "annotations": notes}}, "here")
+    assert later["metadata"]["annotations"] == notes

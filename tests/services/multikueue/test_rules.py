@@ -545,11 +545,3 @@ def test_the_workloads_of_one_object_go_where_the_first_of_them_goes() -> None:
     assert told.world.parts == {"uid-l": {second: None}}
     told.after(WorkloadDeleted(workload=second))
     assert told.world.parts == {}
-
-
-def test_a_job_that_changes_its_size_does_not_run_elsewhere() -> None:
-    told = Manager()
-    found = delegated()
-    said = told.after(replace(found, spec=replace(found.spec, elastic=True)))
-    words = "Jobs that are elastic do not run on other clusters: leave out the annotation kueue.x-k8s.io/elastic-job"
-    assert rejected(said) == f'{words}, Previously: "Pending"'

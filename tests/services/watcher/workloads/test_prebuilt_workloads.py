@@ -182,3 +182,77 @@ def test_a_job_that_names_no_workload_any_more_gets_one_of_its_own() -> None:
     told = view.see("Job", job(name=""))
     assert names(told) == ["WorkloadSubmitted"]
     assert not any(isinstance(one, ObjectMended) for one in told)
+
+
+ELASTIC = "kueue.x-k8s.io/elastic-job"
+SLICE, REPLACES = "kueue.x-k8s.io/workload-slice-name", "kueue.x-k8s.io/workload-slice-replacement-for"
+
+
+def slice_(name: str, count: int, *, owner: str = "") -> dict[str, Any]:
+    """A slice of an elastic job that somebody has made before the job names it; the first one is called `made`."""
+    found = workload(owner)
+    replaces = {REPLACES: "team/made"}
+    found["metadata"] |= {"name": name, "uid": f"w-{name}", "annotations": {ELASTIC: "true", SLICE: "made", **replaces}}
+    found["spec"]["podSets"][0]["count"] = count
+    return found
+
+
+def elastic(count: int, *, name: str = "made") -> dict[str, Any]:
+    found = job(name=name)
+    found["metadata"]["annotations"] = {ELASTIC: "true"}
+    found["spec"]["parallelism"] = count
+    return found
+
+
+def grown() -> View:
+    """An elastic job runs in its first slice."""
+    view = View()
+    view.see("Workload", slice_("made", 2))
+    assert view.see("Job", elastic(2)) == [OWNED]
+    return view
+
+
+def test_the_next_slice_of_an_elastic_job_queues_by_itself_and_the_job_goes_on_in_it_when_it_names_it() -> None:
+    view = grown()
+    (told,) = view.see("Workload", slice_("next", 4))
+    assert isinstance(told, WorkloadSubmitted)
+    assert (told.workload, told.spec.replaces, told.spec.slice_name) == ("team/next", "team/made", "made")
+    assert view.see("Job", elastic(4, name="next")) == [WorkloadOwned(workload="team/next", owner=OWNER)]
+    assert view.see("Workload", slice_("next", 4, owner="u-1")) == []
+    assert view.see("Workload", slice_("made", 2, owner="u-1")) == []
+    assert view.lose("Job", "team", "j") == [WorkloadDeleted(workload="team/next")]
+    assert view.lose("Workload", "team", "made") == [WorkloadDeleted(workload="team/made")]
+
+
+def test_a_job_that_names_a_slice_of_another_job_leaves_its_own_workload() -> None:
+    view = grown()
+    other = slice_("next", 4)
+    other["metadata"]["annotations"][SLICE] = "another"
+    view.see("Workload", other)
+    assert view.see("Job", elastic(4, name="next"))[0] == WorkloadDeleted(workload="team/made")
+
+
+def test_a_slice_whose_object_asks_for_fewer_pods_becomes_smaller_and_none_becomes_larger() -> None:
+    view = grown()
+    (told,) = view.see("Workload", slice_("made", 1, owner="u-1"))
+    assert isinstance(told, WorkloadChanged) and [one.count for one in told.spec.pod_sets] == [1]
+    assert view.see("Job", elastic(1)) == []
+    assert view.see("Workload", slice_("made", 3, owner="u-1")) == []
+
+
+def test_a_workload_whose_object_gets_another_class_has_it_unless_its_job_names_one() -> None:
+    view = View()
+    for name, value in (("low", 1), ("high", 9)):
+        view.fold(PriorityClassObserved(name=name, workload=True, value=value))
+    low = {
+        "priority": 1,
+        "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "low"},
+    }
+    high = {**low, "priority": 9, "priorityClassRef": {**low["priorityClassRef"], "name": "high"}}
+    view.see("Workload", workload(**low))
+    view.see("Job", job())
+    (told,) = view.see("Workload", workload("u-1", **high))
+    assert isinstance(told, WorkloadChanged)
+    assert (told.spec.priority, told.spec.priority_class) == (9, PriorityRef(name="high", workload=True))
+    assert names(view.see("Job", job(labels={"kueue.x-k8s.io/priority-class": "low"}))) == ["WorkloadChanged"]
+    assert view.see("Workload", workload("u-1", **high)) == []
