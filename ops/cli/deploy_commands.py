@@ -40,7 +40,10 @@ def secret(
             help="The Secrets as they are now, from kubectl get secret -o yaml (- for standard input): what they hold stays, what is missing is added."
         ),
     ] = None,
-    bus: Annotated[str, typer.Option(help="Where readers of the copies of sites reach the bus.")] = "kuelog-nats:4222",
+    bus: Annotated[
+        str,
+        typer.Option(help="Where readers of the copies of sites reach the bus; tls://HOST:PORT where it speaks TLS."),
+    ] = "kuelog-nats:4222",
 ) -> None:
     """Print two Secrets: a fresh password for each user of the bus, and the token for who fetches metrics; at a hub a third, with where the copies of its sites are read.
 
@@ -101,7 +104,8 @@ def _reader(site: str, passwords: Mapping[str, str], bus: str) -> str:
     """As whom and where the copy of a site is read."""
     from ops.production.log.sites import reader_user  # noqa: PLC0415
 
-    return f"nats://{reader_user(site)}:{passwords[reader_user(site)]}@{bus}"
+    scheme, _, host = bus.rpartition("://")
+    return f"{scheme or 'nats'}://{reader_user(site)}:{passwords[reader_user(site)]}@{host}"
 
 
 @deploy_app.command()
@@ -112,21 +116,35 @@ def bus_values(
         str,
         typer.Option(metavar="NAME", help="What this site is called at its hub, which the Secret kuelog-hub names."),
     ] = "",
+    certificate: Annotated[
+        str,
+        typer.Option(
+            metavar="SECRET",
+            help="The Secret with tls.crt, tls.key and ca.crt of the servers of the bus, which then speak TLS alone.",
+        ),
+    ] = "",
+    hub_authority: Annotated[
+        bool,
+        typer.Option("--hub-authority", help="The Secret kuelog-hub holds the authority of the hub too, under ca.crt."),
+    ] = False,
 ) -> None:
     """Print the values for the chart of NATS, with the rights of every user of the bus: for Helm, beside values of your own.
 
     Example: kuelog deploy bus-values --partitions 4 > nats.yaml && helm upgrade kuelog CHART -f mine.yaml -f nats.yaml
     """
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
+    from ops.production.deploy.bus import BusLinks  # noqa: PLC0415
     from ops.production.deploy.nats import chart_values  # noqa: PLC0415
     from ops.production.log.sites import SiteRefused  # noqa: PLC0415
     from ops.production.log.streams import streams_of  # noqa: PLC0415
 
+    links = BusLinks(sites=tuple(site or ()), join_as=join_as, certificate=certificate, hub_authority=hub_authority)
     try:
-        values = chart_values(streams_of(partitions), site or (), join_as)
+        values = chart_values(streams_of(partitions), links)
     except SiteRefused as problem:
         raise typer.BadParameter(str(problem)) from problem
-    print(yaml_text([{"nats": values}]), end="")  # noqa: T201 - it is meant for Helm
+    ours = {"bus": {"scheme": "tls", "certificate": certificate}} if certificate else {}
+    print(yaml_text([{**ours, "nats": values}]), end="")  # noqa: T201 - it is meant for Helm
 
 
 @deploy_app.command()

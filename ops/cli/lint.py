@@ -6,12 +6,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from ops.files.reading import STANDARD_INPUT
 from ops.lint.check import lint
+from ops.terminal.endings import complain
 from ops.terminal.form import AnswerForm, print_answer
 
 
 def run_lint(files: Sequence[Path], *, loose: bool, output: AnswerForm, console: Console) -> int:
-    """1 when there is a mistake of severity error, else 0."""
+    """1 when there is a mistake of severity error, 2 when there is no such file, else 0."""
+    for one in files:
+        if one != STANDARD_INPUT and not one.exists():
+            return complain(f"{one}: there is no such file or folder")
     findings = lint(files, loose=loose)
     if output is not AnswerForm.TEXT:
         print_answer(findings, output)

@@ -61,10 +61,10 @@ def plain_path(field: str) -> str:
 
 
 class ManifestBroken(Exception):
-    """A file that can't be read as manifests."""
+    """A file that can't be read as manifests; without a line where it can't be read at all."""
 
     def __init__(self, *, file: str, line: int, problem: str) -> None:
-        super().__init__(f"{file}:{line}: {problem}")
+        super().__init__(f"{file}:{line}: {problem}" if line else f"{file}: {problem}")
         self.file, self.line, self.problem = file, line, problem
 
 
@@ -116,7 +116,7 @@ def _read(file: Path) -> list[Document]:
         for node in yaml_documents(text):
             documents.extend(_documents(name, node))
     except Unreadable as problem:
-        raise ManifestBroken(file=name, line=problem.line or 1, problem=problem.problem) from problem
+        raise ManifestBroken(file=name, line=problem.line or 0, problem=problem.problem) from problem
     return documents
 
 

@@ -41,7 +41,7 @@ def broken_file(broken: ManifestBroken) -> LintFinding:
     """A file that can't be read."""
     return LintFinding(
         file=broken.file,
-        line=broken.line,
+        line=broken.line or 1,
         object="",
         field="",
         severity=str(Severity.ERROR),

@@ -16,6 +16,7 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource, worker_sources
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
+from ops.files.run_folder import HoldsNoLog
 from ops.production.archive.archive_pages import ArchivedStreams
 from ops.production.archive.errors import FolderUnreadable
 from ops.production.archive.finding import AuditFinding, Report
@@ -53,6 +54,8 @@ class AuditSource(LogSource, frozen=True, kw_only=True):
             return self.archive
         if self.nats or self.folder is None:
             raise FolderUnreadable(self.nats, "name the folder of its checkpoints with --witness: it is not on the bus")
+        if not self.folder.is_dir():
+            raise HoldsNoLog(self.folder)
         return str(self.folder / "witness")
 
 

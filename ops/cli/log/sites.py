@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.log_options import Copies, site_addresses
+from ops.production.listeners.endpoint import LAST_PORT
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output
 
@@ -27,8 +28,8 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Under which name or address sites reach this machine; else that of --address.")
     ] = "",
-    port: Annotated[int, typer.Option(help="The port for leaf connections.")] = 7422,
-    nats: Annotated[int, typer.Option(help="The port for readers.")] = 4222,
+    port: Annotated[int, typer.Option(min=1, max=LAST_PORT, help="The port for leaf connections.")] = 7422,
+    nats: Annotated[int, typer.Option(min=1, max=LAST_PORT, help="The port for readers.")] = 4222,
 ) -> None:
     """Serve a bus that keeps a copy of each site's log, until Ctrl-C or SIGTERM: a hub on this machine.
 
@@ -52,7 +53,7 @@ def copy(
             show_envvar=False,
         ),
     ] = "nats://127.0.0.1:4222",
-    replicas: Annotated[int, typer.Option(help="On how many servers each copy is held.")] = 1,
+    replicas: Annotated[int, typer.Option(min=1, max=5, help="On how many servers each copy is held.")] = 1,
 ) -> None:
     """Have the hub copy every stream of a site from its beginning on. Again after the site's log was divided; else nothing changes.
 

@@ -9,6 +9,7 @@ import typer
 from ops.cli.log_options import Archive, Bus, Data, LogSource, Workers
 from ops.cli.object_names import names_of, namespaces, objects, streams
 from ops.cli.questions.log_form import LogForm
+from ops.cli.time_options import Scale
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output
 
@@ -182,7 +183,7 @@ def top(
     namespace: Annotated[
         str, typer.Option("-n", "--namespace", help="Only of this namespace.", autocompletion=namespaces)
     ] = "",
-    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    scale: Scale = 1.0,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """Who runs and who waits where, with which cards, and when those who wait may start; live on a terminal.

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from ops.cli.log_options import Archive, Data, LogSource
-from ops.production.listeners.endpoint import LOOPBACK
+from ops.cli.time_options import Scale
+from ops.production.listeners.endpoint import LAST_PORT, LOOPBACK
 from ops.terminal.console import terminal
 
 terminal_console = terminal()
@@ -29,7 +30,7 @@ def console(
             help="The address to listen on. Elsewhere than on this machine it needs --access and a certificate."
         ),
     ] = LOOPBACK,
-    port: Annotated[int, typer.Option(help="The port to listen on; a free one when 0.")] = 8083,
+    port: Annotated[int, typer.Option(min=0, max=LAST_PORT, help="The port to listen on; a free one when 0.")] = 8083,
     access: Annotated[
         str,
         typer.Option(
@@ -73,7 +74,7 @@ def console(
             "--service", help="NAMESPACE/NAME of its Service: it makes a certificate for it, and keeps it in a Secret."
         ),
     ] = "",
-    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    scale: Scale = 1.0,
 ) -> None:
     """Look at the log in a browser: queues, workloads, the life of each, and cards, now and at any past moment.
 

@@ -7,7 +7,8 @@ import typer
 
 from ops.cli.log_options import Copies, HandOut, Timestamp, site_addresses
 from ops.cli.object_names import scenarios, services
-from ops.production.listeners.endpoint import LOOPBACK, Endpoint
+from ops.cli.time_options import FASTEST, SLOWEST, Scale
+from ops.production.listeners.endpoint import LAST_PORT, LOOPBACK, Endpoint
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, Output
 
@@ -69,13 +70,20 @@ def up(
     kubeconfig: Annotated[str, typer.Option(help="A real cluster instead of the embedded one.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     nats: Annotated[str, typer.Option(help="A running bus instead of an embedded one.")] = "",
-    scale: Annotated[float, typer.Option(help="How fast the embedded cluster's time runs.")] = 1.0,
-    port: Annotated[int, typer.Option(help="The port of the embedded Kubernetes API.")] = 0,
-    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    scale: Annotated[
+        float, typer.Option(min=SLOWEST, max=FASTEST, help="How fast the embedded cluster's time runs.")
+    ] = 1.0,
+    port: Annotated[int, typer.Option(min=0, max=LAST_PORT, help="The port of the embedded Kubernetes API.")] = 0,
+    metrics: Annotated[
+        int, typer.Option(min=0, max=LAST_PORT, help="A port for Prometheus to fetch /metrics from; none when 0.")
+    ] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
     pages: Annotated[
-        int, typer.Option("--console", help="A port for the console, for browsers on this machine; none when 0.")
+        int,
+        typer.Option(
+            "--console", min=0, max=LAST_PORT, help="A port for the console, for browsers on this machine; none when 0."
+        ),
     ] = 0,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
     nodes: Annotated[
@@ -211,12 +219,16 @@ def run(
             help="A partition of a divided log that is served here, e.g. LOG_3; repeatable, all of them without it."
         ),
     ] = None,
-    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
-    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    scale: Scale = 1.0,
+    metrics: Annotated[
+        int, typer.Option(min=0, max=LAST_PORT, help="A port for Prometheus to fetch /metrics from; none when 0.")
+    ] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
-    health: Annotated[int, typer.Option(help="A port for probes: /livez and /readyz; none when 0.")] = 0,
+    health: Annotated[
+        int, typer.Option(min=0, max=LAST_PORT, help="A port for probes: /livez and /readyz; none when 0.")
+    ] = 0,
     health_address: Annotated[
         str,
         typer.Option(
@@ -227,7 +239,7 @@ def run(
         Path | None,
         typer.Option(help="A file with a bearer token; callers that show it get the reasons from any machine."),
     ] = None,
-    port: Annotated[int, typer.Option(help="webhook: where HTTPS is served.")] = 9443,
+    port: Annotated[int, typer.Option(min=0, max=LAST_PORT, help="webhook: where HTTPS is served.")] = 9443,
     cert_dir: Annotated[Path | None, typer.Option(help="webhook: tls.crt and tls.key of cert-manager.")] = None,
     own_service: Annotated[
         str, typer.Option("--service", help="webhook: NAMESPACE/NAME under which the API server reaches it.")

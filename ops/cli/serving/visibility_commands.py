@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from ops.cli.serving.run_commands import MetricsAddress, MetricsToken
-from ops.production.listeners.endpoint import LOOPBACK, Endpoint, is_loopback
+from ops.cli.time_options import Scale
+from ops.production.listeners.endpoint import LAST_PORT, LOOPBACK, Endpoint, is_loopback
 from ops.terminal.console import terminal
 
 console = terminal()
@@ -20,7 +21,7 @@ def visibility(
         str,
         typer.Option(help="The address to listen on. Elsewhere than on this machine only the API server is answered."),
     ] = LOOPBACK,
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8082,
+    port: Annotated[int, typer.Option(min=0, max=LAST_PORT, help="The port to listen on.")] = 8082,
     kubeconfig: Annotated[
         str, typer.Option(help="The cluster that says who may read; inside a pod the service account by default.")
     ] = "",
@@ -39,7 +40,9 @@ def visibility(
         str,
         typer.Option(help="With --client-ca: the names that its certificate may bear, between commas; any if empty."),
     ] = "",
-    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics: Annotated[
+        int, typer.Option(min=0, max=LAST_PORT, help="A port for Prometheus to fetch /metrics from; none when 0.")
+    ] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
     external_metrics: Annotated[
@@ -51,7 +54,7 @@ def visibility(
             help="Serve its own lag as external.metrics.k8s.io as well, for a HorizontalPodAutoscaler.",
         ),
     ] = False,
-    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    scale: Scale = 1.0,
 ) -> None:
     """Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.
 

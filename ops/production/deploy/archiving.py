@@ -6,7 +6,7 @@ It is the only one whose user may remove a stream, never runs twice at once, and
 from events.json_object import JsonObject
 from ops.production.archive.archivist import ARCHIVE
 from ops.production.deploy.chart_values import ChartValues
-from ops.production.deploy.deployments import ON_BUS, bus_address, container_of, labels, pod_of
+from ops.production.deploy.deployments import ON_BUS, container_of, labels, pod_of, put_on_bus
 from ops.production.deploy.permissions import service_account
 
 ARCHIVIST = "archivist"
@@ -19,8 +19,8 @@ def archivist(values: ChartValues) -> list[JsonObject]:
     limits = ["--max-bytes", values.text("archivist.maxBytes"), "--days", values.text("archivist.days")]
     places = ["--witness", f"{_PLACE}/witness", "--archive", values.text("archivist.archive")]
     container = container_of(values, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
-    container["env"] = [
-        *bus_address(values, ARCHIVIST),
+    put_on_bus(values, container, ARCHIVIST)
+    container["env"] += [
         {"name": "KUELOG_HAND_OUT", "value": values.text("archivist.handOut")},
         {"name": "KUELOG_HUB_COPIES", "value": values.quoted_json("archivist.hubCopies")},
         {"name": "KUELOG_TIMESTAMP", "value": values.text("archivist.timestamp")},

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 
 import msgspec
 
@@ -165,18 +164,67 @@ def users_of(streams: LogStreams) -> tuple[User, ...]:
 
 HUB_VARIABLE = "KUELOG_HUB"
 """The environment variable of a site's server that holds where the hub takes its leaf connections, user and password included."""
+CERTIFICATES, HUB_AUTHORITY = "/etc/nats-certs", "/etc/nats-hub"
+"""Where a server finds its certificates, in a folder for each kind of connections, and the authority of its hub."""
+_CLUSTER = "kuelog"
 
 
-def joined_configuration(sites: Sequence[str], join_as: str) -> JsonObject:
+class BusLinks(msgspec.Struct, frozen=True, kw_only=True):
+    """With whom a bus is linked, and what is in TLS."""
+
+    sites: tuple[str, ...] = ()
+    """The sites whose hub it is."""
+    join_as: str = ""
+    """The site that it is the bus of; none when empty."""
+    certificate: str = ""
+    """The Secret with the certificate of its servers, under `tls.crt`, `tls.key` and `ca.crt`; all connections are in plain text when empty."""
+    hub_authority: bool = False
+    """Whether the Secret that says where the hub is holds the authority of its certificate as well, under `ca.crt`."""
+
+    @property
+    def cluster(self) -> str:
+        """What its servers call their cluster. A server takes no leaf connection from a cluster that is called as its own is."""
+        return f"{_CLUSTER}-{self.join_as}" if self.join_as else _CLUSTER
+
+    def check(self) -> None:
+        """Raise `SiteRefused` for what can't be."""
+        if self.sites and self.join_as:
+            raise SiteRefused(
+                f"site {self.join_as}: a hub is no site of another one: name sites or what this one is called"
+            )
+        if self.hub_authority and not self.join_as:
+            raise SiteRefused("the authority of a hub is for a site: say what this one is called there")
+        for one in (*self.sites, *([self.join_as] if self.join_as else [])):
+            check_site(one)
+
+
+ALONE = BusLinks()
+
+
+def joined_configuration(links: BusLinks) -> JsonObject:
     """What a hub's configuration says of its sites, or a site's of its hub, besides who may do what on its own log. Raises `SiteRefused`."""
-    if sites and join_as:
-        raise SiteRefused(f"site {join_as}: a hub is no site of another one: name sites or what this one is called")
-    if sites:
-        return {"jetstream": {"domain": HUB}, **hub_side([check_site(one) for one in sites])}
-    if join_as:
-        joining = Joining(site=check_site(join_as), hubs=(f"<< ${HUB_VARIABLE} >>",))
-        return {"jetstream": {"domain": join_as}, **site_side(joining, ACCOUNT)}
+    links.check()
+    if links.sites:
+        return {"jetstream": {"domain": HUB}, **hub_side(links.sites)}
+    if links.join_as:
+        joining = Joining(site=links.join_as, hubs=(f"<< ${HUB_VARIABLE} >>",))
+        whole: JsonObject = {"jetstream": {"domain": links.join_as}, **site_side(joining, ACCOUNT)}
+        [remote] = whole["leafnodes"]["remotes"]
+        if links.hub_authority:
+            # Named here, it is also demanded: nothing goes to a hub in plain text.
+            remote["tls"] = {"ca_file": f"{HUB_AUTHORITY}/ca.crt"}
+        return whole
     return {}
+
+
+def certificate_files(connections: str) -> JsonObject:
+    """The certificate that a server shows on one kind of connections."""
+    return {"cert_file": f"{CERTIFICATES}/{connections}/tls.crt", "key_file": f"{CERTIFICATES}/{connections}/tls.key"}
+
+
+def peers_prove_themselves() -> JsonObject:
+    """Servers of one cluster have no users: who shows no certificate of their authority is none of them."""
+    return {"ca_file": f"{CERTIFICATES}/cluster/ca.crt", "verify": True}
 
 
 def server_configuration(streams: LogStreams = SOLE) -> JsonObject:
@@ -194,18 +242,28 @@ def configuration_text(configuration: JsonObject) -> str:
     return re.sub(r'"<< (.*?) >>"', r"\1", text)
 
 
-def server_file(namespace: str, streams: LogStreams = SOLE) -> str:
-    """The whole configuration of one of three servers, for those who don't take NATS's chart."""
-    peers = [f"nats://kuelog-nats-{i}.kuelog-nats-headless.{namespace}.svc.cluster.local:6222" for i in range(3)]
+def server_file(namespace: str, streams: LogStreams = SOLE, links: BusLinks = ALONE) -> str:
+    """The whole configuration of one of three servers, for those who don't take NATS's chart. Raises `SiteRefused`."""
+    scheme = "tls" if links.certificate else "nats"
+    peers = [f"{scheme}://kuelog-nats-{i}.kuelog-nats-headless.{namespace}.svc.cluster.local:6222" for i in range(3)]
     whole: JsonObject = {
         "server_name": "<< $POD_NAME >>",
         "port": 4222,
         "http_port": 8222,
         "lame_duck_duration": "30s",
         "jetstream": {"store_dir": "/data", "sync_interval": "always"},
-        "cluster": {"name": "kuelog", "port": 6222, "routes": peers, "no_advertise": True},
+        "cluster": {"name": links.cluster, "port": 6222, "routes": peers, "no_advertise": True},
         **server_configuration(streams),
     }
+    joined = joined_configuration(links)
+    whole["jetstream"] |= joined.get("jetstream", {})
+    whole["accounts"] |= joined.get("accounts", {})
+    whole |= {name: part for name, part in joined.items() if name == "leafnodes"}
+    if links.certificate:
+        whole["tls"] = certificate_files("nats")
+        whole["cluster"]["tls"] = certificate_files("cluster") | peers_prove_themselves()
+        if links.sites:
+            whole["leafnodes"]["tls"] = certificate_files("leafnodes")
     return configuration_text(whole)
 
 
@@ -225,10 +283,16 @@ def _reading(stream: str) -> tuple[str, ...]:
 
 __all__ = [
     "ACCOUNT",
+    "ALONE",
+    "CERTIFICATES",
+    "HUB_AUTHORITY",
     "HUB_VARIABLE",
+    "BusLinks",
     "User",
+    "certificate_files",
     "configuration_text",
     "joined_configuration",
+    "peers_prove_themselves",
     "server_configuration",
     "server_file",
     "user_in",

@@ -31,6 +31,7 @@ from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
 from ops.production.deploy.roles import roles
 from ops.production.deploy.users import user_policy
+from ops.production.log.sites import SiteRefused
 from ops.production.webhook.configurations import configurations, conversion
 
 NAMESPACE = "kuelog-system"
@@ -50,7 +51,16 @@ CHOICES: JsonObject = {
     "nodeSelector": {},
     "tolerations": [],
     "configuration": {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
-    "bus": {"address": "kuelog-nats:4222", "replicas": "3", "maxBytes": "4294967296"},
+    "bus": {
+        "address": "kuelog-nats:4222",
+        "scheme": "nats",
+        "certificate": "kuelog-nats-tls",
+        "replicas": "3",
+        "maxBytes": "4294967296",
+        "sites": [],
+        "joinAs": "",
+        "hubAuthority": False,
+    },
     "witness": {"volume": {"name": "witness", "emptyDir": {}}},
     "archivist": {
         "suspend": False,
@@ -94,6 +104,10 @@ CHOICES: JsonObject = {
 """What an installation may choose, besides the values of NATS's chart."""
 
 
+SCHEMES = ("nats", "tls")
+"""How the bus is reached: in plain text, or in TLS."""
+
+
 class ChoiceRefused(ValueError):
     """Values that can't be installed so, and what to choose instead."""
 
@@ -105,6 +119,8 @@ def check_choices(choices: Mapping[str, Any]) -> None:
         raise ChoiceRefused(
             f"partitions: {partitions}: a log has 1 to {MOST_PARTITIONS} partitions: write a number of these"
         )
+    if choices["bus"]["scheme"] not in SCHEMES:
+        raise ChoiceRefused(f"bus.scheme: {choices['bus']['scheme']}: write one of {', '.join(SCHEMES)}")
 
 
 SCHEMA: JsonObject = {
@@ -113,6 +129,7 @@ SCHEMA: JsonObject = {
     "properties": {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
         "replicas": {"type": "integer", "minimum": 1},
+        "bus": {"type": "object", "properties": {"scheme": {"enum": list(SCHEMES)}}},
     },
 }
 """What Helm refuses before it renders anything."""
@@ -240,12 +257,16 @@ def manifests(
     """
     check_choices(choices)
     slots = Chosen(choices, namespace)
+    try:
+        nats = {"nats": servers(slots)} if bus else {}
+    except SiteRefused as problem:
+        raise ChoiceRefused(f"bus: {problem}") from problem
     home = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": namespace, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
     }
-    found = {"namespace": [home], **({"nats": servers(slots)} if bus else {})}
+    found = {"namespace": [home], **nats}
     return {**found, **{part.name: part.build(slots) for part in PARTS if part.chosen(slots)}}
 
 

@@ -14,6 +14,7 @@ from ops.production.deploy.permissions import (
     visibility_access,
 )
 from ops.production.deploy.spreading import WHEREVER, spread
+from ops.production.log.jetstream.encryption import AUTHORITY
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.visibility.api import GROUP, VERSIONS
 from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
@@ -39,6 +40,7 @@ PART_LABEL = "app.kubernetes.io/component"
 _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
+_AUTHORITY_MOUNT: JsonObject = {"name": "bus-authority", "mountPath": "/etc/kuelog-bus", "readOnly": True}
 _METRICS = ("--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN)
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
@@ -102,7 +104,8 @@ def _service_on_bus(values: ChartValues, service: str, number: str = "0") -> lis
     args = ["run", service, *health, *_METRICS, "--witness", "/var/lib/kuelog", *more]
     container = container_of(values, service, args)
     name = user_in(service, number)
-    container["env"] = [*bus_address(values, name), *_collector(values)]
+    put_on_bus(values, container, name)
+    container["env"] += _collector(values)
     container["ports"] = [
         {"name": "health", "containerPort": HEALTH},
         {"name": "metrics", "containerPort": METRICS},
@@ -140,7 +143,8 @@ def visibility(values: ChartValues) -> list[JsonObject]:
     args = [VISIBILITY, *reached, *_METRICS]
     container = container_of(values, VISIBILITY, args)
     served = {"name": "KUELOG_EXTERNAL_METRICS", "value": values.quoted_json("autoscaling.externalMetrics")}
-    container["env"] = [*bus_address(values, VISIBILITY), served]
+    put_on_bus(values, container, VISIBILITY)
+    container["env"].append(served)
     container["ports"] = [
         {"name": "https", "containerPort": HTTPS},
         {"name": "metrics", "containerPort": METRICS},
@@ -186,7 +190,7 @@ def console(values: ChartValues) -> list[JsonObject]:
     for prefix in ("user", "group"):
         proxy += [f"--{prefix}-prefix", values.text(f"console.{prefix}Prefix")]
     container = container_of(values, CONSOLE, [CONSOLE, *reached, *let_in, *proxy])
-    container["env"] = bus_address(values, CONSOLE)
+    put_on_bus(values, container, CONSOLE)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
     container.update(_probes("https", "HTTPS"))
     container["volumeMounts"].append({"name": "proxy", "mountPath": _PROXY, "readOnly": True})
@@ -247,7 +251,7 @@ def streams_job(values: ChartValues) -> list[JsonObject]:
     kept = ["--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
     args = ["deploy", "streams", *kept, "--partitions", values.text("partitions")]
     container = container_of(values, "streams", args)
-    container["env"] = bus_address(values, "streams")
+    put_on_bus(values, container, "streams")
     account = service_account(values, "streams")
     hooks = {
         "helm.sh/hook": "post-install,post-upgrade",
@@ -334,6 +338,7 @@ def runs_as(user: int) -> JsonObject:
 
 def pod_of(values: ChartValues, name: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
     """A pod that may do as little as a pod can."""
+    believes = [_bus_authority(values)] if _AUTHORITY_MOUNT in container["volumeMounts"] else []
     return {
         "serviceAccountName": f"kuelog-{name}",
         "securityContext": runs_as(_USER_ID),
@@ -343,7 +348,7 @@ def pod_of(values: ChartValues, name: str, container: JsonObject, volumes: list[
         "tolerations": values.whole("tolerations"),
         "topologySpreadConstraints": spread(labels(name), WHEREVER),
         "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {}}, *volumes],
+        "volumes": [{"name": "tmp", "emptyDir": {}}, *believes, *volumes],
     }
 
 
@@ -384,9 +389,22 @@ def _collector(values: ChartValues) -> list[JsonObject]:
     ]
 
 
-def bus_address(values: ChartValues, user: str) -> list[JsonObject]:
-    """The bus with a user of it, as KUELOG_NATS."""
-    return [
+def put_on_bus(values: ChartValues, container: JsonObject, user: str) -> None:
+    """Tell a container where the bus is and how one of its users speaks with it, and whom it believes to be the bus in TLS."""
+    bus = f"{values.text('bus.scheme')}://{user}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"
+    container["env"] = [
         {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": user}}},
-        {"name": "KUELOG_NATS", "value": f"nats://{user}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"},
+        {"name": "KUELOG_NATS", "value": bus},
+        {"name": AUTHORITY, "value": f"{_AUTHORITY_MOUNT['mountPath']}/ca.crt"},
     ]
+    container["volumeMounts"].append(_AUTHORITY_MOUNT)
+
+
+def _bus_authority(values: ChartValues) -> JsonObject:
+    """The authority of the bus, without the key that lies beside it. In plain text there is none."""
+    secret: JsonObject = {
+        "secretName": values.text("bus.certificate"),
+        "items": [{"key": "ca.crt", "path": "ca.crt"}],
+        "optional": True,
+    }
+    return {"name": _AUTHORITY_MOUNT["name"], "secret": secret}

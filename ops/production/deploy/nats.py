@@ -1,12 +1,16 @@
 """Three servers of NATS with JetStream, for those who apply plain manifests; the chart takes NATS's own chart instead."""
 
 import hashlib
-from collections.abc import Sequence
 
 from events.json_object import JsonObject
 from ops.production.deploy.bus import (
+    ALONE,
+    CERTIFICATES,
+    HUB_AUTHORITY,
     HUB_VARIABLE,
+    BusLinks,
     joined_configuration,
+    peers_prove_themselves,
     server_configuration,
     server_file,
     users_of,
@@ -25,18 +29,30 @@ _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuel
 _USER_ID = 1000
 
 
-def passwords(streams: LogStreams) -> list[JsonObject]:
-    """The environment of a server: a password for every user, from the common Secret."""
-    return [_from_secret(one.variable, USERS_SECRET, one.name) for one in users_of(streams)]
+def variables(streams: LogStreams, links: BusLinks = ALONE) -> list[JsonObject]:
+    """The environment of a server: a password for every user, from the common Secret, and where the hub of a site is."""
+    named = [*users_of(streams), *(one for site in links.sites for one in users_of_site(site))]
+    found = [_from_secret(one.variable, USERS_SECRET, one.name) for one in named]
+    return [*found, _from_secret(HUB_VARIABLE, HUB_SECRET, "address")] if links.join_as else found
 
 
 def _from_secret(variable: str, secret: str, key: str) -> JsonObject:
     return {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 
-def chart_values(streams: LogStreams = SOLE, sites: Sequence[str] = (), join_as: str = "") -> JsonObject:
+def links_of(chosen: Chosen) -> BusLinks:
+    """With whom the bus is linked, by the values."""
+    return BusLinks(
+        sites=tuple(chosen.whole("bus.sites")),
+        join_as=chosen.text("bus.joinAs"),
+        certificate=chosen.text("bus.certificate") if chosen.text("bus.scheme") == "tls" else "",
+        hub_authority=chosen.whole("bus.hubAuthority"),
+    )
+
+
+def chart_values(streams: LogStreams = SOLE, links: BusLinks = ALONE) -> JsonObject:
     """The values for NATS's own chart, as a dependency; as a hub of sites, or as the bus of a site. Raises `SiteRefused`."""
-    joined = joined_configuration(sites, join_as)
+    joined = joined_configuration(links)
     merged = server_configuration(streams)
     merged["accounts"].update(joined.get("accounts", {}))
     config: JsonObject = {
@@ -44,37 +60,56 @@ def chart_values(streams: LogStreams = SOLE, sites: Sequence[str] = (), join_as:
         "jetstream": {"enabled": True, "fileStore": {"enabled": True, "pvc": {"enabled": True, "size": STORE}}},
         "merge": merged,
     }
-    variables = passwords(streams)
+    spread_out: JsonObject = {
+        "topologySpreadConstraints": {
+            key: {"maxSkew": 1, "whenUnsatisfiable": otherwise} for key, otherwise in ONE_A_HOST.items()
+        }
+    }
+    container: JsonObject = {
+        "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in variables(streams, links)},
+    }
     if joined:
         config["jetstream"]["merge"] = joined["jetstream"]
         more = {name: value for name, value in joined["leafnodes"].items() if name != "port"}
         config["leafnodes"] = {"enabled": True, "port": LEAF_PORT, "merge": more}
-        variables += [
-            _from_secret(one.variable, USERS_SECRET, one.name) for site in sites for one in users_of_site(site)
-        ]
-        variables += [_from_secret(HUB_VARIABLE, HUB_SECRET, "address")] if join_as else []
+    if links.join_as:
+        config["cluster"]["merge"] = {"name": links.cluster}
+    if links.certificate:
+        shown = {"enabled": True, "secretName": links.certificate}
+        config["nats"] = {"tls": shown}
+        config["cluster"]["tls"] = {**shown, "merge": peers_prove_themselves()}
+        if links.sites:
+            config["leafnodes"]["tls"] = shown
+    if links.hub_authority:
+        volume, mount = _hub_authority()
+        container["patch"] = [{"op": "add", "path": "/volumeMounts/-", "value": mount}]
+        spread_out["patch"] = [{"op": "add", "path": "/spec/volumes/-", "value": volume}]
     return {
         "enabled": True,
         "config": config,
-        "container": {
-            "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in variables},
-        },
-        "podTemplate": {
-            "topologySpreadConstraints": {
-                key: {"maxSkew": 1, "whenUnsatisfiable": otherwise} for key, otherwise in ONE_A_HOST.items()
-            }
-        },
+        "container": container,
+        "podTemplate": spread_out,
         "natsBox": {"enabled": False},
     }
 
 
+def _hub_authority() -> tuple[JsonObject, JsonObject]:
+    """The volume with the authority of the hub, and where it lies: without the password beside it."""
+    items = [{"key": "ca.crt", "path": "ca.crt"}]
+    return (
+        {"name": "hub", "secret": {"secretName": HUB_SECRET, "items": items}},
+        {"name": "hub", "mountPath": HUB_AUTHORITY, "readOnly": True},
+    )
+
+
 def servers(chosen: Chosen) -> list[JsonObject]:
-    """Configuration, services, the three servers and their disruption budget."""
+    """Configuration, services, the three servers and their disruption budget. Raises `SiteRefused`."""
     meta: JsonObject = {"namespace": chosen.namespace, "labels": _LABELS}
-    streams = streams_of(chosen.whole("partitions"))
-    configuration = server_file(chosen.namespace, streams)
+    streams, links = streams_of(chosen.whole("partitions")), links_of(chosen)
+    configuration = server_file(chosen.namespace, streams, links)
     # A server reads its configuration when it starts: with another one they start anew, one after the other.
     marked = {"checksum/configuration": hashlib.sha256(configuration.encode()).hexdigest()}
+    reached = [("nats", 4222), *([("leafnodes", LEAF_PORT)] if links.sites else [])]
     return [
         {
             "apiVersion": "v1",
@@ -82,8 +117,8 @@ def servers(chosen: Chosen) -> list[JsonObject]:
             "metadata": {"name": "kuelog-nats", **meta},
             "data": {"nats.conf": configuration},
         },
-        _service("kuelog-nats", meta, [("nats", 4222)]),
-        _service("kuelog-nats-headless", meta, [("nats", 4222), ("cluster", 6222), ("monitor", 8222)], headless=True),
+        _service("kuelog-nats", meta, reached),
+        _service("kuelog-nats-headless", meta, [*reached, ("cluster", 6222), ("monitor", 8222)], headless=True),
         {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
@@ -99,7 +134,10 @@ def servers(chosen: Chosen) -> list[JsonObject]:
                 "serviceName": "kuelog-nats-headless",
                 "podManagementPolicy": "Parallel",
                 "selector": {"matchLabels": _LABELS},
-                "template": {"metadata": {"labels": _LABELS, "annotations": marked}, "spec": _pod(streams)},
+                "template": {
+                    "metadata": {"labels": _LABELS, "annotations": marked},
+                    "spec": _pod(streams, links, [*reached, ("cluster", 6222), ("monitor", 8222)]),
+                },
                 "volumeClaimTemplates": [
                     {
                         "metadata": {"name": "data"},
@@ -122,7 +160,21 @@ def _service(name: str, meta: JsonObject, ports: list[tuple[str, int]], *, headl
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, **meta}, "spec": spec}
 
 
-def _pod(streams: LogStreams) -> JsonObject:
+def _pod(streams: LogStreams, links: BusLinks, ports: list[tuple[str, int]]) -> JsonObject:
+    volumes: list[JsonObject] = [{"name": "configuration", "configMap": {"name": "kuelog-nats"}}]
+    mounts: list[JsonObject] = [
+        {"name": "configuration", "mountPath": "/etc/nats", "readOnly": True},
+        {"name": "data", "mountPath": "/data"},
+    ]
+    if links.certificate:
+        volumes.append({"name": "certificate", "secret": {"secretName": links.certificate}})
+        kinds = ["nats", "cluster", *(["leafnodes"] if links.sites else [])]
+        mounts += [{"name": "certificate", "mountPath": f"{CERTIFICATES}/{one}", "readOnly": True} for one in kinds]
+    if links.hub_authority:
+        volume, mount = _hub_authority()
+        volumes.append(volume)
+        mounts.append(mount)
+
     def probe(path: str, **more: int) -> JsonObject:
         return {"httpGet": {"path": path, "port": 8222}, "timeoutSeconds": 5, **more}
 
@@ -138,13 +190,9 @@ def _pod(streams: LogStreams) -> JsonObject:
                 "args": ["--config", "/etc/nats/nats.conf"],
                 "env": [
                     {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-                    *passwords(streams),
+                    *variables(streams, links),
                 ],
-                "ports": [
-                    {"name": "nats", "containerPort": 4222},
-                    {"name": "cluster", "containerPort": 6222},
-                    {"name": "monitor", "containerPort": 8222},
-                ],
+                "ports": [{"name": name, "containerPort": number} for name, number in ports],
                 "livenessProbe": probe("/healthz?js-enabled-only=true", initialDelaySeconds=10, periodSeconds=30),
                 "readinessProbe": probe("/healthz?js-server-only=true", periodSeconds=10),
                 "startupProbe": probe("/healthz", periodSeconds=10, failureThreshold=90),
@@ -154,11 +202,8 @@ def _pod(streams: LogStreams) -> JsonObject:
                     "readOnlyRootFilesystem": True,
                     "capabilities": {"drop": ["ALL"]},
                 },
-                "volumeMounts": [
-                    {"name": "configuration", "mountPath": "/etc/nats", "readOnly": True},
-                    {"name": "data", "mountPath": "/data"},
-                ],
+                "volumeMounts": mounts,
             }
         ],
-        "volumes": [{"name": "configuration", "configMap": {"name": "kuelog-nats"}}],
+        "volumes": volumes,
     }

@@ -267,16 +267,21 @@ async def connect(kubeconfig: str = "", context: str = "", *, service: str = "")
         if kubeconfig:
             await _load(kubeconfig, context, configuration)
         else:
+            if "KUBERNETES_SERVICE_HOST" not in os.environ:
+                raise KubeConfigMissing("this is no pod of one, and no kubeconfig was named")
             kube_config.load_incluster_config(client_configuration=configuration)
     except (ConfigException, OSError, Unreadable) as problem:
-        raise KubeConfigMissing(str(problem)) from problem
+        raise KubeConfigMissing(str(problem).rstrip(".")) from problem
     return KubeClient(configuration, service=service)
 
 
 async def _load(files: str, context: str, configuration: kube.Configuration) -> None:
-    for file in files.split(os.pathsep):
-        if Path(file).exists():
-            yaml_file(Path(file))
+    named = [Path(file) for file in files.split(os.pathsep)]
+    if not any(one.exists() for one in named):
+        raise KubeConfigMissing(f"there is no file {files}")
+    for one in named:
+        if one.exists():
+            yaml_file(one)
     try:
         await kube_config.load_kube_config(
             config_file=files, context=context or None, client_configuration=configuration

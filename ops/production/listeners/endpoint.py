@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+LAST_PORT = 65_535
 LOOPBACK = "127.0.0.1"
 
 

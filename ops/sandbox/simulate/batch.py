@@ -98,8 +98,28 @@ def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[
         return
     # Not fork: threads and open files of whoever asks are none of a history's business.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, _prepare, maxtasksperchild=_MOST_EACH) as pool:
+    with _deaf():
+        pool = context.Pool(processes, _prepare, maxtasksperchild=_MOST_EACH)
+    with pool:
         yield (outcome for outcome in pool.imap_unordered(play_spec, specs))
+
+
+@contextmanager
+def _deaf() -> Generator[None, None, None]:
+    """Processes and threads that begin in the block hear no Ctrl-C; who begins them hears it at its end.
+
+    A worker that is still loading would complain of it, and so would one whose parent did not say what to load.
+    """
+    heard: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def _prepare() -> None:

@@ -260,3 +260,57 @@ def test_every_command_explains_itself_with_an_example() -> None:
         done = kuelog(command, "--help")
         assert done.returncode == 0
         assert "Example: kuelog" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("lint", "/nowhere.yaml"), "error: /nowhere.yaml: there is no such file or folder\n"),
+        (("convert", "/nowhere.yaml"), "error: /nowhere.yaml: No such file or directory\n"),
+        (("audit", "verify", "--data", "/nowhere"), "error: /nowhere: holds no log: run `kuelog demo` first"),
+        (
+            ("adopt", "--kubeconfig", "/nowhere", "--dry-run"),
+            "error: no Kubernetes cluster: there is no file /nowhere. Name",
+        ),
+        (
+            ("adopt", "--dry-run"),
+            "error: no Kubernetes cluster: this is no pod of one, and no kubeconfig was named. Name",
+        ),
+        (
+            ("explain", "team/job", "--nats", "http://bus:1"),
+            "error: http://bus:1 can't be reached: http:// leads to no bus",
+        ),
+    ],
+)
+def test_what_is_not_there_is_one_message_that_says_so(words: tuple[str, ...], says: str) -> None:
+    done = kuelog(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(says)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("up", "--port", "-1"),
+        ("up", "--port", "99999"),
+        ("up", "--metrics", "-1"),
+        ("up", "--console", "99999"),
+        ("up", "--scale", "0"),
+        ("run", "admitter", "--health", "-1"),
+        ("run", "admitter", "--scale", "-1"),
+        ("visibility", "--port", "-1"),
+        ("console", "--port", "99999"),
+        ("top", "--scale", "0"),
+        ("sites", "serve", "east", "--port", "0"),
+        ("sites", "serve", "east", "--nats", "99999"),
+        ("sites", "copy", "east", "--replicas", "0"),
+    ],
+)
+def test_a_port_that_is_none_and_time_that_would_stand_still_are_refused_before_anything_starts(
+    words: tuple[str, ...],
+) -> None:
+    done = kuelog(*words)
+    assert done.returncode == 2
+    assert f"Invalid value for '{words[-2]}': Input should be" in done.stderr

@@ -12,6 +12,7 @@ from nats.js.errors import APIError, NotFoundError
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.capacity import StreamFill, stream_fill
 from ops.production.log.jetstream.connection import Connection
+from ops.production.log.jetstream.encryption import believed
 from ops.production.log.jetstream.generations import generations, names_of
 from ops.production.log.jetstream.leases import BusLeases
 from ops.production.log.jetstream.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
@@ -139,16 +140,16 @@ async def connect(
 ) -> JetStreamBus:
     """Connect, and reconnect for ever. Raises `LogUnavailable` when the bus does not answer at first.
 
-    `nats://HOST:PORT/DOMAIN` asks a site behind that server: its own streams, by its JetStream domain.
+    `nats://HOST:PORT/DOMAIN` asks a site behind that server: its own streams, by its JetStream domain. `tls://` is encrypted or nothing.
     """
-    addresses, domain = in_domain(url)
+    (addresses, domain), where = in_domain(url), without_password(url)
     client = Connection(domain)
+    believes = believed(addresses, where)
     try:
         async with asyncio.timeout(patience):
-            await client.begin(addresses, name=name)
+            await client.begin(addresses, name=name, believes=believes)
     except (TimeoutError, OSError, Error) as problem:
-        where = without_password(url)
-        raise not_taken(client, where) or unavailable(where, problem) from problem
+        raise not_taken(client, where) or unavailable(where, client.broken_by or problem) from problem
     return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes, address=url)
 
 

@@ -6,6 +6,7 @@ pass: too many connections, a user that is not there just now. The client on its
 
 import asyncio
 import re
+import ssl
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -13,8 +14,11 @@ from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import ConnectionReconnectingError, Error, NoRespondersError
+from nats.errors import ConnectionReconnectingError, Error, NoRespondersError, NoServersError
 from nats.errors import TimeoutError as NatsTimeout
+
+from ops.production.log.jetstream.cancellable import cancellable
+from ops.production.log.jetstream.encryption import is_asked_for
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
 _CLOSING = re.compile("^nats: '(.*)'$")
@@ -34,6 +38,15 @@ class MayNot(Error):
     def __init__(self, subject: str) -> None:
         super().__init__(f"it may not publish to {subject}")
         self.subject = subject
+
+
+class NotEncrypted(Error):
+    """The server takes no TLS, where the address asks for it: nothing is said to it, least of all the password."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server takes no TLS: write nats:// for one that speaks in plain text, or give it a certificate"
+        )
 
 
 class Publication(NamedTuple):
@@ -74,6 +87,9 @@ class Connection(Client):
         """The JetStream domain whose streams are asked for, behind the server that is connected to; its own when empty."""
         self.closed_for = ""
         """Why the server has closed the connection or does not take it, in its words; empty when it takes it."""
+        self.broken_by: Exception | None = None
+        """Why the last attempt to connect came to nothing, beside what the server itself says."""
+        self._encrypted = self._given_up = False
         self.unreadable: dict[str, str] = {}
         """By stream of the log: where its reader would have to publish so as to read on, and may not."""
         self._refused: set[str] = set()
@@ -85,15 +101,29 @@ class Connection(Client):
         self.on_return: set[Callable[[], None]] = set()
         """Called when the connection is there again after it was lost."""
 
-    async def begin(self, addresses: list[str], *, name: str) -> None:
-        """Connect, and connect anew for ever whenever the connection is lost."""
+    async def begin(self, addresses: list[str], *, name: str, believes: ssl.SSLContext | None = None) -> None:
+        """Connect, and connect anew for ever whenever the connection is lost; to `tls://` never in plain text."""
+        self._encrypted = is_asked_for(addresses)
+        try:
+            await cancellable(self._begin(addresses, name, believes))
+        except BaseException:
+            self._given_up = True
+            if self._transport is not None:
+                self._transport.close()
+            raise
+
+    async def _begin(self, addresses: list[str], name: str, believes: ssl.SSLContext | None) -> None:
         await self.connect(
             addresses,
             name=name,
             error_cb=self._hear,
             reconnected_cb=self._is_back,
+            **({"tls": believes} if believes is not None else {}),
             **_FOR_EVER,
         )
+        if self._given_up:
+            await self.close()
+            return
         await self._is_back()
 
     async def close(self) -> None:
@@ -182,6 +212,12 @@ class Connection(Client):
         if self._refused:
             self._refused.discard(self.reached_at(subject).lower())
 
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:  # noqa: FBT001, FBT002 - as the client has it
+        """What the server says first. The client would go on in plain text with one that takes no TLS, password included."""
+        if initial_connection and self._encrypted and not info.get("tls_required"):
+            raise NotEncrypted
+        await super()._process_info(info, initial_connection)
+
     async def _process_err(self, err_msg: str) -> None:
         """What the server says right before it closes the connection, unless it is a violation."""
         if "permissions violation" in err_msg:
@@ -192,7 +228,12 @@ class Connection(Client):
         await self._process_op_err(problem)
 
     async def _connect_to_server(self, s: Any) -> None:
-        """The client leaves open what a server has not taken, one socket more with each attempt."""
+        """The client leaves open what a server has not taken, one socket more with each attempt.
+
+        It would also try on for ever where its own wait has swallowed that nobody waits for it any more.
+        """
+        if self._given_up:
+            raise asyncio.CancelledError
         if self._transport is not None:
             self._transport.close()
         await super()._connect_to_server(s)
@@ -209,9 +250,11 @@ class Connection(Client):
                 asked.refuse(refused[1])
         elif closing is not None:
             self.closed_for = closing[1].lower()
+        elif not isinstance(problem, NoServersError | TimeoutError):
+            self.broken_by = problem
 
     async def _is_back(self) -> None:
-        self.closed_for = ""
+        self.closed_for, self.broken_by = "", None
         for call in list(self.on_return):
             call()
 

@@ -1,6 +1,8 @@
 """What JetStream says when it does not do what was asked, in our own errors: the stream's limit, the disk, or the bus away."""
 
 from collections.abc import Mapping
+from socket import gaierror
+from ssl import SSLCertVerificationError
 from typing import Any
 
 import msgspec
@@ -84,6 +86,8 @@ def reason_of(problem: Exception) -> str:
     """What the client raised, in words for a person."""
     if isinstance(problem, APIError):
         return str(problem.description or _NOBODY)
+    if isinstance(problem, SSLCertVerificationError):
+        return _NOT_BELIEVED.format(problem.verify_message)
     for kind, words in _WORDS:
         if isinstance(problem, kind):
             return words
@@ -95,9 +99,15 @@ _NO_SITE = (
     "no site {0} is connected to that bus at the moment, nor has its own server the JetStream domain {0}: "
     "leave /{0} out of the address to read the copy that is kept there"
 )
+_NOT_BELIEVED = (
+    "its certificate is not believed ({0}): name the authority that has issued it by KUELOG_BUS_CA, "
+    "and the host as the certificate does"
+)
 _STRANGER = "it does not let in this user with this password"
 _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, "no answer in time"),
+    (ConnectionRefusedError, "nobody listens there"),
+    (gaierror, "no host is called so"),
     (NoRespondersError, _NOBODY),
     (ConnectionClosedError, "the connection is closed"),
     (NoServersError, "no server answers at that address"),

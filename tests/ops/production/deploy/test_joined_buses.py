@@ -2,89 +2,139 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from events.json_object import JsonObject
 from events.subjects import commit_subject
 from ops.production.deploy.bus import (
+    CERTIFICATES,
+    HUB_AUTHORITY,
     HUB_VARIABLE,
-    configuration_text,
+    BusLinks,
     joined_configuration,
-    server_configuration,
+    server_file,
     users_of,
 )
 from ops.production.deploy.nats import chart_values
+from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.copies import check_copied, keep_copies
+from ops.production.log.jetstream.encryption import AUTHORITY
 from ops.production.log.jetstream.rolling import StillNeeded, roll
 from ops.production.log.server.server import nats_binary
 from ops.production.log.sites import SiteRefused, copier_user, joining_of, leaf_user, reader_user, users_of_site
 from ops.production.log.streams import PARTITION, SOLE
 from services.runtime.log_errors import LogUnavailable
 from tests.ops.production.deploy.test_bus_users import address
+from tests.stage.authority import Authority
 from tests.stage.ports import reserved_port
 from tests.stage.sites import at
 
+SERVERS = range(3)
+HUB_LINKS = BusLinks(sites=("east", "west"), certificate="kuelog-nats-tls")
+SITE_LINKS = BusLinks(join_as="east", certificate="kuelog-nats-tls", hub_authority=True)
+
+
+def here(text: str, folder: Path, own: int, ports: dict[int, list[int]], certificates: Path, hub: Path) -> str:
+    """The file of an installation, where three pods are three processes on this machine; nothing else of it changes."""
+    routes = ports[6222]
+    for number in SERVERS:
+        peer = f"kuelog-nats-{number}.kuelog-nats-headless.kuelog-system.svc.cluster.local:6222"
+        assert peer in text
+        text = text.replace(peer, f"127.0.0.1:{routes[number]}")
+    for kept, chosen in ports.items():
+        text = text.replace(f'"port": {kept}', f'"host": "127.0.0.1", "port": {chosen[own]}')
+    text = text.replace('"http_port": 8222', '"http_port": -1').replace("/data", str(folder / "data"))
+    text = re.sub(f"{CERTIFICATES}/[a-z]+", str(certificates), text).replace(HUB_AUTHORITY, str(hub))
+    assert "/etc/" not in text
+    return text
+
 
 @asynccontextmanager
-async def server(folder: Path, sites: tuple[str, ...], join_as: str, leaf_port: int, **more: str) -> AsyncIterator[int]:
-    """A server as it is configured for an installation."""
-    port, whole = reserved_port(), server_configuration(SOLE)
-    joined = joined_configuration(sites, join_as)
-    whole["accounts"].update(joined.get("accounts", {}))
-    leaves: JsonObject = joined["leafnodes"]
-    if sites:
-        leaves["port"] = leaf_port
-    whole |= {"port": port, "host": "127.0.0.1", "server_name": join_as or "hub", "leafnodes": leaves}
-    whole["jetstream"] = {"store_dir": str(folder), **joined["jetstream"]}
-    folder.mkdir()
-    path = folder / "nats.conf"
-    path.write_text(configuration_text(whole))
-    named = [*users_of(SOLE), *(one for site in sites for one in users_of_site(site))]
+async def three_servers(
+    folder: Path, links: BusLinks, certificates: Path, hub: Path, **more: str
+) -> AsyncIterator[dict[int, list[int]]]:
+    """The servers of one installation, by the port of a pod those on which they are reached."""
+    ports = {kept: [reserved_port() for _ in SERVERS] for kept in (4222, 6222, 7422)}
+    named = [*users_of(SOLE), *(one for site in links.sites for one in users_of_site(site))]
     env = {**os.environ, **{one.variable: f"p{one.name}" for one in named}, **more}
-    started = await asyncio.create_subprocess_exec(
-        nats_binary(), "-c", str(path), env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        async with at(address(port, "streams"), patience=20) as made:
-            for name in SOLE.every:
-                await made.stream(name)
-        yield port
-    finally:
-        started.terminate()
-        await started.wait()
-
-
-async def test_what_a_site_decides_is_copied_by_its_users_alone_and_never_lands_on_the_log_of_the_hub(
-    tmp_path: Path,
-) -> None:
-    leaf = reserved_port()
-    joins = f"nats-leaf://{leaf_user('east')}:p{leaf_user('east')}@127.0.0.1:{leaf}"
+    text = server_file("kuelog-system", SOLE, links)
     async with AsyncExitStack() as stack:
-        hub = await stack.enter_async_context(server(tmp_path / "hub", ("east", "west"), "", leaf))
-        site = await stack.enter_async_context(server(tmp_path / "site", (), "east", leaf, **{HUB_VARIABLE: joins}))
-        copier = address(hub, copier_user("east"))
-        here, there = [await stack.enter_async_context(at(one)) for one in (copier, f"{copier}/east")]
+        for number in SERVERS:
+            room = folder / str(number)
+            room.mkdir(parents=True)
+            path = room / "nats.conf"
+            path.write_text(here(text, room, number, ports, certificates, hub))
+            started = await asyncio.create_subprocess_exec(
+                *(nats_binary(), "-c", str(path), "-l", str(room / "nats.log")),
+                env={**env, "POD_NAME": f"kuelog-nats-{number}"},
+            )
+            stack.push_async_callback(started.wait)
+            stack.callback(started.terminate)
+        yield ports
+
+
+@asynccontextmanager
+async def three_times(where: str) -> AsyncIterator[JetStreamBus]:
+    """A connection of who has each stream held by every server, as soon as these have found each other."""
+    found = await connect(where, replicas=len(SERVERS), max_bytes=1 << 24, patience=60)
+    try:
         while True:
             try:
-                made = await keep_copies(here, there)
+                await found.stream(PARTITION)
+                break
+            except LogUnavailable:
+                await asyncio.sleep(0.05)
+        yield found
+    finally:
+        await found.close()
+
+
+def encrypted(port: int, user: str) -> str:
+    return address(port, user).replace("nats://", "tls://")
+
+
+async def test_what_a_site_decides_is_copied_by_its_users_alone_in_tls_and_never_lands_on_the_log_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_hub = Authority("of the hub").issue(tmp_path / "hub-certificates")
+    of_site = Authority("of the site").issue(tmp_path / "site-certificates")
+    both = tmp_path / "both.crt"
+    both.write_text("".join((one / "ca.crt").read_text() for one in (of_hub, of_site)))
+    monkeypatch.setenv(AUTHORITY, str(both))
+    async with asyncio.timeout(100), AsyncExitStack() as stack:
+        hub = await stack.enter_async_context(three_servers(tmp_path / "hub", HUB_LINKS, of_hub, of_hub))
+        joins = ",".join(f"tls://{leaf_user('east')}:p{leaf_user('east')}@127.0.0.1:{one}" for one in hub[7422][:1])
+        opened = three_servers(tmp_path / "site", SITE_LINKS, of_site, of_hub, **{HUB_VARIABLE: joins})
+        site = await stack.enter_async_context(opened)
+        for ports in (hub, site):
+            async with three_times(encrypted(ports[4222][0], "streams")) as made:
+                for name in SOLE.every:
+                    await made.stream(name)
+        copier = encrypted(hub[4222][1], copier_user("east"))
+        kept = await connect(copier, replicas=3, max_bytes=1 << 24)
+        stack.push_async_callback(kept.close)
+        there = await stack.enter_async_context(at(f"{copier}/east"))
+        while True:
+            try:
+                made = await keep_copies(kept, there)
                 break
             except LogUnavailable:
                 await asyncio.sleep(0.05)
         assert set(SOLE.every) <= set(made)
-        decider = await stack.enter_async_context(at(address(site, "admitter")))
+        decider = await stack.enter_async_context(at(encrypted(site[4222][1], "admitter")))
         stream = await decider.stream(PARTITION)
         await stream.append(commit_subject(PARTITION, "admitter"), b"{}", message_id="a", base=0)
-        reader = await stack.enter_async_context(at(address(hub, reader_user("east"))))
+        reader = await stack.enter_async_context(at(encrypted(hub[4222][2], reader_user("east"))))
         async for batch in (await reader.stream(PARTITION)).follow(0):
             assert [one.data for one in batch] == [b"{}"]
             break
-        own = await stack.enter_async_context(at(address(hub, "reader")))
+        own = await stack.enter_async_context(at(encrypted(hub[4222][0], "reader")))
         assert (await (await own.stream(PARTITION)).last()).sequence == 0, "the hub's own log is another one"
-        archivist = await stack.enter_async_context(at(address(site, "archivist")))
+        archivist = await stack.enter_async_context(at(encrypted(site[4222][2], "archivist")))
         await roll(archivist, PARTITION)
         while True:
             try:
@@ -96,13 +146,13 @@ async def test_what_a_site_decides_is_copied_by_its_users_alone_and_never_lands_
 
 
 def test_the_values_for_the_chart_of_nats_say_the_same_of_hub_and_site() -> None:
-    hub, site = chart_values(sites=("east",)), chart_values(join_as="east")
-    joined = joined_configuration(("east",), "")
+    hub, site = chart_values(links=BusLinks(sites=("east",))), chart_values(links=BusLinks(join_as="east"))
+    joined = joined_configuration(BusLinks(sites=("east",)))
     assert hub["config"]["leafnodes"] == {"enabled": True, "port": 7422, "merge": {"no_advertise": True}}
     assert hub["config"]["jetstream"]["merge"] == {"domain": "hub"}
     assert hub["config"]["merge"]["accounts"]["SITE_east"] == joined["accounts"]["SITE_east"]
     assert {one.variable for one in users_of_site("east")} <= set(hub["container"]["env"])
-    remotes = joined_configuration((), "east")["leafnodes"]["remotes"]
+    remotes = joined_configuration(BusLinks(join_as="east"))["leafnodes"]["remotes"]
     assert site["config"]["leafnodes"]["merge"] == {"remotes": remotes}
     assert remotes[0]["account"] == "KUELOG" and remotes[0]["urls"] == [f"<< ${HUB_VARIABLE} >>"]
     assert site["config"]["jetstream"]["merge"] == {"domain": "east"}
@@ -126,4 +176,4 @@ def test_an_address_that_names_no_hub_says_what_to_write(text: str, says: str) -
 
 def test_a_hub_is_no_site_of_another_one() -> None:
     with pytest.raises(SiteRefused, match="a hub is no site"):
-        joined_configuration(("west",), "east")
+        joined_configuration(BusLinks(sites=("west",), join_as="east"))

@@ -7,6 +7,7 @@ import sys
 from functools import partial
 
 import msgspec
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -67,6 +68,24 @@ async def test_ctrl_c_ends_one_process_that_plays_with_nothing_but_what_was_foun
     assert process.returncode == 130
     assert msgspec.json.decode(out)["interrupted"] is True
     assert err == b""
+
+
+async def test_ctrl_c_while_workers_are_still_loading_is_no_complaint_of_theirs() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.main", "simulate", "--seeds", "1-100000", "--jobs", "2"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+        start_new_session=True,
+    )
+    # A worker that has begun to load is there beside the two that count and track for it.
+    while not any("spawn_main" in " ".join(one.cmdline()) for one in psutil.Process(process.pid).children()):  # noqa: ASYNC110 - processes tell nobody that they begin
+        await asyncio.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = await process.communicate()
+    assert process.returncode == 130
+    assert b"stopped after" in out
+    assert b"Traceback" not in err
 
 
 def test_where_no_bar_can_be_drawn_lines_say_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from events.subjects import FACTS
 from ops.production.health import Health
 from ops.production.log.jetstream import pull
 from ops.production.log.jetstream.bus import JetStreamBus, connect
-from ops.production.log.jetstream.connection import MayNot, is_refused
+from ops.production.log.jetstream.connection import Connection, MayNot, is_refused
 from ops.production.log.server.server import nats_binary
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
@@ -228,3 +228,40 @@ async def refused(bus: JetStreamBus, right: str) -> None:
             if is_refused(bus.client, right.replace(">", "x")):
                 return
             await asyncio.sleep(0.02)
+
+
+class Swallowing(Connection):
+    """A connection whose waits for the server drop a cancellation, as they may before Python 3.12."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attempts, self.asks, self.ended = 0, asyncio.Event(), asyncio.Event()
+
+    async def _process_connect_init(self) -> None:
+        self.attempts += 1
+        self.asks.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise OSError("an answer that came in that very turn") from None
+
+    async def _begin(self, *words: Any) -> None:
+        try:
+            await super()._begin(*words)
+        finally:
+            self.ended.set()
+
+
+async def test_a_connection_that_nobody_waits_for_any_more_is_not_tried_for_ever() -> None:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
+        tried = Swallowing()
+        task = asyncio.create_task(
+            tried.begin([f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"], name="kuelog")
+        )
+        await tried.asks.wait()
+        task.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await tried.ended.wait()
+    assert tried.attempts == 1
