@@ -6,5 +6,3 @@ import typer
 
 SLOWEST, FASTEST = 0.01, 1000.0
 Scale = Annotated[float, typer.Option(min=SLOWEST, max=FASTEST, help="How fast time runs; as the embedded cluster's.")]
-
-__all__ = ["FASTEST", "SLOWEST", "Scale"]

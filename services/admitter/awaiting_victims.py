@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from events.admission import Mode, PreemptionRequested, Victim
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.plan import Plan
-from projections.preemption.candidates import Candidate, Variant, holder_of_quota
+from projections.preemption.candidates import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAIM_WHILE_BORROWING,
+    IN_COHORT_RECLAMATION,
+    Candidate,
+    Variant,
+    holder_of_quota,
+)
 from projections.preemption.classic import discharge, fits_now
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
@@ -20,10 +28,10 @@ from services.admitter.cards import cards_once_left, placed_on_cards
 from services.admitter.entry import AdmissionEntry
 
 _BY_REASON = {
-    "InClusterQueue": Variant.WITHIN_QUEUE,
-    "InCohortReclamation": Variant.HIERARCHICAL,
-    "InCohortReclaimWhileBorrowing": Variant.WHILE_BORROWING,
-    "InCohortFairSharing": Variant.FAIR_SHARING,
+    IN_CLUSTER_QUEUE: Variant.WITHIN_QUEUE,
+    IN_COHORT_RECLAMATION: Variant.HIERARCHICAL,
+    IN_COHORT_RECLAIM_WHILE_BORROWING: Variant.WHILE_BORROWING,
+    IN_COHORT_FAIR_SHARING: Variant.FAIR_SHARING,
 }
 """By the reason that a victim was asked to go for, a right that gives it."""
 
@@ -44,9 +52,7 @@ def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> 
     if entry.replaces is not None:
         usage = difference(usage, usage_of(entry.replaces, world.quota.columns))
     victims = _leaving(world, request.victims)
-    domains = HeldDomains(
-        world.domains, tuple(one.topology for one in request.assignments if one.topology is not None)
-    )
+    domains = HeldDomains(world.domains, tuple(one.topology for one in request.assignments if one.topology is not None))
     if not victims or not _fits_without(world, node, usage, victims, domains):
         return False
     entry.victims = victims
