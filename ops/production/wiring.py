@@ -4,18 +4,14 @@ import asyncio
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
-from events.event import Millis
 from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
-from ops.files.reading import Unreadable
 from ops.production.archive.proof.handing_out import HandingOut
-from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
 from ops.production.deciders import quota_deciders
 from ops.production.foresight import Foresight
 from ops.production.loaded_selectors import selectors_for
@@ -31,6 +27,7 @@ from ops.production.process.span_tracer import SpanTracer
 from ops.production.served import FOLLOWER, MULTIKUEUE, SERVICES, VERIFIER, check_served, service_name
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
+from ops.production.witnessing import Witnessing
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.applier.decisions import Decisions
@@ -41,12 +38,12 @@ from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.multikueue.shell import RemoteClusters
 from services.runtime.control_log import Control, read_control
 from services.runtime.lease import Lease
-from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
+from services.runtime.log_errors import LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.own_task import in_own_task
 from services.runtime.partition.admission_window import SIZE, AdmissionWindow
 from services.runtime.partition.fold import PartitionFold
-from services.runtime.partition.halts import REGRESSED, WITNESS
+from services.runtime.partition.halts import REGRESSED
 from services.runtime.partition.host import PartitionHost
 from services.runtime.partition.roles import Decider, Observer, Verifier
 from services.runtime.tracing import Tracer
@@ -54,7 +51,6 @@ from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
 """How often a replica that can't go on looks for a saved world at which it can begin."""
 
@@ -93,10 +89,8 @@ class Running:
         """The streams of the log, as its CONTROL stream said when the services began."""
         self.verifications: dict[str, RunningVerification] = {}
         """By partition what was decided again here; empty where nothing is."""
-        self.regressed = self.witness_problem = ""
-        """Why the witness can take no note at the moment; empty when it can."""
-        self.witnessed_at: Millis | None = None if witness is None else 0
-        """When the witness last took note of all streams: 0 before the first time, None without a witness."""
+        self.witnessing = None if witness is None else Witnessing(witness, ports.bus, ports.clock)
+        """What the witness of this process finds; None without one."""
         self._whole, self._let_in_ahead = WholeWorld(), let_in_ahead
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
@@ -105,7 +99,6 @@ class Running:
         self._served = tuple(partitions)
         """The partitions that are folded here; all of them when empty."""
         self.archivist, self.handing_out = archivist, handing_out or HandingOut(Path(), ())
-        self._witness = HeadWitness(witness) if witness is not None else None
         self._snapshots = Snapshots(witness and witness / "snapshots", RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
@@ -120,7 +113,8 @@ class Running:
         bus, clock = self._bus, self.ports.clock
         facts = await bus.stream(FACTS)
         control = await self._heed_control()
-        await self._check()
+        if self.witnessing is not None:
+            await self.witnessing.check(self.streams, bus)
         await self._prepare_shelf()
         await self._record_clock(control)
         await self.leases.prepare()
@@ -153,11 +147,11 @@ class Running:
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))
-            if self._witness is not None:
-                tasks.create_task(self._keep_witness())
+            if (witnessing := self.witnessing) is not None:
+                tasks.create_task(witnessing.run(self.streams, self.hosts))
                 tasks.create_task(self.handing_out.run(clock))
                 if self.archivist is not None:
-                    tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
+                    tasks.create_task(self.archivist.run(clock, lambda: not witnessing.regressed))
             tasks.create_task(self._follow_control(control))
 
     async def _host_trees(
@@ -277,7 +271,7 @@ class Running:
     async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't say, or not now."""
         try:
-            async with asyncio.timeout(_LAST_NOTE_S):
+            async with asyncio.timeout(_FILLED_S):
                 return [] if self.ports.filled is None else await self.ports.filled(self.streams.witnessed)
         except (LogUnavailable, TimeoutError):
             return []
@@ -287,8 +281,7 @@ class Running:
         found = [
             *self._bus.problems.values(),
             *self.ports.unreadable(),
-            self.regressed,
-            self.witness_problem,
+            *([self.witnessing.regressed, self.witnessing.problem] if self.witnessing is not None else []),
             self._snapshots.problem,
         ]
         return list(dict.fromkeys(filter(None, found)))
@@ -351,55 +344,5 @@ class Running:
             except LogUnavailable as problem:
                 log.warning("no saved worlds are shared", problem=str(problem))
 
-    async def _check(self) -> None:
-        if self._witness is None:
-            return
-        for name in self.streams.witnessed:
-            await self._witness.check(await self._bus.stream(name))
 
-    async def _keep_witness(self) -> None:
-        """Compare and take note, every so often; on a mismatch nothing is decided any more."""
-        try:
-            while True:
-                try:
-                    await self._take_note()
-                    self.witness_problem = ""
-                    self._go_on_deciding()
-                except (OSError, Unreadable) as problem:
-                    # A full disk, or another process that is frozen with the folder in its hands: it is tried again.
-                    reason = problem.strerror if isinstance(problem, OSError) else ""
-                    self.witness_problem = f"the witness can take no note: {reason or problem}"
-                    log.warning("no note taken", problem=self.witness_problem)
-                except (LogRegressed, LogGap, WitnessKeyMissing) as problem:
-                    self.regressed = str(problem)
-                    log.error("log regressed", problem=self.regressed)
-                    for host in self.hosts.values():
-                        host.stop_deciding(self.regressed, WITNESS)
-                except LogUnavailable as problem:
-                    log.warning("log unavailable", problem=str(problem))
-                await self.ports.clock.sleep(WITNESS_EVERY_MS)
-        finally:
-            # What was decided since the last time is worth a proof too; but an end must not wait for a bus that is gone.
-            with suppress(LogRegressed, LogUnavailable, LogGap, OSError, WitnessKeyMissing):
-                async with asyncio.timeout(_LAST_NOTE_S):
-                    await self._take_note()
-
-    def _go_on_deciding(self) -> None:
-        """Decide again: what was lost is there again, given back by services that had read it or by a replica of the bus."""
-        if self.regressed:
-            log.warning("the log is again what was witnessed")
-            self.regressed = ""
-            for host in self.hosts.values():
-                host.decide_again(WITNESS)
-
-    async def _take_note(self) -> None:
-        if self._witness is None:
-            return
-        for name in self.streams.witnessed:
-            stream = await self.ports.bus.stream(name)
-            await self._witness.check(stream)
-            await self._witness.witness(stream)
-        self.witnessed_at = self.ports.clock.now()
-
-
-_LAST_NOTE_S = 2.0
+_FILLED_S = 2.0

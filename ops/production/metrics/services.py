@@ -46,8 +46,8 @@ class ServiceMetrics(Collector):
         yield gauge("kuelog_lease_standbys", [((one.name,), self._running.leases.standbys(one.name)) for one in leases])
         skew = self._found.clock_skew
         yield gauge("kuelog_clock_skew_seconds", [] if skew is None else [((), in_seconds(skew))])
-        noted = self._running.witnessed_at
-        yield gauge("kuelog_witness_timestamp_seconds", [] if noted is None else [((), in_seconds(noted))])
+        noted = self._running.witnessing
+        yield gauge("kuelog_witness_timestamp_seconds", [] if noted is None else [((), in_seconds(noted.at))])
         handed = self._running.handing_out.handed
         rows: Rows = [((place,), in_seconds(at)) for place, at in sorted(handed.items())]
         yield gauge("kuelog_checkpoint_handed_out_timestamp_seconds", rows)

@@ -16,7 +16,6 @@ from events.hash_chain import bytes_hash
 from events.subjects import FACTS, reader_of
 from ops.production.archive.history import begins_at_one, end_of
 from ops.production.log.jetstream.shelf import counters_of
-from ops.production.log.streams import PARTITION
 from ops.production.metrics.counters.reader import CountedPlace, CountersReader
 from ops.production.wiring import Running
 from projections.counters.counted_in_world import counted_in
@@ -49,7 +48,7 @@ class SavedCounters(msgspec.Struct, frozen=True, kw_only=True):
 class CountersFollower:
     """Counts what is decided in a partition while the services of this process run."""
 
-    def __init__(self, running: Running, partition: str = PARTITION) -> None:
+    def __init__(self, running: Running, partition: str) -> None:
         self.partition = partition
         self._running = running
         self._told: CountersReader | None = None

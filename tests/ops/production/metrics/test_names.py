@@ -164,7 +164,7 @@ def serving() -> Any:
         leases=SimpleNamespace(
             all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)], standbys=lambda _: 1
         ),
-        witnessed_at=4_000,
+        witnessing=SimpleNamespace(at=4_000),
         handing_out=cast(Any, SimpleNamespace(handed={"p": 3_000})),
     )
 

@@ -51,7 +51,7 @@ async def test_what_was_counted_is_saved_and_counted_on_from_there_when_the_rest
     task = asyncio.create_task(running.run())
     assert sorted(await asyncio.wait_for(admitted(bus, 2), 60)) == ["team/a", "team/b"]
     await asyncio.wait_for(running.quiet(), 60)
-    first = CountersFollower(running)
+    first = CountersFollower(running, PARTITION)
     reader = await first.begin()
     assert reader.base == 0
     reading = asyncio.create_task(reader.run())
@@ -65,7 +65,7 @@ async def test_what_was_counted_is_saved_and_counted_on_from_there_when_the_rest
     # All but the commit and the fact that it goes up to is away.
     for name, upto in ((PARTITION, reader.base - 1), (FACTS, reader.upto - 1)):
         (await bus.stream(name)).remove(upto)
-    again = await CountersFollower(running).begin()
+    again = await CountersFollower(running, PARTITION).begin()
     assert (again.base, again.upto, again.counters.counts) == (reader.base, reader.upto, counts)
     await stop(task)
 
@@ -76,13 +76,13 @@ async def test_saved_counters_of_another_log_do_not_count() -> None:
     running = services(bus, shelf)
     task = asyncio.create_task(running.run())
     await asyncio.wait_for(admitted(bus, 1), 60)
-    first = CountersFollower(running)
+    first = CountersFollower(running, PARTITION)
     reader = await first.begin()
     reading = asyncio.create_task(reader.run())
     await asyncio.wait_for(reader.caught_up.wait(), 60)
     reader.sha256 = "0" * 64
     await first.save(reader)
-    assert (await CountersFollower(running).begin()).base == 0
+    assert (await CountersFollower(running, PARTITION).begin()).base == 0
     await stop(task, reading)
 
 
