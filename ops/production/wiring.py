@@ -219,7 +219,7 @@ class Running:
             listed=listed,
             verifier=verifier,
             routed=len(self.streams.trees) > 1 and name in self.streams.trees,
-            origins=await self._origins(name),
+            origins=[await self._bus.stream(one) for one in self.control.lineage(name)[:-1]],
         )
 
     async def _heed_control(self) -> Stream:
@@ -317,16 +317,9 @@ class Running:
         """A stream of the log, for who reads along with the services."""
         return await self._bus.stream(name)
 
-    async def _origins(self, partition: str) -> list[Stream]:
-        """The partitions in which the history of a partition begins, the first one first."""
-        return [await self._bus.stream(one) for one in self.control.lineage(partition)[:-1]]
-
     async def begin(self, stream: Stream) -> PartitionFold:
         """Where a partition's fold begins: at a good snapshot, or at zero."""
-        inputs = [await self._bus.stream(one) for one in self.streams.inputs(stream.name)]
-        fold = await self._snapshots.load(stream, await self._origins(stream.name), inputs)
-        fold.heed(self.control)
-        return fold
+        return await self._snapshots.begin(self._bus, stream, self.control)
 
     async def _begin_anew(self, host: PartitionHost) -> None:
         """End this run when a saved world lies behind what the partition has missed. Raises `BeginsAnew`."""

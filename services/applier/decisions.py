@@ -5,11 +5,13 @@ Rule: docs/rules/log.md#moved
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from events.commit import Commit
 from events.hash_chain import bytes_hash
 from events.subjects import CONTROL, decisions_stream
 from services.runtime.control_log import Control, read_control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry, Stream
+from services.runtime.partition.stored_message import Opened, open_message
 
 MOST = 2000
 """So many of the last commits of a partition are looked through."""
@@ -29,16 +31,21 @@ class Decisions:
                 return await (await self._at(name)).get(sequence)
         raise LogGap(stream=self._own.name, expected=number, found=0)
 
-    async def later(self, number: int) -> AsyncIterator[Entry]:
-        """The last commits behind a number, one by one; what was rolled away is left out. Raises `LogUnavailable`."""
+    async def later(self, number: int) -> AsyncIterator[Commit]:
+        """The last commits behind a number that count, one by one; what was rolled away is left out.
+
+        Raises `LogUnavailable`, and `MessageNotOurs` at one that can't be read and was not skipped on record: it may say anything.
+        """
         for name in await self._related():
             stream = await self._at(name)
             last = (await stream.last()).sequence
             for sequence in range(max(self._control.sequence_of(name, number), last - MOST, 0) + 1, last + 1):
                 try:
-                    yield await stream.get(sequence)
+                    opened = open_message(await stream.get(sequence), self._control)
                 except LogGap:
                     continue  # Whoever reads so late begins with a saved world.
+                if isinstance(opened, Opened) and isinstance(opened.message, Commit):
+                    yield opened.message
 
     async def number_of(self, stream: str, sequence: int, sha256: str) -> int:
         """The number of a commit of this log; 0 where another stands there: another log may have decided here before."""

@@ -3,14 +3,13 @@
 Rule: docs/rules/log.md#overtaken
 """
 
-from events.codec import decode_commit
 from services.applier.decisions import Decisions
 from services.applier.plan import Application
 
 
 async def is_overtaken(application: Application, decisions: Decisions) -> bool:
-    """Whether a later commit says something of the workload. Raises `LogUnavailable`."""
-    async for entry in decisions.later(application.sequence):
-        if any(getattr(event, "workload", "") == application.workload for event in decode_commit(entry.data).events):
+    """Whether a later commit says something of the workload. Raises `LogUnavailable`, `MessageNotOurs`."""
+    async for commit in decisions.later(application.sequence):
+        if any(getattr(event, "workload", "") == application.workload for event in commit.events):
             return True
     return False

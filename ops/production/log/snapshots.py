@@ -18,11 +18,13 @@ from events.codec import NotOurs, decode_commit
 from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_whole
+from ops.production.log.streams import streams_known
 from projections.partitions.homes import forks_of
 from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of
 from projections.state_hash import state_hash
+from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogUnavailable
-from services.runtime.log_port import Stream
+from services.runtime.log_port import Bus, Stream
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.shelf_port import Shelf, ShelfLabel
 
@@ -177,6 +179,14 @@ class Snapshots:
         write_whole(self._path(self._folder, fold.partition), msgspec.json.encode(snapshot, order="deterministic"))
         self._taken[fold.partition] = fold.base
         log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
+
+    async def begin(self, bus: Bus, stream: Stream, control: Control) -> PartitionFold:
+        """Where the fold of a partition begins on a log, knowing all that is read for it and what CONTROL says."""
+        origins = [await bus.stream(one) for one in control.lineage(stream.name)[:-1]]
+        inputs = [await bus.stream(one) for one in streams_known(control).inputs(stream.name)]
+        fold = await self.load(stream, origins, inputs)
+        fold.heed(control)
+        return fold
 
     async def load(
         self, stream: Stream, origins: Sequence[Stream] = (), inputs: Sequence[Stream] = ()

@@ -19,9 +19,7 @@ async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
     found: list[str] = []
     control, streams = Control(whole.get(CONTROL, ())), streams_in(whole)
     for partition in streams.partitions:
-        origins = [bus.memory(one) for one in control.lineage(partition)[:-1]]
-        start = await Snapshots(None, RULES, shelf).load(bus.memory(partition), origins)
-        start.heed(control)
+        start = await Snapshots(None, RULES, shelf).begin(bus, bus.memory(partition), control)
         began = start.base
         needs = (*control.lineage(partition), *streams.inputs(partition))
         lacks = sorted(name for name in needs if not start.reaches(name, bus.memory(name).first - 1))

@@ -17,6 +17,7 @@ from ops.queries.point import point_at
 from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.bus_connection import SimulatedConnection
 from ops.sandbox.simulate.fault_plan import FaultKind
+from ops.sandbox.simulate.operators import skip_what_is_named
 from ops.sandbox.simulate.simulation import Simulation
 from projections.world import World
 from services.runtime.control_log import Control
@@ -24,6 +25,7 @@ from services.runtime.log_errors import LogMovedOn, LogUnavailable
 from services.runtime.partition.errors import MessageHalts
 
 _AGAIN_S = 0.5
+_LOOKS = 20
 _KILLED = 0.5
 _WITHIN_S = 0.3
 _BROKEN_OFF = (FaultKind.MESSAGE_LOST, FaultKind.MESSAGE_LATE, FaultKind.ACK_LOST, FaultKind.ACK_UNRESOLVED)
@@ -52,10 +54,14 @@ async def move_trees(
     while moved < most:
         await asyncio.sleep(after / 1000)
         if simulation.faults.calm:
+            for _ in range(_LOOKS):
+                if await _known(simulation) is not None:
+                    break
+                await asyncio.sleep(_AGAIN_S)
             break
         # Who has read what a bus has lost stores it again before anything new.
         await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
-        places = _movable(simulation, chance)
+        places = await _movable(simulation, chance)
         if not places or not await _move(simulation, places, chance):
             continue
         moved += 1
@@ -74,7 +80,7 @@ async def _move(simulation: Simulation, places: Places, chance: random.Random) -
     if chance.random() < _KILLED and not simulation.faults.calm:
         kind, times = chance.choice(_BROKEN_OFF), chance.randrange(1, 4)
         simulation.faults.arm(_OPERATOR, kind, times, chance.choice((0.05, 1.0, 8.0)))
-    division = _division(_known(simulation), places)
+    division = _division(await _known(simulation), places)
     while division is not None and division.moves:
         with suppress(LogUnavailable, LogMovedOn):
             await divide(
@@ -88,14 +94,14 @@ async def _move(simulation: Simulation, places: Places, chance: random.Random) -
             return True
         await asyncio.sleep(_AGAIN_S)
         await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
-        division = _division(_known(simulation), places)
+        division = _division(await _known(simulation), places)
     # An order whose answer was lost is folded by now.
     return division is not None
 
 
-def _movable(simulation: Simulation, chance: random.Random) -> Places:
+async def _movable(simulation: Simulation, chance: random.Random) -> Places:
     """Some of the trees that can move, and where to; none where none can."""
-    known = _known(simulation)
+    known = await _known(simulation)
     if known is None:
         return ()
     waiting = sorted(known.control.forks.keys() - known.world.forks.keys())
@@ -125,11 +131,13 @@ def _division(known: _Known | None, places: Places) -> Division | None:
     return None
 
 
-def _known(simulation: Simulation) -> _Known | None:
-    """What is known of the log, what was rolled as from an archive; None where somebody has to have a message skipped first."""
+async def _known(simulation: Simulation) -> _Known | None:
+    """What is known of the log, what was rolled as from an archive; None where a message had to be skipped first."""
     entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
     cut_to_common_end(entries, warn=False)
     try:
         return _Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
-    except MessageHalts:
+    except MessageHalts as problem:
+        # Nobody reads what lies in a fork that has not begun, but commands do.
+        await skip_what_is_named(simulation, str(problem))
         return None

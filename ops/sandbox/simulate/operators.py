@@ -31,12 +31,22 @@ async def skip_what_halts(simulation: Simulation) -> None:
     """For a while, look at which messages halt the services, and have these skipped."""
     for _ in range(_LOOKS):
         for stream, sequence in sorted(_halting_messages(simulation)):
-            entries = {name: one.entries for name, one in simulation.bus.streams.items()}
-            with suppress(QuarantineRefused):
-                refuse_if_folded(entries, stream, sequence)
-                reason = "stored by a stray script"
-                await enter_at_last(simulation, Quarantined(stream=stream, sequence=sequence, reason=reason))
+            await _skip(simulation, stream, sequence)
         await asyncio.sleep(_LOOKS_S)
+
+
+async def skip_what_is_named(simulation: Simulation, problem: str) -> None:
+    """Have the message skipped that a command names as what it can't be read past."""
+    if (found := _HALTING.search(problem)) is not None:
+        await _skip(simulation, found.group(1), int(found.group(2)))
+
+
+async def _skip(simulation: Simulation, stream: str, sequence: int) -> None:
+    entries = {name: one.entries for name, one in simulation.bus.streams.items()}
+    with suppress(QuarantineRefused):
+        refuse_if_folded(entries, stream, sequence)
+        reason = "stored by a stray script"
+        await enter_at_last(simulation, Quarantined(stream=stream, sequence=sequence, reason=reason))
 
 
 def _halting_messages(simulation: Simulation) -> set[tuple[str, int]]:

@@ -101,9 +101,10 @@ class Simulation:
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def partitions(self) -> tuple[str, ...]:
-        """The partitions that faults can strike: those of an undivided log, and what else holds something by now."""
-        known = streams_known(Control(self.bus.memory(CONTROL).entries)).partitions
-        return tuple(one for one in known if one in SOLE.partitions or self.bus.memory(one).entries)
+        """The partitions that faults can strike: those of an undivided log, forks, and what else holds something by now."""
+        control = Control(self.bus.memory(CONTROL).entries)
+        struck = {*SOLE.partitions, *control.forks}
+        return tuple(one for one in streams_known(control).partitions if one in struck or self.bus.memory(one).entries)
 
     def begin(self) -> None:
         """Set the platform up, and start every process."""

@@ -3,11 +3,13 @@
 Rule: docs/rules/log.md#overtaken
 """
 
+import pytest
+
 from events.codec import encode
 from events.commit import Commit
-from events.control import ForkedFrom, LogPartitioned
+from events.control import ForkedFrom, LogPartitioned, Quarantined
 from events.hash_chain import bytes_hash
-from events.subjects import CONTROL
+from events.subjects import CONTROL, commit_subject
 from events.workload import WorkloadQueued
 from ops.production.log.control import say
 from ops.production.log.memory import MemoryBus
@@ -15,6 +17,7 @@ from services.applier.decisions import Decisions
 from services.applier.later_decisions import is_overtaken
 from services.applier.plan import Application
 from services.runtime.control_log import Control
+from services.runtime.partition.errors import MessageNotOurs
 from tests.stories.small_world import Story, job, platform
 
 PARTITION = "LOG_0"
@@ -35,7 +38,9 @@ async def store(bus: MemoryBus, partition: str, *workloads: str) -> None:
             at=base,
             events=(WorkloadQueued(workload=workload, cluster_queue="cq"),),
         )
-        await stream.append("kuelog.log.0.admitter", encode(commit), message_id=f"{partition}{base}", base=base)
+        await stream.append(
+            commit_subject(partition, "queue-manager"), encode(commit), message_id=f"{partition}{base}", base=base
+        )
 
 
 async def log_of(*workloads: str) -> Decisions:
@@ -70,6 +75,23 @@ async def test_who_reads_late_finds_what_a_fork_has_decided_since_of_which_he_ha
     assert not await is_overtaken(written, decisions), "what is no fork of it decides about others"
     await store(bus, "LOG_2", "team/b", "team/a")
     assert await is_overtaken(written, decisions)
+
+
+async def test_what_was_skipped_on_record_and_what_is_not_its_authors_to_say_overtakes_nothing() -> None:
+    story = Story()
+    story.told(*platform(), job("a"))
+    written = Application(workload="team/a", partition=PARTITION, sequence=2, of=story.world.workloads["team/a"])
+    bus, known = MemoryBus(), Control()
+    await store(bus, PARTITION, "team/a", "team/a")
+    stream, decisions = bus.memory(PARTITION), Decisions(bus.memory(PARTITION), known, bus.stream)
+    await stream.append("kuelog.log.0.queue-manager", b"{}", message_id="foreign", base=2)
+    with pytest.raises(MessageNotOurs, match="LOG_0"):
+        await is_overtaken(written, decisions)
+    await say(await bus.stream(CONTROL), Quarantined(stream=PARTITION, sequence=3, reason="foreign"), 1)
+    known.take(bus.memory(CONTROL).entries)
+    assert not await is_overtaken(written, decisions)
+    await stream.append("kuelog.log.0.accountant", stream.entries[1].data, message_id="forged", base=3)
+    assert not await is_overtaken(written, decisions)
 
 
 async def test_the_applier_of_a_fork_finds_a_decision_by_its_number_where_it_was_made() -> None:
