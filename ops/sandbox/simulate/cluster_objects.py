@@ -2,7 +2,7 @@
 
 import base64
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -115,3 +115,18 @@ def sent_or_own_job(chance: random.Random, name: str, door: QueueDoor, *, delega
         "metadata": {"name": name, "namespace": door.namespace, "labels": labels},
         "spec": {"parallelism": pods, "completions": pods, "suspend": True, "template": template, **sent},
     }
+
+
+def with_size(size: int) -> Callable[[JsonObject], JsonObject]:
+    """What gives a job so many pods."""
+    return lambda job: {**job, "spec": {**job["spec"], "parallelism": size}}
+
+
+def with_class(name: str) -> Callable[[JsonObject], JsonObject]:
+    """What gives a job another priority class."""
+
+    def changed(job: JsonObject) -> JsonObject:
+        meta = job["metadata"]
+        return {**job, "metadata": {**meta, "labels": {**meta["labels"], PRIORITY_CLASS: name}}}
+
+    return changed

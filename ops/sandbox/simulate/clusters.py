@@ -33,12 +33,16 @@ from ops.sandbox.simulate.cluster_objects import (
     manager_objects,
     sent_or_own_job,
     tree_of,
+    with_class,
+    with_size,
     worker_objects,
 )
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
+from ops.sandbox.simulate.elastic_jobs import elastic
 from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
+from ops.sandbox.simulate.users import CLASSES
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
 from services.runtime.log_errors import LogMovedOn
 
@@ -51,6 +55,8 @@ _AS_IT_COMES = 0.15
 """How often a cluster is lost just when a job comes there, or has to stop."""
 _DOORS, _MIDWAY = 4, 0.3
 """How many queues there are where logs are divided, and how often that of the manager is when it is in use."""
+_CHANGING, _ELASTIC, _SIZES = 0.7, 0.6, 0.8
+"""In so many of the histories in which no log is restored: how many of the jobs that are sent are elastic, and how often it is their size that users change, and not their class."""
 _SLACK: Millis = 2_000
 """What a manager has begun to write when a cluster came back may still be written."""
 
@@ -116,6 +122,7 @@ class _Clusters:
         self._doors = doors_of(seed, _DOORS) if partitions > 1 else (QueueDoor(),)
         self._asked = random.Random(f"{seed}/asked")  # noqa: S311 - a world, not a secret
         self._chance = random.Random(f"{seed}/clusters")  # noqa: S311 - a world, not a secret
+        self._changing = random.Random(f"{seed}/changing")  # noqa: S311 - a world, not a secret
         self._broken: list[str] = []
         self._jobs = 0
         self._deleted: set[str] = set()
@@ -138,6 +145,8 @@ class _Clusters:
         self._manager = self.sites[MANAGER]
         self._manager.connector = LineConnector({name: self._client_of(name) for name in WORKERS})
         self.faults = self._faults()
+        restored = any(one.what == "restore" for one in self.faults)
+        self._elastic = not restored and self._changing.random() < _CHANGING
 
     def _client_of(self, name: str) -> Callable[[], LineClient]:
         site, line = self.sites[name], self.lines[name]
@@ -269,17 +278,29 @@ class _Clusters:
         chance = self._chance
         for number in range(chance.randrange(3, 8)):
             at, name = chance.randrange(self._span * 2 // 3), f"sent{number}"
-            namespace = self._later(at, MANAGER, name, delegated=True)
+            changes = self._elastic and self._changing.random() < _ELASTIC
+            namespace = self._later(at, MANAGER, name, delegated=True, changes=changes)
             if chance.random() < 0.15:  # noqa: PLR2004
                 self._loop.call_at((at + chance.randrange(30_000)) / 1000, self._delete, namespace, name)
         for worker in WORKERS:
             for number in range(chance.randrange(4)):
                 self._later(chance.randrange(self._span), worker, f"own-{worker}{number}")
 
-    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False) -> str:
+    def _change_now_and_then(self, at: Millis, namespace: str, name: str) -> None:
+        """Users want more or fewer pods, or another class, while it runs."""
+        for _ in range(self._changing.randrange(1, 5)):
+            at += self._changing.randrange(500, 15_000)
+            size, named = self._changing.randint(1, 2), self._changing.choice(tuple(CLASSES))
+            changed = with_size(size) if self._changing.random() < _SIZES else with_class(named)
+            self._loop.call_at(at / 1000, self._manager.change, namespace, name, changed)
+
+    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False, changes: bool = False) -> str:
         """Have a job created then; its namespace."""
         door = self._asked.choice(self._doors)
         value = sent_or_own_job(self._chance, name, door, delegated=delegated)
+        if changes:
+            value = elastic(value)
+            self._change_now_and_then(at, door.namespace, name)
         self._jobs += 1
         self._loop.call_at(at / 1000, self.sites[cluster].create, value)
         return door.namespace
