@@ -107,8 +107,8 @@ class Site:
 
     def change(self, namespace: str, name: str, change: Callable[[JsonObject], JsonObject]) -> None:
         """A user changes a job, if it is still there."""
-        found = self.cluster.store.get(self.kind("jobs").key, (namespace, name))
-        if found is not None:
+        if self.cluster.store.get(self.kind("jobs").key, (namespace, name)) is not None:
+            found = self.cluster.resources.get(self.kind("jobs"), (namespace, name))
             self.cluster.resources.update(self.kind("jobs"), (namespace, name), change(found))
 
     async def end(self) -> list[str]:
