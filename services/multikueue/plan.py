@@ -223,7 +223,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             amend=_outdated(workload, {name: one for name, one in copies.items() if name not in stale}),
             outline=_outline(workload),
             run=_by_slice_before(world, workload, dispatch),
-            park=_is_stopped_after_slice(world, workload, dispatch, copies),
+            park=_has_stopped(world, workload, dispatch, copies),
+            elsewhere=connected_but(world, ""),
         )
     if dispatch.unseen and connected(world, dispatch.cluster):
         return RemotePlan(workload=workload.key, origin=origin, look=dispatch.cluster)
@@ -281,14 +282,17 @@ def _by_slice_before(world: DispatchState, workload: Workload, dispatch: Dispatc
     return RemoteJob(cluster=dispatch.runs_in, decision="", make=False) if there and not workload.evicted else None
 
 
-def _is_stopped_after_slice(
+def _has_stopped(
     world: DispatchState, workload: Workload, dispatch: Dispatch, copies: dict[str, RemoteWorkloadObserved]
 ) -> bool:
-    """Whether a slice has to stop that went on by the copy of the one before, and neither is there any more."""
-    if not dispatch.follows or not workload.evicted:
+    """Whether what has to stop, and ran by a choice that is not its own, has no copy any more by which it could run.
+
+    It was that of the slice before, or one that this log does not know.
+    """
+    if not workload.evicted or not workload.pods_may_run:
         return False
     before = reachable(world, world.remotes.get(dispatch.follows, {}))
-    return dispatch.runs_in not in copies and dispatch.runs_in not in before
+    return not copies and dispatch.runs_in not in before
 
 
 def _of_question(

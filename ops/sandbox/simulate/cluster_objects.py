@@ -2,15 +2,17 @@
 
 import base64
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, RUN_SECONDS
+from events.event import Millis
 from events.json_object import JsonObject
 from ops.production.kubernetes.remote import HOME
 from ops.sandbox.embedded_cluster.embedded import kubeconfig_text
 from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
+from ops.sandbox.simulate.elastic_jobs import elastic
 from ops.sandbox.simulate.platform import kueue_object, priority_class
 from ops.sandbox.simulate.users import CLASSES, NAMESPACE
 
@@ -18,6 +20,8 @@ WORKERS = ("east", "west")
 _CHECK = "elsewhere"
 _QUEUE = "q"
 _NAMES = (NAMESPACE, "red", "blue")
+_SIZES = 0.8
+"""How often it is the size of a job that users change, and not its class."""
 
 
 class QueueDoor(msgspec.Struct, frozen=True):
@@ -115,3 +119,29 @@ def sent_or_own_job(chance: random.Random, name: str, door: QueueDoor, *, delega
         "metadata": {"name": name, "namespace": door.namespace, "labels": labels},
         "spec": {"parallelism": pods, "completions": pods, "suspend": True, "template": template, **sent},
     }
+
+
+def changing_job(job: JsonObject) -> JsonObject:
+    """An elastic job of one pod at a time that may have two."""
+    value = elastic(job)
+    return {**value, "spec": {**value["spec"], "parallelism": 1, "completions": 2}}
+
+
+def changes_of(chance: random.Random, at: Millis) -> Iterator[tuple[Millis, Callable[[JsonObject], JsonObject]]]:
+    """When its users want more or fewer pods of such a job, or another class, and what that makes of it."""
+    for number in range(chance.randrange(1, 6)):
+        at += chance.randrange(500, 10_000)
+        size, named = 1 if number % 2 else 2, chance.choice(tuple(CLASSES))
+        yield at, _with_size(size) if chance.random() < _SIZES else _with_class(named)
+
+
+def _with_size(size: int) -> Callable[[JsonObject], JsonObject]:
+    return lambda job: {**job, "spec": {**job["spec"], "parallelism": size}}
+
+
+def _with_class(name: str) -> Callable[[JsonObject], JsonObject]:
+    def changed(job: JsonObject) -> JsonObject:
+        meta = job["metadata"]
+        return {**job, "metadata": {**meta, "labels": {**meta["labels"], PRIORITY_CLASS: name}}}
+
+    return changed

@@ -29,12 +29,15 @@ from ops.queries.replay import fold_partition
 from ops.sandbox.simulate.cluster_objects import (
     WORKERS,
     QueueDoor,
+    changes_of,
+    changing_job,
     doors_of,
     manager_objects,
     sent_or_own_job,
     tree_of,
     worker_objects,
 )
+from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
 from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
@@ -42,8 +45,6 @@ from ops.sandbox.simulate.site import Site
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
 from services.runtime.log_errors import LogMovedOn
 
-MANAGER = "manager"
-LOST_AFTER: Millis = 20_000
 _PATIENCE_S = 7200.0
 """Virtual time in which everything has to come to rest once all lines are whole: a cluster that was long away is tried every few minutes."""
 _LOOK_S, _CALM_S = 5.0, 15.0
@@ -51,25 +52,10 @@ _AS_IT_COMES = 0.15
 """How often a cluster is lost just when a job comes there, or has to stop."""
 _DOORS, _MIDWAY = 4, 0.3
 """How many queues there are where logs are divided, and how often that of the manager is when it is in use."""
+_CHANGING, _ELASTIC = 0.7, 0.6
+"""In so many of the histories in which no log is restored so many of the jobs that are sent are elastic."""
 _SLACK: Millis = 2_000
 """What a manager has begun to write when a cluster came back may still be written."""
-
-
-class ClustersFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is cut, services that die, or a log that is restored from before, for so long."""
-
-    at: Millis
-    lasts: Millis
-    what: str
-    """`cut`, `kill` or `restore`."""
-    cluster: str
-    back: Millis = 0
-    """How much of the log is lost."""
-
-    def __str__(self) -> str:
-        """As it is printed: when, what, where, for how long."""
-        lost = f", without its last {self.back} ms" if self.back else ""
-        return f"{self.at} ms: {self.what} {self.cluster} for {self.lasts} ms{lost}"
 
 
 class ClustersOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +102,7 @@ class _Clusters:
         self._doors = doors_of(seed, _DOORS) if partitions > 1 else (QueueDoor(),)
         self._asked = random.Random(f"{seed}/asked")  # noqa: S311 - a world, not a secret
         self._chance = random.Random(f"{seed}/clusters")  # noqa: S311 - a world, not a secret
+        self._changing = random.Random(f"{seed}/changing")  # noqa: S311 - a world, not a secret
         self._broken: list[str] = []
         self._jobs = 0
         self._deleted: set[str] = set()
@@ -137,39 +124,13 @@ class _Clusters:
         self.sites[MANAGER] = Site(MANAGER, loop, settings, SERVICES)
         self._manager = self.sites[MANAGER]
         self._manager.connector = LineConnector({name: self._client_of(name) for name in WORKERS})
-        self.faults = self._faults()
+        self.faults = faults_of(self._chance, seed, span)
+        restored = any(one.what == "restore" for one in self.faults)
+        self._elastic = not restored and self._changing.random() < _CHANGING
 
     def _client_of(self, name: str) -> Callable[[], LineClient]:
         site, line = self.sites[name], self.lines[name]
         return lambda: LineClient(site.cluster.resources, line, site.clock.now)
-
-    def _faults(self) -> list[ClustersFault]:
-        chance, found = self._chance, list[ClustersFault]()
-        for name in WORKERS:
-            for _ in range(chance.randrange(4)):
-                lasts = chance.choice((500, 3_000, LOST_AFTER, LOST_AFTER + 10_000, 4 * LOST_AFTER))
-                found.append(ClustersFault(at=chance.randrange(self._span), lasts=lasts, what="cut", cluster=name))
-        for name in (*WORKERS, MANAGER):
-            if chance.random() < 0.4:  # noqa: PLR2004
-                at, lasts = chance.randrange(self._span), chance.choice((1_000, 15_000))
-                found.append(ClustersFault(at=at, lasts=lasts, what="kill", cluster=name))
-        return sorted([*found, *self._restores()], key=lambda one: one.at)
-
-    def _restores(self) -> list[ClustersFault]:
-        """In every second history logs are restored, that of the manager most often; nobody else's services die along with it."""
-        chance = random.Random(f"{self._seed}/restores")  # noqa: S311 - a world, not a secret
-        if chance.random() < 0.5:  # noqa: PLR2004
-            return []
-        return [
-            ClustersFault(
-                at=chance.randrange(self._span // 4, self._span),
-                lasts=chance.choice((500, 5_000)),
-                what="restore",
-                cluster=chance.choice((MANAGER, MANAGER, *WORKERS)),
-                back=chance.choice((1_000, 5_000, 20_000, self._span)),
-            )
-            for _ in range(chance.randrange(1, 3))
-        ]
 
     async def played(self) -> ClustersOutcome:
         loop = self._loop
@@ -269,17 +230,22 @@ class _Clusters:
         chance = self._chance
         for number in range(chance.randrange(3, 8)):
             at, name = chance.randrange(self._span * 2 // 3), f"sent{number}"
-            namespace = self._later(at, MANAGER, name, delegated=True)
+            changes = self._elastic and self._changing.random() < _ELASTIC
+            namespace = self._later(at, MANAGER, name, delegated=True, changes=changes)
             if chance.random() < 0.15:  # noqa: PLR2004
                 self._loop.call_at((at + chance.randrange(30_000)) / 1000, self._delete, namespace, name)
         for worker in WORKERS:
             for number in range(chance.randrange(4)):
                 self._later(chance.randrange(self._span), worker, f"own-{worker}{number}")
 
-    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False) -> str:
+    def _later(self, at: Millis, cluster: str, name: str, *, delegated: bool = False, changes: bool = False) -> str:
         """Have a job created then; its namespace."""
         door = self._asked.choice(self._doors)
         value = sent_or_own_job(self._chance, name, door, delegated=delegated)
+        if changes:
+            value = changing_job(value)
+            for when, change in changes_of(self._changing, at):
+                self._loop.call_at(when / 1000, self._manager.change, door.namespace, name, change)
         self._jobs += 1
         self._loop.call_at(at / 1000, self.sites[cluster].create, value)
         return door.namespace

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+from collections.abc import Callable
 from typing import Any
 
 from events.event import Millis
@@ -103,6 +104,12 @@ class Site:
         """A user deletes a job, if it is still there."""
         if self.cluster.store.get(self.kind("jobs").key, (namespace, name)) is not None:
             self.cluster.resources.delete(self.kind("jobs"), (namespace, name))
+
+    def change(self, namespace: str, name: str, change: Callable[[JsonObject], JsonObject]) -> None:
+        """A user changes a job, if it is still there."""
+        if self.cluster.store.get(self.kind("jobs").key, (namespace, name)) is not None:
+            found = self.cluster.resources.get(self.kind("jobs"), (namespace, name))
+            self.cluster.resources.update(self.kind("jobs"), (namespace, name), change(found))
 
     async def end(self) -> list[str]:
         """Stop everything; what does not end although it was cancelled."""

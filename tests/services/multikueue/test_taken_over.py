@@ -26,13 +26,14 @@ from events.workload import (
     PodsGone,
     WorkloadSubmitted,
 )
+from projections.checks.dispatch import Dispatch
 from projections.explanation.elsewhere import chosen
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.timeline import describe
 from services.multikueue.plan import RemoteJob
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
-from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated, kinds
+from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated, kinds, running
 
 LATER = 90_000
 CITED = CitedCommit(stream="LOG_0", sequence=9, sha256="ab" * 32)
@@ -231,3 +232,13 @@ def test_a_copy_of_a_workload_that_is_not_on_the_log_goes_unless_it_stands_here(
     told = Manager()
     told.after(copy("w2", Admitted=5))
     assert told.plan.remove == (("w2", "copy-w2"),) and told.plan.unknown
+
+
+def test_what_runs_somewhere_that_this_log_does_not_know_looks_stopped_once_no_copy_is_left() -> None:
+    told = running()
+    told.world.trail.put(told.world.dispatches, KEY, Dispatch(check="mk", clusters=("w1",)))
+    told.copy("w1", QuotaReserved=1)
+    assert told.world.workloads[KEY].evicted, "it is Ready, and no cluster admits it"
+    assert told.plan.remove == (("w1", "copy-w1"),) and not told.plan.park
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert told.plan.park and told.plan.elsewhere == ("w1", "w2")
