@@ -196,6 +196,8 @@ class BusLinks(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.hub_authority and not self.join_as:
             raise SiteRefused("the authority of a hub is for a site: say what this one is called there")
+        for one in [name for name in self.sites if self.sites.count(name) > 1]:
+            raise SiteRefused(f"site {one} is named twice: give each site a name of its own")
         for one in (*self.sites, *([self.join_as] if self.join_as else [])):
             check_site(one)
 

@@ -301,7 +301,7 @@ needs_helm = pytest.mark.skipif(
 
 
 @needs_helm
-@pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=0"])
+@pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=0", "bus.scheme=http"])
 def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: str) -> None:
     done = helm(tmp_path, "template", "kuelog", str(our_chart(tmp_path)), "--set", setting)
     assert done.returncode != 0
@@ -319,6 +319,7 @@ def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: st
         ["multiKueue.enabled=true"],
         ["image.tag=007", "replicas=3", "networkPolicies=false"],
         ["partitions=4", "multiKueue.enabled=true"],
+        ["bus.scheme=tls", "bus.certificate=mine"],
         ["autoscaling.enabled=true"],
         ["autoscaling.enabled=true", "autoscaling.externalMetrics=true"],
     ],
