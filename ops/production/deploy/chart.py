@@ -119,6 +119,9 @@ def check_choices(choices: Mapping[str, Any]) -> None:
         raise ChoiceRefused(
             f"partitions: {partitions}: a log has 1 to {MOST_PARTITIONS} partitions: write a number of these"
         )
+    replicas = choices["replicas"]
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
+        raise ChoiceRefused(f"replicas: {replicas}: write how many there are of each service, 0 for none yet")
     if choices["bus"]["scheme"] not in SCHEMES:
         raise ChoiceRefused(f"bus.scheme: {choices['bus']['scheme']}: write one of {', '.join(SCHEMES)}")
 
@@ -128,7 +131,7 @@ SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
-        "replicas": {"type": "integer", "minimum": 1},
+        "replicas": {"type": "integer", "minimum": 0},
         "bus": {"type": "object", "properties": {"scheme": {"enum": list(SCHEMES)}}},
     },
 }
