@@ -219,6 +219,8 @@ def test_plain_manifests_link_a_hub_and_a_site_as_the_chart_does() -> None:
     ("bus", "says"),
     [
         ({"scheme": "http"}, "bus.scheme: http: write one of nats, tls"),
+        ({"sites": "east"}, "bus.sites: east: write a list of names"),
+        ({"hubAuthority": "no"}, "bus.hubAuthority: no: write true or false"),
         ({"sites": ["East"]}, "bus: site East: it is the JetStream domain"),
         ({"sites": ["east"], "joinAs": "west"}, "a hub is no site of another one"),
         ({"sites": ["east", "east"]}, "bus: site east is named twice"),
