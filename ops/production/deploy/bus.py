@@ -211,13 +211,9 @@ def joined_configuration(links: BusLinks) -> JsonObject:
     if links.sites:
         return {"jetstream": {"domain": HUB}, **hub_side(links.sites)}
     if links.join_as:
-        joining = Joining(site=links.join_as, hubs=(f"<< ${HUB_VARIABLE} >>",))
-        whole: JsonObject = {"jetstream": {"domain": links.join_as}, **site_side(joining, ACCOUNT)}
-        [remote] = whole["leafnodes"]["remotes"]
-        if links.hub_authority:
-            # Named here, it is also demanded: nothing goes to a hub in plain text.
-            remote["tls"] = {"ca_file": f"{HUB_AUTHORITY}/ca.crt"}
-        return whole
+        authority = f"{HUB_AUTHORITY}/ca.crt" if links.hub_authority else ""
+        joining = Joining(site=links.join_as, hubs=(f"<< ${HUB_VARIABLE} >>",), authority=authority)
+        return {"jetstream": {"domain": links.join_as}, **site_side(joining, ACCOUNT)}
     return {}
 
 

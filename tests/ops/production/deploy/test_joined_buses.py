@@ -28,7 +28,15 @@ from ops.production.log.jetstream.copies import check_copied, keep_copies
 from ops.production.log.jetstream.encryption import AUTHORITY
 from ops.production.log.jetstream.rolling import StillNeeded, roll
 from ops.production.log.server.server import nats_binary
-from ops.production.log.sites import SiteRefused, copier_user, joining_of, leaf_user, reader_user, users_of_site
+from ops.production.log.sites import (
+    SiteRefused,
+    copier_user,
+    joining_of,
+    leaf_user,
+    reader_user,
+    site_side,
+    users_of_site,
+)
 from ops.production.log.streams import PARTITION, SOLE
 from services.runtime.log_errors import LogUnavailable
 from tests.ops.production.deploy.test_bus_users import address
@@ -231,6 +239,16 @@ def test_values_that_link_nothing_say_what_to_write(bus: JsonObject, says: str) 
     with pytest.raises(ChoiceRefused) as found:
         linked(**bus)
     assert says in str(found.value)
+
+
+def test_a_run_on_one_machine_believes_a_hub_in_tls_by_the_authority_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(AUTHORITY, str(tmp_path / "ca.crt"))
+    [remote] = site_side(joining_of("tls://site-east:p@hub:7422"))["leafnodes"]["remotes"]
+    assert remote["tls"] == {"ca_file": str(tmp_path / "ca.crt")}
+    [plain] = site_side(joining_of("nats-leaf://site-east:p@hub:7422"))["leafnodes"]["remotes"]
+    assert "tls" not in plain
 
 
 def test_a_hub_is_no_site_of_another_one() -> None:
