@@ -52,7 +52,8 @@ def secret(
     from ops.files.reading import Unreadable  # noqa: PLC0415
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
     from ops.production.deploy.bus import users_of  # noqa: PLC0415 - a command loads what it needs
-    from ops.production.deploy.deployments import SITES_SECRET, TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
+    from ops.production.deploy.deployments import SITES_SECRET, TOKEN_SECRET  # noqa: PLC0415
+    from ops.production.deploy.on_bus import USERS_SECRET  # noqa: PLC0415
     from ops.production.log.sites import SiteRefused, users_of_site  # noqa: PLC0415
     from ops.production.log.streams import streams_of  # noqa: PLC0415
 

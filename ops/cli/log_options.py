@@ -1,5 +1,6 @@
 """Where the log is that a command asks: the options by which a person says so, the same on every command."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -107,6 +108,12 @@ def site_addresses(named: Sequence[str]) -> dict[str, str]:
             raise typer.BadParameter(
                 f"--site {text} says nothing: write the name of a site and where its copy is read, "
                 "e.g. --site east=nats://reader-east:PASSWORD@HOST:4222"
+            )
+        user = re.search("//(?:reader|copier)-([^:@/]+)[:@]", address)
+        if user is not None and user[1] != name:
+            raise typer.BadParameter(
+                f"--site {name}: the address is that of the copy of {user[1]}: name the user reader-{name}, "
+                f"or say --site {user[1]}=..."
             )
         try:
             found[check_site(name)] = address

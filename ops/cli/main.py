@@ -1,12 +1,13 @@
 """The `kuelog` command itself: what all commands have in common. The commands are named in lazy_commands.py."""
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from ops.cli.lazy_commands import LazyGroup
-from ops.files.whole_output import buffer_output
+from ops.files.whole_output import buffer_output, told_output
 
 LEFT_OUT = {
     "ops.sandbox": "sandbox",
@@ -27,6 +28,9 @@ app = typer.Typer(
 )
 
 
+_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
 def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as typer calls it
     if asked:
         from importlib.metadata import version  # noqa: PLC0415 - nothing else asks for it
@@ -44,6 +48,10 @@ def begin(
 ) -> None:
     """Set up logging for every command."""
     del asked
+    named = log_level or os.environ.get("KUELOG_LOG", "warning")
+    if named.lower() not in _LEVELS:
+        where = "--log" if log_level else "KUELOG_LOG"
+        raise typer.BadParameter(f"{where} {named}: write one of {', '.join(_LEVELS)}")
     from ops.production.process.telemetry import configure_logging  # noqa: PLC0415 - help and completion need none
 
     configure_logging(log_level)
@@ -53,7 +61,8 @@ def main() -> None:
     """Run the command line."""
     buffer_output()
     try:
-        app()
+        with told_output():
+            app()
     except ModuleNotFoundError as missing:
         wanted = LEFT_OUT.get(".".join((missing.name or "").split(".")[:2]))
         if wanted is None:

@@ -1,7 +1,11 @@
-"""What is printed arrives whole, also of a process that is paused while it writes."""
+"""What is printed arrives whole, also of a process that is paused while it writes; where it can't, that is said."""
 
+import errno
 import io
+import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 
 def buffer_output() -> None:
@@ -14,3 +18,30 @@ def buffer_output() -> None:
     if isinstance(out, io.TextIOWrapper) and isinstance(out.buffer, io.RawIOBase):
         encoding, errors = out.encoding, out.errors
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(out.detach()), encoding, errors, line_buffering=True)
+
+
+@contextmanager
+def told_output() -> Generator[None, None, None]:
+    """End with one message where what is printed can't be written, as to a file on a disk that is full; quietly where nobody reads it."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as problem:
+        if not _is_refused():
+            raise
+        # What is left would be tried once more at the end of the process, and complained of.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if problem.errno == errno.EPIPE:
+            sys.exit(1)
+        print(f"error: standard output can't be written: {problem.strerror}", file=sys.stderr)  # noqa: T201 - what prints otherwise is broken
+        sys.exit(2)
+
+
+def _is_refused() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False

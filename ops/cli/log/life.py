@@ -141,7 +141,8 @@ def roll(
             await archivist.sign()
             await archivist.look(ScaledClock().now(), force=now)
             for name in rolled:
-                parts = [f"{one.name} {one.first}–{one.last}" for one in await generations(bus.client, name)]
+                held = [one for one in await generations(bus.client, name) if one.last >= one.first]
+                parts = [f"{one.name} {one.first}–{one.last}" for one in held] or ["empty"]
                 console.print(f"{name}: {', then '.join(parts)}", highlight=False)
             for why in archivist.kept.values():
                 console.print(f"  {why}", style="dim", highlight=False)

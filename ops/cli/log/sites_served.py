@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,8 +15,9 @@ from ops.cli.serving.serve import stop_signal
 from ops.files.reading import bytes_of, json_of
 from ops.files.run_folder import held, keep_from_demos
 from ops.files.whole_file import write_whole
+from ops.production.listeners.listening import PortTaken
 from ops.production.log.jetstream.bus import connect
-from ops.production.log.jetstream.copies import keep_copies
+from ops.production.log.jetstream.copies import SiteState, keep_copies
 from ops.production.log.server.server import NatsServer
 from ops.production.log.site_copies import SiteCopies
 from ops.production.log.sites import (
@@ -94,6 +96,8 @@ async def _serve(
     async with AsyncExitStack() as stack:
         stack.enter_context(held(data))
         keep_from_demos(data)
+        for what, where, number in (("leaf connections", address, port), ("the copies", "127.0.0.1", nats)):
+            _check_free(what, where, number)
         passwords = _passwords(data, sites)
         further = hub_side(sites, passwords, host=address, port=port)
         server = NatsServer(data / "nats", name=HUB, port=nats, domain=HUB, further=further)
@@ -119,7 +123,7 @@ async def _until_stopped(copies: SiteCopies, console: Console) -> None:
     while not stop.is_set():
         await copies.look(copy=True)
         for site, one in copies.states.items():
-            known = one.problem or ("connected" if one.connected else "not connected")
+            known = _standing(one, told.get(site, ""))
             if told.get(site) != known:
                 told[site] = known
                 console.print(one.describe(), highlight=False)
@@ -128,6 +132,25 @@ async def _until_stopped(copies: SiteCopies, console: Console) -> None:
                 await stop.wait()
         except TimeoutError:
             continue
+
+
+def _standing(one: SiteState, before: str) -> str:
+    """What is worth a line when it changes. A copy that was whole lags for a moment whenever something is decided."""
+    if one.problem:
+        return one.problem
+    if not one.connected:
+        return "not connected"
+    if one.amiss:
+        return "amiss"
+    return "whole" if one.whole or before == "whole" else "on its way"
+
+
+def _check_free(what: str, host: str, port: int) -> None:
+    """Raise `PortTaken` for a port that the server could only wait for."""
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as problem:
+        raise PortTaken(what, port, problem.strerror or str(problem)) from problem
 
 
 def _passwords(data: Path, sites: Sequence[str]) -> dict[str, str]:

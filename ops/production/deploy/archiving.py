@@ -6,7 +6,8 @@ It is the only one whose user may remove a stream, never runs twice at once, and
 from events.json_object import JsonObject
 from ops.production.archive.archivist import ARCHIVE
 from ops.production.deploy.chart_values import ChartValues
-from ops.production.deploy.deployments import ON_BUS, container_of, labels, pod_of, put_on_bus
+from ops.production.deploy.deployments import ON_BUS, container_of, labels, pod_of
+from ops.production.deploy.on_bus import put_on_bus
 from ops.production.deploy.permissions import service_account
 
 ARCHIVIST = "archivist"

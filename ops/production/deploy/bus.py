@@ -194,6 +194,8 @@ class BusLinks(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.hub_authority and not self.join_as:
             raise SiteRefused("the authority of a hub is for a site: say what this one is called there")
+        for one in [name for name in self.sites if self.sites.count(name) > 1]:
+            raise SiteRefused(f"site {one} is named twice: give each site a name of its own")
         for one in (*self.sites, *([self.join_as] if self.join_as else [])):
             check_site(one)
 
@@ -207,13 +209,9 @@ def joined_configuration(links: BusLinks) -> JsonObject:
     if links.sites:
         return {"jetstream": {"domain": HUB}, **hub_side(links.sites)}
     if links.join_as:
-        joining = Joining(site=links.join_as, hubs=(f"<< ${HUB_VARIABLE} >>",))
-        whole: JsonObject = {"jetstream": {"domain": links.join_as}, **site_side(joining, ACCOUNT)}
-        [remote] = whole["leafnodes"]["remotes"]
-        if links.hub_authority:
-            # Named here, it is also demanded: nothing goes to a hub in plain text.
-            remote["tls"] = {"ca_file": f"{HUB_AUTHORITY}/ca.crt"}
-        return whole
+        authority = f"{HUB_AUTHORITY}/ca.crt" if links.hub_authority else ""
+        joining = Joining(site=links.join_as, hubs=(f"<< ${HUB_VARIABLE} >>",), authority=authority)
+        return {"jetstream": {"domain": links.join_as}, **site_side(joining, ACCOUNT)}
     return {}
 
 

@@ -119,8 +119,16 @@ def check_choices(choices: Mapping[str, Any]) -> None:
         raise ChoiceRefused(
             f"partitions: {partitions}: a log has 1 to {MOST_PARTITIONS} partitions: write a number of these"
         )
-    if choices["bus"]["scheme"] not in SCHEMES:
-        raise ChoiceRefused(f"bus.scheme: {choices['bus']['scheme']}: write one of {', '.join(SCHEMES)}")
+    replicas = choices["replicas"]
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
+        raise ChoiceRefused(f"replicas: {replicas}: write how many there are of each service, 0 for none yet")
+    bus = choices["bus"]
+    if bus["scheme"] not in SCHEMES:
+        raise ChoiceRefused(f"bus.scheme: {bus['scheme']}: write one of {', '.join(SCHEMES)}")
+    if not isinstance(bus["sites"], list):
+        raise ChoiceRefused(f"bus.sites: {bus['sites']}: write a list of names, such as [east, west]")
+    if not isinstance(bus["hubAuthority"], bool):
+        raise ChoiceRefused(f"bus.hubAuthority: {bus['hubAuthority']}: write true or false")
 
 
 SCHEMA: JsonObject = {
@@ -128,8 +136,15 @@ SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
-        "replicas": {"type": "integer", "minimum": 1},
-        "bus": {"type": "object", "properties": {"scheme": {"enum": list(SCHEMES)}}},
+        "replicas": {"type": "integer", "minimum": 0},
+        "bus": {
+            "type": "object",
+            "properties": {
+                "scheme": {"enum": list(SCHEMES)},
+                "sites": {"type": "array", "items": {"type": "string"}},
+                "hubAuthority": {"type": "boolean"},
+            },
+        },
     },
 }
 """What Helm refuses before it renders anything."""

@@ -3,6 +3,7 @@
 from events.json_object import JsonObject
 from ops.production.deploy.bus import user_in
 from ops.production.deploy.chart_values import ChartValues
+from ops.production.deploy.on_bus import AUTHORITY_MOUNT, bus_authority, put_on_bus
 from ops.production.deploy.permissions import (
     CONSOLE,
     ON_CLUSTER,
@@ -14,7 +15,6 @@ from ops.production.deploy.permissions import (
     visibility_access,
 )
 from ops.production.deploy.spreading import WHEREVER, spread
-from ops.production.log.jetstream.encryption import AUTHORITY
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
 from ops.production.visibility.api import GROUP, VERSIONS
 from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
@@ -24,7 +24,6 @@ from services.multikueue.kubeconfig import PATHS_BELOW
 METRICS, HEALTH, HTTPS = 8080, 8081, 9443
 CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
 CERTIFICATE = "kuelog-webhook-certificate"
-USERS_SECRET = "kuelog-nats-users"
 TOKEN_SECRET = "kuelog-metrics-token"
 SITES_SECRET = "kuelog-sites"
 """The Secret of a hub that says, under `addresses`, as whom and where the copies of its sites are read."""
@@ -40,7 +39,6 @@ PART_LABEL = "app.kubernetes.io/component"
 _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
-_AUTHORITY_MOUNT: JsonObject = {"name": "bus-authority", "mountPath": "/etc/kuelog-bus", "readOnly": True}
 _METRICS = ("--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN)
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
@@ -338,7 +336,7 @@ def runs_as(user: int) -> JsonObject:
 
 def pod_of(values: ChartValues, name: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
     """A pod that may do as little as a pod can."""
-    believes = [_bus_authority(values)] if _AUTHORITY_MOUNT in container["volumeMounts"] else []
+    believes = [bus_authority(values)] if AUTHORITY_MOUNT in container["volumeMounts"] else []
     return {
         "serviceAccountName": f"kuelog-{name}",
         "securityContext": runs_as(_USER_ID),
@@ -387,24 +385,3 @@ def _collector(values: ChartValues) -> list[JsonObject]:
         {"name": "OTEL_TRACES_SAMPLER", "value": "parentbased_traceidratio"},
         {"name": "OTEL_TRACES_SAMPLER_ARG", "value": values.text("traces.ratio")},
     ]
-
-
-def put_on_bus(values: ChartValues, container: JsonObject, user: str) -> None:
-    """Tell a container where the bus is and how one of its users speaks with it, and whom it believes to be the bus in TLS."""
-    bus = f"{values.text('bus.scheme')}://{user}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"
-    container["env"] = [
-        {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": user}}},
-        {"name": "KUELOG_NATS", "value": bus},
-        {"name": AUTHORITY, "value": f"{_AUTHORITY_MOUNT['mountPath']}/ca.crt"},
-    ]
-    container["volumeMounts"].append(_AUTHORITY_MOUNT)
-
-
-def _bus_authority(values: ChartValues) -> JsonObject:
-    """The authority of the bus, without the key that lies beside it. In plain text there is none."""
-    secret: JsonObject = {
-        "secretName": values.text("bus.certificate"),
-        "items": [{"key": "ca.crt", "path": "ca.crt"}],
-        "optional": True,
-    }
-    return {"name": _AUTHORITY_MOUNT["name"], "secret": secret}

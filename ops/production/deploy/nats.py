@@ -16,7 +16,8 @@ from ops.production.deploy.bus import (
     users_of,
 )
 from ops.production.deploy.chart_values import Chosen
-from ops.production.deploy.deployments import USERS_SECRET, runs_as
+from ops.production.deploy.deployments import runs_as
+from ops.production.deploy.on_bus import USERS_SECRET
 from ops.production.deploy.spreading import ONE_A_HOST, spread
 from ops.production.log.sites import LEAF_PORT, users_of_site
 from ops.production.log.streams import SOLE, LogStreams, streams_of

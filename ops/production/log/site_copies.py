@@ -31,7 +31,7 @@ class SiteCopies:
     @property
     def worth_knowing(self) -> list[str]:
         """A line for each site that is not connected, can't be asked about, or has lost something; what lags for a moment is told by metrics."""
-        return [f"site {one.describe()}" for one in self.states.values() if not (one.whole or one.behind)]
+        return [f"site {one.describe()}" for one in self.states.values() if one.amiss or not (one.whole or one.behind)]
 
     @asynccontextmanager
     async def looked_at(self, clock: Clock) -> AsyncGenerator[None, None]:
@@ -67,7 +67,10 @@ class SiteCopies:
                 with suppress(LogUnavailable):  # While it is not connected; how it stands is told all the same.
                     await keep_copies(here, there)
             return await site_state(site, here, there)
-        except (LogUnavailable, UnsafeStream) as problem:
+        except LogUnavailable as problem:
+            # Whatever is decided here is decided without the copies of others.
+            return SiteState(site=site, problem=f"{problem.stream} {problem.what}: {problem.problem}")
+        except UnsafeStream as problem:
             return SiteState(site=site, problem=str(problem))
 
     async def _reached(self, site: str) -> tuple[JetStreamBus, JetStreamBus]:

@@ -5,6 +5,7 @@ the hub may read the site's streams and neither change nor fill them; the site m
 copy has come. Rule: docs/rules/log.md#copies
 """
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import msgspec
 from events.json_object import JsonObject
 from ops.production.log.jetstream.bus import SITE_NAME
 from ops.production.log.jetstream.connection import domain_questions
+from ops.production.log.jetstream.encryption import AUTHORITY, is_asked_for
 from ops.production.log.server.server import NatsServer
 
 HUB = "hub"
@@ -39,6 +41,8 @@ class Joining(msgspec.Struct, frozen=True, kw_only=True):
 
     site: str
     hubs: tuple[str, ...]
+    authority: str = ""
+    """The file with the authority of the hub's certificate. Where it is named, nothing goes to a hub in plain text."""
 
 
 class SiteUser(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +142,11 @@ def site_side(joining: Joining, account: str = "") -> JsonObject:
         "deny_imports": [_EVERYTHING_OF_OURS, *(f"{there}{one}" for one in _CHANGING)],
         "deny_exports": [_EVERYTHING_OF_OURS],
     }
-    return {"leafnodes": {"remotes": [{**remote, "account": account} if account else remote]}}
+    if account:
+        remote["account"] = account
+    if joining.authority:
+        remote["tls"] = {"ca_file": joining.authority}
+    return {"leafnodes": {"remotes": [remote]}}
 
 
 def embedded_server(store: Path, joining: Joining | None) -> NatsServer:
@@ -149,7 +157,7 @@ def embedded_server(store: Path, joining: Joining | None) -> NatsServer:
 
 
 def joining_of(text: str) -> Joining:
-    """From `nats-leaf://site-NAME:PASSWORD@HOST:PORT`, several with commas between. Raises `SiteRefused`."""
+    """From `nats-leaf://site-NAME:PASSWORD@HOST:PORT`, or tls://, several with commas between. Raises `SiteRefused`."""
     found: dict[str, None] = {}
     addresses = text.split(",")
     for address in addresses:
@@ -164,7 +172,8 @@ def joining_of(text: str) -> Joining:
         raise SiteRefused(
             f"the addresses of the hub name several sites ({', '.join(found)}): a bus is that of one site"
         )
-    return Joining(site=next(iter(found)), hubs=tuple(addresses))
+    named = os.environ.get(AUTHORITY, "") if is_asked_for(addresses) else ""
+    return Joining(site=next(iter(found)), hubs=tuple(addresses), authority=str(Path(named).resolve()) if named else "")
 
 
 __all__ = [

@@ -90,6 +90,8 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
     """The correction with the tenant of the entry that it names. Raises `BillRefused`."""
     if event.amount:
         return _check_amount(ledger, event)
+    if not event.entry:
+        raise BillRefused("nothing is corrected: name an entry with --entry, or give --tenant and --amount")
     entry = ledger.found(event.entry)
     if entry is None:
         raise BillRefused(f"the ledger has no entry {event.entry}: `kuelog bill entries` lists them with their ids")

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ops.production.listeners.listening import close_listener, open_listener
+from ops.production.listeners.listening import PortTaken, close_listener, open_listener
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.api import discovery
 from ops.sandbox.embedded_cluster.api.http_api import AggregatedApi, Api
@@ -82,7 +82,11 @@ class EmbeddedCluster:
         api = Api(self.resources, self.clock.now, self.faults, self.aggregated)
         runner = web.AppRunner(api.app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await runner.setup()
-        listener = await open_listener(runner, self._port, host="127.0.0.1")
+        try:
+            listener = await open_listener(runner, self._port, host="127.0.0.1")
+        except OSError as problem:
+            await runner.cleanup()
+            raise PortTaken("the Kubernetes API", self._port, problem.strerror or str(problem)) from problem
         self._serving = runner, listener
         # Whoever has connected comes back to the same port after a restart.
         self._port = int(listener.sockets[0].getsockname()[1])

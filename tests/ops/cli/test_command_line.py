@@ -1,8 +1,11 @@
 """The command line as a person meets it: real processes, real files, one clear message for each mistake."""
 
 import json
+import os
 import re
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -266,6 +269,7 @@ def test_every_command_explains_itself_with_an_example() -> None:
     ("words", "says"),
     [
         (("lint", "/nowhere.yaml"), "error: /nowhere.yaml: there is no such file or folder\n"),
+        (("lint", "x" * 10_000), f"error: {'x' * 10_000}: there is no such file or folder\n"),
         (("convert", "/nowhere.yaml"), "error: /nowhere.yaml: No such file or directory\n"),
         (("audit", "verify", "--data", "/nowhere"), "error: /nowhere: holds no log: run `kuelog demo` first"),
         (
@@ -314,3 +318,30 @@ def test_a_port_that_is_none_and_time_that_would_stand_still_are_refused_before_
     done = kuelog(*words)
     assert done.returncode == 2
     assert f"Invalid value for '{words[-2]}': Input should be" in done.stderr
+
+
+def test_an_answer_that_can_t_be_written_is_one_message_and_one_that_nobody_reads_is_none() -> None:
+    command = [sys.executable, "-m", "ops.cli.main", "version"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: standard output can't be written: No space left on device\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_port_of_somebody_else_is_told_before_anything_runs(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = kuelog("up", "--no-nodes", "--data", str(tmp_path), "--port", port)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: the Kubernetes API can't be served on port {port}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_level_that_is_none_is_refused() -> None:
+    done = kuelog("--log", "loud", "version")
+    assert done.returncode == 2
+    assert "--log loud: write one of debug, info, warning" in done.stderr

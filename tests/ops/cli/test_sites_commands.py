@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def test_what_names_no_site_or_no_hub_is_one_message() -> None:
     for words, says in (
         (("sites", "show"), "name at least one site with --site NAME=ADDRESS"),
         (("sites", "show", "--site", "east"), "--site east says nothing"),
+        (("sites", "show", "--site", "east=nats://reader-west:p@h:1"), "the address is that of the copy of west"),
         (("up", "--hub", "nats-leaf://hub:7422"), "write nats-leaf://site-NAME:PASSWORD@HOST:PORT"),
         (
             ("up", "--nats", "nats://a:1", "--hub", "nats-leaf://site-a:p@h:1"),
@@ -70,3 +72,19 @@ def test_what_names_no_site_or_no_hub_is_one_message() -> None:
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 2
         assert says in " ".join(done.output.replace("│", "").split())
+
+
+def test_a_hub_that_is_away_and_a_user_whom_it_does_not_know_are_told_in_a_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["sites", "show", "--site", "east=nats://reader-east:p@127.0.0.1:1"])
+    assert (done.exit_code, done.output) == (1, "east: nats://127.0.0.1:1 can't be reached: nobody listens there\n")
+
+
+def test_a_hub_on_a_port_of_somebody_else_says_so_at_once(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for option, what in (("--port", "leaf connections"), ("--nats", "the copies")):
+            free = ("--nats", "--port")[option == "--nats"]
+            words = ("sites", "serve", "east", "--data", str(tmp_path), option, port, free, str(reserved_port()))
+            done = CliRunner().invoke(app, words)
+            assert done.exit_code == 2
+            assert f"error: {what} can't be served on port {port}: " in done.output

@@ -22,7 +22,8 @@ from ops.production.log.jetstream.refusals import UNANSWERED, AnsweredError
 from ops.production.log.jetstream.rolling import StillNeeded
 from ops.production.log.sites import HUB
 from ops.production.log.streams import streams_on
-from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_errors import LogGap, LogUnavailable
+from services.runtime.log_port import Entry
 
 _NANOS_PER_MILLI = 1_000_000
 _DEADLINE_S = 5.0
@@ -36,6 +37,8 @@ class CopyState(msgspec.Struct, frozen=True, kw_only=True):
     """Its last sequence; 0 while nothing has come."""
     stored: int | None = None
     """The last sequence at the site; None while the site is not connected."""
+    strange: bool = False
+    """Whether what the site holds is known to be another log than the one that was copied."""
 
     @property
     def behind(self) -> int:
@@ -67,7 +70,12 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def whole(self) -> bool:
         """Whether the copy is known to be what the site holds."""
-        return self.behind == 0 and not any(one.lost for one in self.streams)
+        return self.behind == 0 and not self.amiss
+
+    @property
+    def amiss(self) -> bool:
+        """Whether what the site holds is not what was copied of it, and somebody has to do something."""
+        return any(one.lost or one.strange for one in self.streams)
 
     def describe(self) -> str:
         """A line for people."""
@@ -80,6 +88,11 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
                 "not heard since the hub's bus began" if self.silent is None else f"heard {self.silent // 1000} s ago"
             )
             return f"{self.site}: not connected, {heard}; what it decides meanwhile is copied when it is back"
+        if strange := [one.stream for one in self.streams if one.strange]:
+            return (
+                f"{self.site}: {', '.join(strange)} at the site is another log than what was copied of it: give each site a name of its own "
+                "where two are called so; where it has begun anew, remove its old copies from its account at the hub"
+            )
         if lost := [
             f"{one.stream} ends at {one.stored} and its copy at {one.copied}" for one in self.streams if one.lost
         ]:
@@ -133,7 +146,11 @@ async def site_state(site: str, here: JetStreamBus, there: JetStreamBus) -> Site
         stored = {name: await _end(there, name) for name in streams} if connected else {}
     except LogUnavailable:
         connected = False
-    copied = [CopyState(stream=name, copied=end, stored=stored.get(name)) for name, end in ends.items()]
+    strangers = {name for name in stored if await _is_another(here, there, name, min(ends[name], stored[name]))}
+    copied = [
+        CopyState(stream=name, copied=end, stored=stored.get(name), strange=name in strangers)
+        for name, end in ends.items()
+    ]
     heard = [one for name in streams if (one := await _silence(here, name)) is not None]
     return SiteState(site=site, streams=tuple(copied), connected=connected, silent=min(heard) if heard else None)
 
@@ -190,6 +207,23 @@ async def _copied(here: JetStreamBus, domain: str, name: str) -> bool:
 
 async def _end(bus: JetStreamBus, stream: str) -> int:
     return max((one.last for one in await generations(bus.client, stream)), default=0)
+
+
+async def _is_another(here: JetStreamBus, there: JetStreamBus, stream: str, common: int) -> bool:
+    """Whether the first message of a stream, or the last that both should have, differs between copy and site."""
+    for sequence in sorted({1, common}) if common else ():
+        found = [await _message(bus, stream, sequence) for bus in (here, there)]
+        if None not in found and found[0] != found[1]:
+            return True
+    return False
+
+
+async def _message(bus: JetStreamBus, stream: str, sequence: int) -> Entry | None:
+    """A message, or None where it can't be had: the site has removed what it has rolled, or has just gone."""
+    try:
+        return await (await bus.stream(stream)).get(sequence)
+    except (LogGap, LogUnavailable):
+        return None
 
 
 async def _silence(here: JetStreamBus, stream: str) -> Millis | None:

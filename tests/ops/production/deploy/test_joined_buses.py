@@ -6,9 +6,11 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from events.json_object import JsonObject
 from events.subjects import commit_subject
 from ops.production.deploy.bus import (
     CERTIFICATES,
@@ -19,13 +21,22 @@ from ops.production.deploy.bus import (
     server_file,
     users_of,
 )
+from ops.production.deploy.chart import CHOICES, ChoiceRefused, manifests
 from ops.production.deploy.nats import chart_values
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.copies import check_copied, keep_copies
 from ops.production.log.jetstream.encryption import AUTHORITY
 from ops.production.log.jetstream.rolling import StillNeeded, roll
 from ops.production.log.server.server import nats_binary
-from ops.production.log.sites import SiteRefused, copier_user, joining_of, leaf_user, reader_user, users_of_site
+from ops.production.log.sites import (
+    SiteRefused,
+    copier_user,
+    joining_of,
+    leaf_user,
+    reader_user,
+    site_side,
+    users_of_site,
+)
 from ops.production.log.streams import PARTITION, SOLE
 from services.runtime.log_errors import LogUnavailable
 from tests.ops.production.deploy.test_bus_users import address
@@ -172,6 +183,72 @@ def test_an_address_that_names_no_hub_says_what_to_write(text: str, says: str) -
     with pytest.raises(SiteRefused) as found:
         joining_of(text)
     assert says in str(found.value)
+
+
+def test_the_chart_of_nats_is_told_of_certificates_and_that_the_cluster_of_a_site_is_called_otherwise() -> None:
+    hub, site = chart_values(links=HUB_LINKS)["config"], chart_values(links=SITE_LINKS)
+    shown = {"enabled": True, "secretName": "kuelog-nats-tls"}
+    assert hub["nats"]["tls"] == hub["leafnodes"]["tls"] == shown
+    proven = {"ca_file": "/etc/nats-certs/cluster/ca.crt", "verify": True}
+    assert hub["cluster"]["tls"] == {**shown, "merge": proven}
+    assert "merge" not in hub["cluster"] and site["config"]["cluster"]["merge"] == {"name": "kuelog-east"}
+    [remote] = site["config"]["leafnodes"]["merge"]["remotes"]
+    assert remote["tls"] == {"ca_file": "/etc/nats-hub/ca.crt"}
+    [volume], [mount] = site["podTemplate"]["patch"], site["container"]["patch"]
+    assert volume["value"]["secret"] == {"secretName": "kuelog-hub", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+    assert mount["value"]["mountPath"] == "/etc/nats-hub"
+
+
+def linked(**bus: Any) -> dict[tuple[str, str], JsonObject]:
+    """The plain manifests of the bus with these values, by kind and name."""
+    found = manifests({**CHOICES, "bus": {**CHOICES["bus"], **bus}})
+    return {(one["kind"], one["metadata"]["name"]): one for part in ("nats", "services") for one in found[part]}
+
+
+def test_plain_manifests_link_a_hub_and_a_site_as_the_chart_does() -> None:
+    hub, site = linked(scheme="tls", sites=["east", "west"]), linked(scheme="tls", joinAs="east", hubAuthority=True)
+    for found, links in ((hub, HUB_LINKS), (site, SITE_LINKS)):
+        text = found["ConfigMap", "kuelog-nats"]["data"]["nats.conf"]
+        assert text == server_file("kuelog-system", SOLE, links)
+        [server] = found["StatefulSet", "kuelog-nats"]["spec"]["template"]["spec"]["containers"]
+        assert set(re.findall(r"\$(KUELOG_\w+)", text)) <= {one["name"] for one in server["env"]}
+        folders = {str(Path(one).parent) for one in re.findall(r'"(/etc/[^"]+)"', text)}
+        assert folders == {one["mountPath"] for one in server["volumeMounts"]} - {"/etc/nats", "/data"}
+        [watcher] = found["Deployment", "kuelog-watcher"]["spec"]["template"]["spec"]["containers"]
+        env = {one["name"]: one.get("value") for one in watcher["env"]}
+        assert env["KUELOG_NATS"] == "tls://watcher:$(KUELOG_PASSWORD)@kuelog-nats:4222"
+        assert Path(env[AUTHORITY]).parent in {Path(one["mountPath"]) for one in watcher["volumeMounts"]}
+    ports = {one["port"] for one in hub["Service", "kuelog-nats"]["spec"]["ports"]}
+    assert ports == {4222, 7422}
+    assert 7422 not in {one["port"] for one in site["Service", "kuelog-nats"]["spec"]["ports"]}
+
+
+@pytest.mark.parametrize(
+    ("bus", "says"),
+    [
+        ({"scheme": "http"}, "bus.scheme: http: write one of nats, tls"),
+        ({"sites": "east"}, "bus.sites: east: write a list of names"),
+        ({"hubAuthority": "no"}, "bus.hubAuthority: no: write true or false"),
+        ({"sites": ["East"]}, "bus: site East: it is the JetStream domain"),
+        ({"sites": ["east"], "joinAs": "west"}, "a hub is no site of another one"),
+        ({"sites": ["east", "east"]}, "bus: site east is named twice"),
+        ({"hubAuthority": True}, "the authority of a hub is for a site"),
+    ],
+)
+def test_values_that_link_nothing_say_what_to_write(bus: JsonObject, says: str) -> None:
+    with pytest.raises(ChoiceRefused) as found:
+        linked(**bus)
+    assert says in str(found.value)
+
+
+def test_a_run_on_one_machine_believes_a_hub_in_tls_by_the_authority_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(AUTHORITY, str(tmp_path / "ca.crt"))
+    [remote] = site_side(joining_of("tls://site-east:p@hub:7422"))["leafnodes"]["remotes"]
+    assert remote["tls"] == {"ca_file": str(tmp_path / "ca.crt")}
+    [plain] = site_side(joining_of("nats-leaf://site-east:p@hub:7422"))["leafnodes"]["remotes"]
+    assert "tls" not in plain
 
 
 def test_a_hub_is_no_site_of_another_one() -> None:

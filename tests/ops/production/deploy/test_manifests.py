@@ -199,6 +199,8 @@ def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -
         ({"partitions": 0}, "a log has 1 to 256 partitions"),
         ({"partitions": 257}, "a log has 1 to 256 partitions"),
         ({"partitions": "four"}, "a log has 1 to 256 partitions"),
+        ({"replicas": -1}, "replicas: -1: write how many"),
+        ({"replicas": "two"}, "replicas: two: write how many"),
     ],
 )
 def test_what_can_t_run_is_not_made(choices: JsonObject, problem: str) -> None:
@@ -301,7 +303,7 @@ needs_helm = pytest.mark.skipif(
 
 
 @needs_helm
-@pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=0"])
+@pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=-1", "bus.scheme=http"])
 def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: str) -> None:
     done = helm(tmp_path, "template", "kuelog", str(our_chart(tmp_path)), "--set", setting)
     assert done.returncode != 0
@@ -319,6 +321,9 @@ def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: st
         ["multiKueue.enabled=true"],
         ["image.tag=007", "replicas=3", "networkPolicies=false"],
         ["partitions=4", "multiKueue.enabled=true"],
+        ["bus.scheme=tls", "bus.certificate=mine"],
+        # As docs/adopt.md has it: what runs is recorded before anything is decided.
+        ["replicas=0"],
         ["autoscaling.enabled=true"],
         ["autoscaling.enabled=true", "autoscaling.externalMetrics=true"],
     ],

@@ -259,6 +259,27 @@ async def test_a_site_that_has_lost_what_was_copied_of_it_is_named(both: HubAndS
     assert not found.whole
 
 
+async def test_a_site_whose_log_is_another_one_than_what_was_copied_is_named_however_long_it_is(
+    both: HubAndSite,
+) -> None:
+    site = await reached(both)
+    await appended(site, 3)
+    await both.copied(PARTITION, 3)
+    await site.close()
+    assert (await state(both)).whole
+    assert both.site is not None
+    await both.site.kill()
+    shutil.rmtree(both.site.store)
+    await both.site.start()
+    anew = await alone(both)
+    await appended(anew, 4)
+    await anew.close()
+    while not (found := await state(both)).connected:  # noqa: ASYNC110 - its server comes back when it likes
+        await asyncio.sleep(0.05)
+    assert f"{PARTITION} at the site is another log than what was copied of it" in found.describe()
+    assert not found.whole
+
+
 async def test_what_was_rolled_stays_at_the_site_while_the_hub_is_away(both: HubAndSite) -> None:
     site = await reached(both)
     await appended(site, 2)
