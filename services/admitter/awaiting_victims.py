@@ -44,9 +44,7 @@ def still_waiting(world: PreemptionState, entry: AdmissionEntry, plan: Plan) -> 
     if entry.replaces is not None:
         usage = difference(usage, usage_of(entry.replaces, world.quota.columns))
     victims = _leaving(world, request.victims)
-    domains = HeldDomains(
-        world.domains, tuple(one.topology for one in request.assignments if one.topology is not None)
-    )
+    domains = HeldDomains(world.domains, tuple(one.topology for one in request.assignments if one.topology is not None))
     if not victims or not _fits_without(world, node, usage, victims, domains):
         return False
     entry.victims = victims
