@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
 
 MEANT = {
@@ -17,6 +17,7 @@ MEANT = {
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, who gets the room in the meantime",
+    "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -52,7 +53,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
             meant[ended] += 1
             return []
         for one in _differences(there, here, ()):
-            name = _name(world, one, here, before)
+            name = _name(world, one, here, before) or _in_between(world.steps[number], one)
             if name:
                 meant[name] += 1
             else:
@@ -73,6 +74,8 @@ def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Diffe
 
 def _name(world: World, one: Difference, here: Seen, before: Seen) -> str:
     """The name of a difference that is meant."""
+    if one.path[2:3] == ("conditions",) and _worded_later(one):
+        return "later message"
     match one.path:
         case ("workloads", name, "conditions", "QuotaReserved") | ("workloads", name, "requests", _):
             waits = [
@@ -94,16 +97,31 @@ def _name(world: World, one: Difference, here: Seen, before: Seen) -> str:
                 and _are_one_order(one.there[2], one.here[2])
             ):
                 return "order of resources"
-        case ("workloads", _, "conditions", _) if one.there and one.here and one.there[:2] == one.here[:2]:
-            for earlier, later in _LATER:
-                if re.sub(earlier, "", one.there[2]) == re.sub(later, "", one.here[2]) != one.here[2]:
-                    return "later message"
         case ("doors" | "queues", name, "pendingWorkloads") if abs((one.there or 0) - (one.here or 0)) == 1:
             if _strategy(world, name) == "StrictFIFO":
                 return "head in flight"
         case _:
             pass
     return ""
+
+
+def _in_between(step: Step, one: Difference) -> str:
+    """Whether Kueue has evicted somebody once more for who was told to try again."""
+    retried = step.verb == "check" and step.value["state"] == "Retry"
+    if one.path[0] != "workloads" or one.path[2:] != ("evictions",) or not retried:
+        return ""
+    there, here = ({(reason, cause): count for reason, cause, count in side} for side in (one.there, one.here))
+    more = {key: there[key] - here.get(key, 0) for key in there if there[key] != here.get(key)}
+    return "room in between" if more == {("Preempted", ""): 1} else ""
+
+
+def _worded_later(one: Difference) -> bool:
+    if not (one.there and one.here and one.there[:2] == one.here[:2]):
+        return False
+    return any(
+        re.search(later, one.here[2]) and re.sub(earlier, "", one.there[2]) == re.sub(later, "", one.here[2])
+        for earlier, later in _LATER
+    )
 
 
 def _why_it_ends(before: Seen, there: Seen, here: Seen) -> str:
