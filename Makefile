@@ -3,11 +3,12 @@ PYTHON ?= python3
 SCENARIO ?= examples/ai-platform
 COUNT ?= 100000
 SEED ?= 1
+WORLDS ?= 40
 EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench peers lock clean
+.PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench peers differences lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -73,6 +74,9 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 peers: $(READY) ## build a real API server and Kueue from their Go modules, to test and measure beside
 	@$(BIN)/python -m tests.peers.build
+
+differences: $(READY) ## have small worlds by chance decided by Kueue's manager and by kuelog, and say where they differ (SEED, WORLDS=40; after make peers)
+	@$(BIN)/python -m tests.peers.decided_beside_kueue --seed $(SEED) --worlds $(WORLDS)
 
 lock: ## resolve the lock file anew, and from it those of the image
 	@$(LOCK) --all-extras --group test --group lint --group build --group docs pyproject.toml -o requirements.lock

@@ -45,17 +45,7 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
     if workload.is_true(BLOCKED_ON_GATES):
         over = condition_at(BLOCKED_ON_GATES, ConditionStatus.FALSE, full, message, workload, position)
         workload = with_condition(workload, over)
-    checks = {
-        name: CheckStatus(
-            name=name,
-            state=CheckState.PENDING,
-            message=f"Reset to Pending after eviction. Previously: {check.state}",
-            since=position.at,
-            decided=position.sequence,
-            retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
-        )
-        for name, check in workload.checks.items()
-    }
+    checks = {name: _reset(check, position) for name, check in workload.checks.items()}
     counts = {(count.reason, count.cause): count for count in workload.evictions}
     known = counts.get((reason, cause))
     counts[(reason, cause)] = EvictionCount(reason=reason, cause=cause, count=known.count + 1 if known else 1)
@@ -73,6 +63,20 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
         pods_gone="",
         start_failed="",
         provisioning={},
+    )
+
+
+def _reset(check: CheckStatus, position: LogPosition) -> CheckStatus:
+    """The check after an eviction; one that nobody has answered yet goes on as it is."""
+    if check.state is CheckState.PENDING:
+        return replace(check, decided=position.sequence)
+    return CheckStatus(
+        name=check.name,
+        state=CheckState.PENDING,
+        message=f"Reset to Pending after eviction. Previously: {check.state}",
+        since=position.at,
+        decided=position.sequence,
+        retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
     )
 
 

@@ -44,7 +44,7 @@ class Admitter:
         world.begin()
         events = _fold(world, _admit_reserved(world, position), position)
         known, touched = world.cards.count[0], world.touched_trees()
-        for tree in _trees_in_rotation(world.quota, position):
+        for tree in _trees_in_turn(world, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
                 continue
             if not owns_tree(world, tree) or is_aside(world.aside, self.name, Scope.TREE, tree):
@@ -68,6 +68,20 @@ def _trees_in_rotation(quota: QuotaTree, position: LogPosition) -> list[str]:
     trees = quota.trees()
     first = position.sequence % len(trees) if trees else 0
     return [*trees[first:], *trees[:first]]
+
+
+def _trees_in_turn(world: AdmitterState, position: LogPosition) -> Sequence[str]:
+    """All trees in rotation, but first those of who waits until its victims have left domains, which are those of other trees as well.
+
+    Rule: docs/rules/topology.md#left-by-victims
+    """
+    trees = _trees_in_rotation(world.quota, position)
+    first = {
+        world.quota.root_of(request.cluster_queue)
+        for request in world.requests.values()
+        if any(one.topology is not None for one in request.assignments)
+    }
+    return sorted(trees, key=lambda tree: tree not in first) if first else trees
 
 
 def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decision]) -> bool:

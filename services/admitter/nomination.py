@@ -9,6 +9,7 @@ import msgspec
 
 from events.admission import Mode, RequeueReason
 from events.event import Millis
+from events.pod_set import PodSet
 from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
@@ -120,13 +121,32 @@ def consider(
         return
 
     def fits(fewer: Mapping[str, int]) -> bool:
+        counts = _in_whole_slices(pod_sets, fewer)
+        if counts is None:
+            return False
         smaller = msgspec.structs.replace(entry)
-        _consider_plan(world, smaller, plan_with(world, entry.head, fewer), at, pinned or {})
+        _consider_plan(world, smaller, plan_with(world, entry.head, counts), at, pinned or {})
         return _fits_or_preempts(smaller)
 
     best = largest_that_fits(pod_sets, {one.pod_set.name: one.count for one in plan.asked}, fits)
-    if best is not None:
-        _consider_plan(world, entry, plan_with(world, entry.head, best), at, pinned or {})
+    counts = _in_whole_slices(pod_sets, best) if best is not None else None
+    if counts is not None:
+        _consider_plan(world, entry, plan_with(world, entry.head, counts), at, pinned or {})
+
+
+def _in_whole_slices(pod_sets: Sequence[PodSet], fewer: Mapping[str, int]) -> Mapping[str, int] | None:
+    """As many of these pods as leave no slice of a topology incomplete; None where these are not enough.
+
+    Rule: docs/rules/flavors.md#partial-admission
+    """
+    counts = dict(fewer)
+    for one in pod_sets:
+        size = one.topology.slices[0].size if one.topology is not None and one.topology.slices else 0
+        if size > 1 and fewer[one.name] < one.count:
+            counts[one.name] -= fewer[one.name] % size
+            if counts[one.name] < max(one.minimum or 0, 1):
+                return None
+    return counts
 
 
 def _fits_or_preempts(entry: AdmissionEntry) -> bool:

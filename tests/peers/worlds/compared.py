@@ -8,13 +8,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
 
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
     "head in flight": "Kueue counts the head of a StrictFIFO queue that waits as pending or not, as it happens to look: it is tried all the time",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
+    "later message": "later versions of Kueue, whose rules kuelog has, word it so",
+    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, who gets the room in the meantime",
+    "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
+    "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
 _ATTEMPT = "couldn't assign flavors to pod set "
@@ -32,13 +36,24 @@ class Difference(NamedTuple):
         return f"{'/'.join(self.path)}: Kueue {self.there!r}, kuelog {self.here!r}"
 
 
+_LATER = (
+    (r"At least one admission check is false$", r"Evicted due to AdmissionChecks? in Retry state: .*$"),
+    (r"Admission check\(s\): \S+, were rejected$", r"AdmissionChecks? in Rejected state: .*$"),
+)
+"""How Kueue 0.17 says something, and how later versions do."""
+
+
 def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[str]) -> list[str]:
     """The differences of the first step after which there is one that is not meant; what comes later follows from it."""
     before: Seen = {"workloads": {}}
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
+        ended = _why_it_ends(before, there, here)
+        if ended:
+            meant[ended] += 1
+            return []
         for one in _differences(there, here, ()):
-            name = _name(world, one, here, before)
+            name = _name(world, one, here, before) or _in_between(world.steps[number], one)
             if name:
                 meant[name] += 1
             else:
@@ -59,6 +74,8 @@ def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Diffe
 
 def _name(world: World, one: Difference, here: Seen, before: Seen) -> str:
     """The name of a difference that is meant."""
+    if one.path[2:3] == ("conditions",) and _worded_later(one):
+        return "later message"
     match one.path:
         case ("workloads", name, "conditions", "QuotaReserved") | ("workloads", name, "requests", _):
             waits = [
@@ -86,6 +103,57 @@ def _name(world: World, one: Difference, here: Seen, before: Seen) -> str:
         case _:
             pass
     return ""
+
+
+def _in_between(step: Step, one: Difference) -> str:
+    """Whether Kueue has evicted somebody once more for who was told to try again."""
+    retried = step.verb == "check" and step.value["state"] == "Retry"
+    if one.path[0] != "workloads" or one.path[2:] != ("evictions",) or not retried:
+        return ""
+    there, here = ({(reason, cause): count for reason, cause, count in side} for side in (one.there, one.here))
+    more = {key: there[key] - here.get(key, 0) for key in there if there[key] != here.get(key)}
+    return "room in between" if more == {("Preempted", ""): 1} else ""
+
+
+def _worded_later(one: Difference) -> bool:
+    if not (one.there and one.here and one.there[:2] == one.here[:2]):
+        return False
+    return any(
+        re.search(later, one.here[2]) and re.sub(earlier, "", one.there[2]) == re.sub(later, "", one.here[2])
+        for earlier, later in _LATER
+    )
+
+
+def _why_it_ends(before: Seen, there: Seen, here: Seen) -> str:
+    """The name of a difference after which the world goes on otherwise, and is compared no more."""
+    workloads = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items()}
+    known = {name for name in workloads if name in before["workloads"]}
+    only_there = {name for name, (one, other) in workloads.items() if one and _holds(one) and not _holds(other)}
+    only_here = {name for name, (one, other) in workloads.items() if one and _holds(other) and not _holds(one)}
+    if not (only_there and only_here and only_here <= known):
+        return ""
+    held = {name for name in only_there & known if _holds(before["workloads"][name])}
+    if held == only_there and all(_evicted(there["workloads"][name]) for name in held):
+        return "gathered for a second"
+    if only_there <= known and all(
+        any(
+            other["door"] == here["workloads"][name]["door"]
+            and other["priority"] >= here["workloads"][name]["priority"]
+            for key, other in before["workloads"].items()
+            if key != name and key in known and not _holds(other) and not _holds(here["workloads"][key])
+        )
+        for name in only_here
+    ):
+        return "refused head yields"
+    return ""
+
+
+def _holds(workload: Seen) -> bool:
+    return bool(workload["pods"]) and "Finished" not in workload["conditions"]
+
+
+def _evicted(workload: Seen) -> bool:
+    return "Evicted" in workload["conditions"]
 
 
 def _waits(condition: list[str] | None) -> bool:

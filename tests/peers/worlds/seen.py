@@ -49,6 +49,8 @@ def _workload(value: JsonObject) -> Seen:
     status = value.get("status") or {}
     admission = status.get("admission") or {}
     return {
+        "door": look(value, "spec.queueName"),
+        "priority": look(value, "spec.priority") or 0,
         "active": look(value, "spec.active") is not False,
         "conditions": _conditions(status.get("conditions") or ()),
         "queue": admission.get("clusterQueue", ""),

@@ -166,7 +166,7 @@ async def kueue(peers: Path, folder: Path, *, fair: bool) -> AsyncGenerator[Kueu
         stack.push_async_callback(client.close)
         more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}}
         if fair:
-            more["fairSharing"] = {}
+            more["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
         manager = KueueManager(
             peers / KUEUE / "manager",
             server.kubeconfig,

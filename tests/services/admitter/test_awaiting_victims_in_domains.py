@@ -1,12 +1,13 @@
 """Who waits until its victims have left, and is placed by topology: what was found for it stays."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.admission import PreemptionRequested
 from events.catalogue import AnyEvent
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, PreemptionPolicy, PreemptionRules
-from events.workload import WorkloadSubmitted
+from events.workload import PodsGone, WorkloadSubmitted
 from tests.services.admitter.test_shared_domains import STRATEGIES, asking, host, queues
 from tests.stories.small_world import Story
 
@@ -40,3 +41,18 @@ def test_it_asks_once_and_by_the_right_that_it_has() -> None:
     assert [(one.workload, one.victims[0].reason) for one in requested] == [("team/owns", "InCohortReclamation")]
     assert requested[0].assignments[0].topology is not None
     assert [one.reason for one in said if isinstance(one, PreemptionOrdered)] == ["InCohortReclamation"]
+
+
+@pytest.mark.parametrize("names", [("one", "two"), ("two", "one")])
+def test_nobody_of_another_tree_takes_the_domains_that_its_victims_have_left(names: tuple[str, str]) -> None:
+    mine, others = names
+    told = Story().told(*host("tas"), *queues(STRATEGIES[1], "tas", "tas"))
+    own = told.world.cluster_queues[mine]
+    told.told(replace(own, preemption=PreemptionRules(within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY)))
+    told.told(asking("low", mine, 4)).decided()
+    told.told(asking("waits", others, 2)).decided()
+    high = asking("high", mine, 3)
+    told.told(replace(high, spec=replace(high.spec, priority=9))).decided()
+    told.told(PodsGone(workload="team/low", decision=f"LOG_0/{told.world.workloads['team/low'].stopped_by}")).decided()
+    held = {key: one.admission is not None for key, one in sorted(told.world.workloads.items())}
+    assert held == {"team/high": True, "team/low": False, "team/waits": False}

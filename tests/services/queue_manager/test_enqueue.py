@@ -141,3 +141,9 @@ def test_checks_for_all_flavors_are_there_before_quota_is_others_come_with_their
     room = Room(checks=(CheckRule(name="all"), CheckRule(name="some", flavors=("f",))))
     room.tell(submitted())
     assert room.step() == [ChecksRequired(workload=KEY, checks=("all",))]
+
+
+def test_a_check_that_names_all_flavors_of_the_queue_is_one_for_all_flavors() -> None:
+    room = Room(checks=(CheckRule(name="named", flavors=("g", "f", "gone")), CheckRule(name="some", flavors=("f",))))
+    room.tell(submitted())
+    assert room.step() == [ChecksRequired(workload=KEY, checks=("named",))]

@@ -67,6 +67,18 @@ def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> No
     assert room.workload.requeue.at == room.at + 90 * SECOND, "the eviction leaves the back-off as it is"
 
 
+def test_an_eviction_leaves_checks_as_they_are_that_nobody_has_answered_yet() -> None:
+    room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
+    asked = replace(check("b", CheckState.PENDING, since=SECOND), message="somebody looks at it")
+    room.tell(submitted(reserved=True, checks=(check("a", CheckState.RETRY), asked)))
+    room.steps()
+    told = {name: (one.message, one.since) for name, one in room.workload.checks.items()}
+    assert told == {
+        "a": ("Reset to Pending after eviction. Previously: Retry", room.at),
+        "b": ("somebody looks at it", SECOND),
+    }
+
+
 def test_a_stopped_queue_takes_quota_back_from_those_that_do_not_run_and_drains_only_when_told() -> None:
     room = Room(stopped(StopPolicy.HOLD), submitted(reserved=True))
     assert room.step() == [

@@ -33,6 +33,7 @@ from events.workload import (
 )
 from projections.budgets.rates import CONTROLLER
 from tests.services.queue_manager.waiting_room import (
+    GROUPS,
     KEY,
     MINUTE,
     SECOND,
@@ -263,7 +264,7 @@ def with_budget(limit: Budget | None, *flavors: str) -> tuple[AnyEvent, ...]:
     return (
         AdmissionCheckObserved(name="money", controller=CONTROLLER),
         AdmissionCheckObserved(name="other", controller="somebody.else"),
-        ClusterQueueObserved(name="cq", namespaces=LabelSelector(), checks=rules, budget=limit),
+        ClusterQueueObserved(name="cq", namespaces=LabelSelector(), checks=rules, budget=limit, groups=GROUPS),
     )
 
 

@@ -2,7 +2,16 @@
 
 from events.catalogue import AnyEvent, Decision
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, NamespaceObserved, StopPolicy
+from events.quota import (
+    CheckRule,
+    ClusterQueueObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    NamespaceObserved,
+    Quota,
+    ResourceGroup,
+    StopPolicy,
+)
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import (
@@ -27,6 +36,13 @@ SECOND, MINUTE = 1000, 60_000
 SHAPE = PodShape(containers=(ContainerShape(name="main", requests={"cpu": 1000}),))
 SPEC = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=1, shape=SHAPE),))
 
+GROUPS = (
+    ResourceGroup(
+        resources=("cpu",),
+        flavors=tuple(FlavorQuotas(flavor=one, quotas=(Quota(resource="cpu", nominal=0),)) for one in ("f", "g")),
+    ),
+)
+
 
 class Room:
     """A world with a queue, in which one workload is reconciled step by step."""
@@ -35,7 +51,7 @@ class Room:
         self.world, self.at, self.sequence = World(), MINUTE * 60, 0
         self.tell(
             NamespaceObserved(name="team"),
-            ClusterQueueObserved(name="cq", namespaces=LabelSelector(), checks=checks),
+            ClusterQueueObserved(name="cq", namespaces=LabelSelector(), checks=checks, groups=GROUPS if checks else ()),
             LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
             *facts,
         )
