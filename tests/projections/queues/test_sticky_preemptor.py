@@ -3,6 +3,8 @@
 Rule: docs/rules/queues.md#preemptor-first
 """
 
+from msgspec.structs import replace
+
 from projections.queues.enqueue import remember_preemptor
 from projections.queues.order import order_in_line
 from projections.snapshot import tables_of, world_of
@@ -13,7 +15,11 @@ def test_a_refused_workload_that_was_the_preemptor_falls_back_to_its_place_where
     story = Story()
     story.told(*platform(), job("a"), job("b"))
     world = story.world
-    line, first, second = world.lines.of("cq"), world.workloads["team/a"], world.workloads["team/b"]
+    line, first, second = (
+        world.lines.of("cq"),
+        *(replace(world.workloads[key], line="cq") for key in ("team/a", "team/b")),
+    )
+    world.put_workload(first)
     remember_preemptor(world, first, "cq")
     line.park_refused(world.trail, first.key, order_in_line(world, first), kind="k", reason="WaitingForQuota", stamp=7)
     remember_preemptor(world, second, "cq")
