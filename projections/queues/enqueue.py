@@ -98,9 +98,15 @@ def remember_preemptor(world: QueueState, workload: Workload, cluster_queue: str
         return
     former = line.held.get("sticky")
     world.trail.put(line.held, "sticky", workload.key)
-    if former is not None and former != workload.key and former in line.waiting:
+    if former is None or former == workload.key:
+        return
+    if former in line.waiting:
         behind = world.workloads[former]
         line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
+    elif (kind := line.refused_as(former)) is not None:
+        # It keeps no place from when it came first: a saved world would not have it.
+        parked, order = line.classes[kind], order_in_line(world, world.workloads[former])
+        line.park_refused(world.trail, former, order, kind=kind, reason=parked.reason, stamp=parked.stamp)
 
 
 def _by_class(
