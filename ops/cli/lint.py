@@ -1,23 +1,17 @@
 """`kuelog lint`: findings for people, or as JSON."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-from ops.files.reading import STANDARD_INPUT
 from ops.lint.check import lint
-from ops.terminal.endings import complain
 from ops.terminal.form import AnswerForm, print_answer
 
 
 def run_lint(files: Sequence[Path], *, loose: bool, output: AnswerForm, console: Console) -> int:
-    """1 when there is a mistake of severity error, 2 when there is no such file, else 0."""
-    for one in files:
-        if one != STANDARD_INPUT and not os.path.exists(one):
-            return complain(f"{one}: there is no such file or folder")
+    """1 when there is a mistake of severity error, else 0."""
     findings = lint(files, loose=loose)
     if output is not AnswerForm.TEXT:
         print_answer(findings, output)

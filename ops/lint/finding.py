@@ -47,6 +47,8 @@ def broken_file(broken: ManifestBroken) -> LintFinding:
         severity=str(Severity.ERROR),
         code="Broken",
         what=broken.problem,
-        consequence="nothing of this file can be read from here on",
-        instead="YAML or JSON with one Kubernetes object per document",
+        consequence="nothing of this file can be read from here on" if broken.line else "nothing of it is looked at",
+        instead="YAML or JSON with one Kubernetes object per document"
+        if broken.line
+        else "the name of a file in UTF-8 that can be read, or of a folder",
     )
