@@ -93,6 +93,8 @@ class PreemptionRules(Value, frozen=True, kw_only=True):
 
     within_cluster_queue: PreemptionPolicy = PreemptionPolicy.NEVER
     reclaim_within_cohort: PreemptionPolicy = PreemptionPolicy.NEVER
+    reclaim_left_out: bool = False
+    """The object has rules of preemption and does not say that one: no API server with Kueue's definitions leaves it so."""
     borrow_within_cohort: BorrowWithinCohort | None = None
     minimum_runtime: Millis = 0
     """A workload of this queue is no candidate before it has run this long."""

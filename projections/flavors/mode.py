@@ -46,10 +46,8 @@ def lowest_that_fits(node: Node, column: Column, amount: int) -> BorrowingLevel:
 def may_preempt_while_borrowing(rules: PreemptionRules, *, fair: bool) -> bool:
     """Whether the queue may preempt although it ends up borrowing."""
     if fair:
-        # Kueue asks here only for a reclaim policy that is not Never, and takes one that is left out for such a one. So
-        # what it really lets preempt in their own queue are those that leave it out; the API fills in Never for them.
-        never = PreemptionPolicy.NEVER
-        return rules.reclaim_within_cohort is not never or rules.within_cluster_queue is not never
+        # Kueue asks for a policy that is not Never, and one that is left out is none.
+        return rules.reclaim_within_cohort is not PreemptionPolicy.NEVER or rules.reclaim_left_out
     within = rules.borrow_within_cohort
     return within is not None and within.policy is not PreemptionPolicy.NEVER
 

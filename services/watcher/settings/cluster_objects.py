@@ -36,7 +36,7 @@ from events.api.meta import ObjectMeta
 from events.api.topology import ApiTopology
 from events.budget import Budget
 from events.catalogue import Fact
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
     AdmissionMode,
@@ -111,7 +111,7 @@ def cluster_queue(value: JsonMapping) -> Fact:
             when_can_preempt=FlavorSearch(fungibility.when_can_preempt),
             preference=FlavorPreference(fungibility.preference or FlavorPreference.BORROWING_OVER_PREEMPTION),
         ),
-        preemption=_preemption(spec.preemption, meta),
+        preemption=_preemption(spec.preemption, meta, object_at(value, "spec", "preemption")),
         checks=tuple(
             CheckRule(name=rule.name, flavors=rule.on_flavors or ())
             for rule in (
@@ -293,12 +293,13 @@ def weight(found: FairSharingSpec | None) -> Weight:
     return Weight(numerator=exact.numerator, denominator=exact.denominator)
 
 
-def _preemption(found: PreemptionSpec | None, meta: ObjectMeta) -> PreemptionRules:
+def _preemption(found: PreemptionSpec | None, meta: ObjectMeta, said: JsonMapping) -> PreemptionRules:
     spec = found or PreemptionSpec()
     within = spec.borrow_within_cohort
     return PreemptionRules(
         within_cluster_queue=PreemptionPolicy(spec.within_cluster_queue),
         reclaim_within_cohort=PreemptionPolicy(spec.reclaim_within_cohort),
+        reclaim_left_out=found is not None and "reclaimWithinCohort" not in said,
         borrow_within_cohort=None
         if within is None
         else BorrowWithinCohort(

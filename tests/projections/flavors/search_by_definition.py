@@ -183,7 +183,7 @@ class SearchByDefinition:
     def preempts_while_borrowing(self) -> bool:
         rules, never = self.queue.preemption, PreemptionPolicy.NEVER
         if self.at.fair:
-            return (rules.reclaim_within_cohort, rules.within_cluster_queue) != (never, never)
+            return rules.reclaim_within_cohort is not never or rules.reclaim_left_out
         return rules.borrow_within_cohort is not None and rules.borrow_within_cohort.policy is not never
 
     def ends(self, one: Judged) -> bool:
