@@ -117,14 +117,20 @@ def _ask_for_other_size(
 
 def _submit(world: PreemptionState, event: WorkloadSliceSubmitted, position: LogPosition) -> None:
     old = world.workloads.get(event.replaces)
-    if old is not None:
-        world.put_workload(replace(old, wanted=()))
+    if old is None:
+        return
+    world.put_workload(replace(old, wanted=()))
     fact = WorkloadSubmitted(
         workload=event.workload, uid=event.uid, owner=event.owner, created_at=event.created_at, spec=event.spec
     )
     submit(world, fact, position)
-    if old is not None and old.reclaimable:
+    if old.reclaimable:
         world.put_workload(reclassify(world, replace(world.workloads[event.workload], reclaimable=old.reclaimable)))
+    ended = old.condition(FINISHED)
+    if old.finished and ended is not None and ended.reason != REPLACED:
+        # Of the job: the cards' partition may read of its end ahead of what was decided before anybody knew of it.
+        end = WorkloadFinished(workload=event.workload, reason=ended.reason, message=ended.message)
+        evolve_workloads(world, end, position)
 
 
 def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPosition) -> None:

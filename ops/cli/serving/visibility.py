@@ -66,10 +66,10 @@ async def serve_here(asked: VisibilityOptions, console: Console) -> None:
         running = follower(bus, asked.scale)
         visibility = Visibility(Followed(running).world, lag=_lag(asked, running))
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, tls))
+        await stack.enter_async_context(served(running, asked.metrics))
         console.print(
             f"visibility API on port {found}, bus {without_password(asked.nats)} (Ctrl-C stops)", highlight=False
         )
-        await stack.enter_async_context(served(running, asked.metrics))
         await until_stopped(running.run())
 
 
@@ -97,8 +97,8 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
             stack.callback(task.cancel)
         visibility = Visibility(Followed(running).world, access, _lag(asked, running))
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
-        console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
         await stack.enter_async_context(served(running, asked.metrics))
+        console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
         await until_stopped(running.run())
 
 

@@ -5,6 +5,7 @@ import multiprocessing
 import signal
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TypeAlias
 
 import msgspec
@@ -110,6 +111,8 @@ def _deaf() -> Generator[None, None, None]:
 
     A worker that is still loading would complain of it, and so would one whose parent did not say what to load.
     """
+    # It is begun with the first process, and whoever begins it hears everything again from then on.
+    resource_tracker.ensure_running()
     heard: list[int] = []
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))

@@ -1,10 +1,16 @@
 """What a workload leaves behind when it ends or is gone: nothing that anybody would wait for."""
 
+from msgspec.structs import replace
+
 from events.admission import QuotaReserved, TopologyAssigned
 from events.application import DecisionApplied
-from events.workload import WorkloadDeleted, WorkloadFinished
+from events.settings import SettingsObserved
+from events.slices import WorkloadSliceSubmitted
+from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.workloads.lifecycle import FINISHED, Workload
+from projections.workloads.slices import ELASTIC_JOBS
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
@@ -43,3 +49,26 @@ def test_a_workload_that_has_ended_takes_no_domains_though_the_decision_that_mov
     told.told(TopologyAssigned(workload="team/w", cluster_queue="cq", assignments=first.assignments))
     assert told.world.domains.held_by("team/w") is None
     assert state_hash(told.world) == state_hash(world_of(tables_of(told.world)))
+
+
+def elastic(name: str) -> WorkloadSubmitted:
+    submitted = job(name)
+    return replace(submitted, spec=replace(submitted.spec, elastic=True))
+
+
+def slice_after(fact: WorkloadFinished | WorkloadDeleted) -> Workload | None:
+    """The slice that an elastic job was to grow into, where its end is read ahead of the decision for it."""
+    told = Story().told(SettingsObserved(gates={ELASTIC_JOBS: True}), *platform(), elastic("a"))
+    told.decided()
+    spec = told.world.workloads["team/a"].spec
+    told.told(fact)
+    told.told(WorkloadSliceSubmitted(workload="team/a-2", replaces="team/a", uid="u", created_at=1, spec=spec))
+    return told.world.workloads.get("team/a-2")
+
+
+def test_no_slice_outlives_a_job_whose_end_is_read_ahead_of_it() -> None:
+    ended = slice_after(WorkloadFinished(workload="team/a", reason="Failed", message="no more"))
+    assert ended is not None and ended.finished
+    over = ended.condition(FINISHED)
+    assert over is not None and (over.reason, over.message) == ("Failed", "no more")
+    assert slice_after(WorkloadDeleted(workload="team/a")) is None

@@ -176,7 +176,7 @@ def test_every_mistake_is_one_clear_message(copy: Path, tmp_path: Path) -> None:
     (copy / "witness" / "witness.key").unlink()
     (tmp_path / "empty").mkdir()
     for words, expected in (
-        (("verify", "--data", str(tmp_path / "nowhere")), "holds no heads.json"),
+        (("verify", "--data", str(tmp_path / "nowhere")), "holds no log"),
         (("verify", "--archive", str(tmp_path / "nowhere")), "holds no heads.json"),
         (("verify", "--archive", str(tmp_path / "empty"), "--witness", archive), "it is no archive"),
         (("verify", "--nats", "nats://127.0.0.1:9"), "name the folder of its checkpoints with --witness"),
