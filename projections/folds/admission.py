@@ -173,6 +173,9 @@ def _evolve_workload(  # noqa: C901 - one case per event
 
 
 def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, position: LogPosition) -> None:
+    if workload.admission is not None:
+        # The cards' partition may have read off the object what was decided, ahead of the decision.
+        release_quota(world.quota, world.holding, world.trail, workload)
     if workload.line:
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)

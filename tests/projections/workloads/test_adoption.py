@@ -22,6 +22,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadSubmitted,
 )
+from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, false, true
 
@@ -231,3 +232,14 @@ def test_once_the_object_shows_the_last_decision_what_was_shown_before_is_needed
     assert room.workload.earlier
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.decided, version=9))
     assert room.workload.earlier == ()
+
+
+@pytest.mark.parametrize("found", ["reserved", "admitted elsewhere"])
+def test_a_decision_that_comes_behind_what_its_object_shows_is_charged_once(found: str) -> None:
+    """In the order of the cards' partition what an object shows may be ahead of the decision that it shows."""
+    room = Room().tell(*LOG["waits"])
+    room.at = MINUTE * 120
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT[found]))
+    room.tell(*(one for one in LOG["reserved"] if isinstance(one, QuotaReserved)))
+    assert stands(room).holds == "f 2000"
+    assert state_hash(room.world) == state_hash(world_of(tables_of(room.world)))
