@@ -54,9 +54,9 @@ class UndecidedWorkloads:
     def hear(self, event: AnyEvent, *, decided: bool) -> Creation:
         """What is to be counted of a workload's creation, now that something was decided about it here."""
         key = getattr(event, "workload", None)
-        creation = self.waiting.get(key) if isinstance(key, str) else None
-        if not isinstance(key, str) or creation is None or not (decided or isinstance(event, WorkloadDeleted)):
+        if not isinstance(key, str) or key not in self.waiting or not (decided or isinstance(event, WorkloadDeleted)):
             return Creation()
+        creation = self.waiting[key]
         self._trail.drop(self.waiting, key)
         return creation if decided else Creation()
 

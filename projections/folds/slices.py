@@ -32,7 +32,7 @@ from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import recharge
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import FINISHED, Workload, chain_of, true_condition, with_condition, with_news
-from projections.workloads.slices import REPLACED, holder_of, shrinks, slices_of, with_fewer
+from projections.workloads.slices import REPLACED, holder_of, is_replaced, shrinks, slices_of, with_fewer
 
 SliceEvent: TypeAlias = WorkloadSliceSubmitted | WorkloadSliceResized | WorkloadSliceReplaced | WorkloadSliceDropped
 
@@ -127,7 +127,7 @@ def _submit(world: PreemptionState, event: WorkloadSliceSubmitted, position: Log
     if old.reclaimable:
         world.put_workload(reclassify(world, replace(world.workloads[event.workload], reclaimable=old.reclaimable)))
     ended = old.condition(FINISHED)
-    if old.finished and ended is not None and ended.reason != REPLACED:
+    if old.finished and ended is not None and not is_replaced(old):
         # Of the job: the cards' partition may read of its end ahead of what was decided before anybody knew of it.
         end = WorkloadFinished(workload=event.workload, reason=ended.reason, message=ended.message)
         evolve_workloads(world, end, position)

@@ -38,6 +38,19 @@ class Variant(StrEnum):
     WHILE_BORROWING = "ReclaimWhileBorrowing"
     FAIR_SHARING = "FairSharing"
 
+    @property
+    def reason(self) -> str:
+        """The reason of a victim's condition Preempted."""
+        match self:
+            case Variant.WITHIN_QUEUE:
+                return IN_CLUSTER_QUEUE
+            case Variant.HIERARCHICAL | Variant.WITHOUT_BORROWING:
+                return IN_COHORT_RECLAMATION
+            case Variant.WHILE_BORROWING:
+                return IN_COHORT_RECLAIM_WHILE_BORROWING
+            case Variant.FAIR_SHARING:
+                return IN_COHORT_FAIR_SHARING
+
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A workload that may be preempted, and what that would free."""
@@ -54,15 +67,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def reason(self) -> str:
         """The reason of the victim's condition Preempted."""
-        match self.variant:
-            case Variant.WITHIN_QUEUE:
-                return IN_CLUSTER_QUEUE
-            case Variant.HIERARCHICAL | Variant.WITHOUT_BORROWING:
-                return IN_COHORT_RECLAMATION
-            case Variant.WHILE_BORROWING:
-                return IN_COHORT_RECLAIM_WHILE_BORROWING
-            case Variant.FAIR_SHARING:
-                return IN_COHORT_FAIR_SHARING
+        return self.variant.reason
 
 
 class PreemptionContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from events.pod_set import PodSet
 from events.topology import TopologyDomain, TopologyPlacement
 from events.workload import PodSetAssignment
 from projections.feature_gates import enabled
-from projections.workloads.lifecycle import Workload, chain_of
+from projections.workloads.lifecycle import FINISHED, Workload, chain_of
 from projections.workloads.state import WorkloadState
 
 ELASTIC_JOBS = "ElasticJobsViaWorkloadSlices"
@@ -23,6 +23,12 @@ REPLACED = "WorkloadSliceReplaced"
 """The reason of Finished of a slice that another one has replaced."""
 _NAME_LIMIT = 63
 _DIGEST = 5
+
+
+def is_replaced(workload: Workload) -> bool:
+    """Whether it is over because another slice of its job has taken its place, and not because the job has ended."""
+    over = workload.condition(FINISHED)
+    return over is not None and over.reason == REPLACED
 
 
 def slices_of(world: WorkloadState, chain: str) -> list[Workload]:

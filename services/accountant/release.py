@@ -8,8 +8,8 @@ from events.device import DevicesReleased
 from projections.devices.holdings.card_holdings import CardHoldings, Holding
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
-from projections.workloads.lifecycle import FINISHED, Workload
-from projections.workloads.slices import REPLACED
+from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import is_replaced
 from services.accountant.guarding import ACCOUNTANT, one
 from services.accountant.state import AccountantState
 
@@ -40,8 +40,7 @@ def release_proof(workloads: Mapping[str, Workload], cards: CardHoldings, holdin
     if workload is None:
         over = "workload deleted"
     elif workload.finished:
-        ended = workload.condition(FINISHED)
-        over = "replaced by another slice" if ended is not None and ended.reason == REPLACED else "job finished"
+        over = "replaced by another slice" if is_replaced(workload) else "job finished"
     elif workload.admission is None or workload.admission.reservation != holding.reservation:
         over = "quota released"
     else:

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 from events.admission import Mode, PreemptionRequested, Victim
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.plan import Plan
-from projections.preemption.candidates import (
-    IN_CLUSTER_QUEUE,
-    IN_COHORT_FAIR_SHARING,
-    IN_COHORT_RECLAIM_WHILE_BORROWING,
-    IN_COHORT_RECLAMATION,
-    Candidate,
-    Variant,
-    holder_of_quota,
-)
+from projections.preemption.candidates import Candidate, Variant, holder_of_quota
 from projections.preemption.classic import discharge, fits_now
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
@@ -28,10 +20,8 @@ from services.admitter.cards import cards_once_left, placed_on_cards
 from services.admitter.entry import AdmissionEntry
 
 _BY_REASON = {
-    IN_CLUSTER_QUEUE: Variant.WITHIN_QUEUE,
-    IN_COHORT_RECLAMATION: Variant.HIERARCHICAL,
-    IN_COHORT_RECLAIM_WHILE_BORROWING: Variant.WHILE_BORROWING,
-    IN_COHORT_FAIR_SHARING: Variant.FAIR_SHARING,
+    one.reason: one
+    for one in (Variant.WITHIN_QUEUE, Variant.HIERARCHICAL, Variant.WHILE_BORROWING, Variant.FAIR_SHARING)
 }
 """By the reason that a victim was asked to go for, a right that gives it."""
 

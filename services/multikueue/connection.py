@@ -279,7 +279,7 @@ class ClusterConnection:
             case Changed(object=value):
                 await self._tell_copy(remote_workload_fact(self.name, value))
             case Vanished(object=value):
-                self._newest = max(self._newest, remote_workload_fact(self.name, value).version)
+                self._newest = max(self._newest, version_number(object_at(value, "metadata").get("resourceVersion")))
                 await self._tell_gone(key_of(value), str(object_at(value, "metadata").get("uid")))
 
     def _heed_restored(self, version: int, found: Sequence[RemoteWorkloadObserved]) -> None:

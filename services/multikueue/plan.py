@@ -30,7 +30,7 @@ from projections.checks.state import DispatchState
 from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
-from projections.workloads.slices import REPLACED, holder_of
+from projections.workloads.slices import holder_of, is_replaced
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.table import POD, POD_GROUP
@@ -138,8 +138,7 @@ def _taken_up_in(world: DispatchState, workload: Workload) -> str | None:
 
     Rule: docs/rules/multikueue.md#slices
     """
-    over = workload.condition(FINISHED)
-    if not workload.finished or over is None or over.reason != REPLACED:
+    if not is_replaced(workload):
         return None
     holder = world.workloads.get(holder_of(world, chain_of(workload)))
     found = world.dispatches.get(holder.key) if holder is not None else None

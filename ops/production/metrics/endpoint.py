@@ -129,8 +129,8 @@ def not_yet(running: Running, counting: CountersFollowers | None) -> str:
     behind = [partition for partition, host in running.hosts.items() if not host.caught_up.is_set()]
     if behind:
         return f"{', '.join(sorted(behind))} is being folded"
-    if counting is not None and counting.behind:
-        return f"what happened before is being counted in {', '.join(counting.behind)}"
+    if counting is not None and (uncounted := counting.behind):
+        return f"what happened before is being counted in {', '.join(uncounted)}"
     return ""
 
 

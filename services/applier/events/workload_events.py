@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from events.event import Millis
 from events.workload import ConditionStatus, Member, MemberState
 from projections.workloads.conditions import GATED, PENDING
-from projections.workloads.lifecycle import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, News, Workload
-from projections.workloads.slices import REPLACED
+from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, News, Workload
+from projections.workloads.slices import is_replaced
 from services.applier.events.cluster_events import ClusterEvent, job_event
 
 _UNTOLD = frozenset({PENDING, "Pending", GATED})
@@ -25,7 +25,7 @@ def workload_events(workload: Workload) -> Iterator[News]:
         if admission.considered:
             message = f"{message}; Flavors considered: {admission.considered}"
         yield News(sequence=admission.reservation, at=admission.reserved_at, reason=QUOTA_RESERVED, message=message)
-    runs = workload.admitted and not workload.evicted and not _replaced(workload)
+    runs = workload.admitted and not workload.evicted and not is_replaced(workload)
     if admission is not None and runs and _admitted_since(workload, before):
         at = workload.admitted_at or admission.reserved_at
         waited = _seconds(at - admission.reserved_at)
@@ -33,12 +33,6 @@ def workload_events(workload: Workload) -> Iterator[News]:
         yield News(sequence=admission.reservation, at=at, reason="Admitted", message=message)
     yield from _pending(workload)
     yield from _second_pass_failed(workload)
-
-
-def _replaced(workload: Workload) -> bool:
-    """Whether another slice of its job has taken its place."""
-    over = workload.condition(FINISHED)
-    return over is not None and over.reason == REPLACED
 
 
 def _admitted_since(workload: Workload, before: int) -> bool:

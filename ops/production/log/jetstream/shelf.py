@@ -13,10 +13,10 @@ from collections.abc import Mapping
 import msgspec
 from nats.aio.client import Client
 
-from events.subjects import decisions_stream
 from ops.production.log.jetstream.generations import asked
 from ops.production.log.jetstream.last_messages import LastMessage, last_message, replace_message
 from ops.production.log.jetstream.refusals import refusal
+from projections.partitions.homes import FIRST
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.shelf_port import ShelfLabel
 from services.watcher.saved_view import KEY
@@ -34,7 +34,7 @@ _DEADLINE_S = 10.0
 
 def counters_of(partition: str) -> str:
     """The key of what was counted for metrics of a partition; that of the first is as old as whole logs."""
-    return _COUNTERS if partition == decisions_stream("0") else f"{_COUNTERS}-{partition}"
+    return _COUNTERS if partition == FIRST else f"{_COUNTERS}-{partition}"
 
 
 def rooms_of(key: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ops.production.log.control import say
 from ops.production.metrics.counters.followers import CountersFollowers
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.wiring import Running
+from services.runtime.own_task import stopped
 from tests.services.runtime.partition.test_forks import BESIDE, ORDER, OTHERS, Day, begun
 from tests.stories.small_world import job, platform
 
@@ -28,8 +29,7 @@ async def counted(running: Running) -> AsyncIterator[CountersFollowers]:
     try:
         yield found
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await stopped(task)
 
 
 def tally(day: Day) -> tuple[Counter[str], Counter[str], int]:
