@@ -30,6 +30,7 @@ from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.partitioning import divide, division_of
 from ops.production.log.server.server import NatsServer
+from ops.production.log.snapshots import names_world
 from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
@@ -163,11 +164,18 @@ async def ends_of(bus: JetStreamBus) -> dict[str, int]:
 
 
 async def saved_beyond(bus: JetStreamBus, ends: dict[str, int]) -> bool:
-    """Whether both partitions have saved a world that lies behind these ends."""
-    labels = [await bus.shelf.labels(name) for name in ("LOG_0", "DEVICES_default")]
-    return all(
-        found and all(found[0].upto.get(name, 0) > end for name, end in ends.items() if end and name != CONTROL)
-        for found in labels
+    """Whether both partitions have saved a world behind these ends, and named it on the log: one that is not named counts for nobody."""
+    return all([await _named_beyond(bus, name, ends) for name in ("LOG_0", "DEVICES_default")])
+
+
+async def _named_beyond(bus: JetStreamBus, partition: str, ends: dict[str, int]) -> bool:
+    stream = await bus.stream(partition)
+    return any(
+        [
+            await names_world(stream, one)
+            for one in await bus.shelf.labels(partition)
+            if all(one.upto.get(name, 0) > end for name, end in ends.items() if end and name != CONTROL)
+        ]
     )
 
 
