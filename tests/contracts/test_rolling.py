@@ -149,6 +149,17 @@ async def test_sequences_go_on_behind_a_roll_and_readers_go_over_the_seam(bus: J
     assert [entry.sequence for entry in await everything(again, 5)] == [6, 7, 8, 9]
 
 
+async def test_the_message_behind_a_seam_is_found_by_who_has_read_nothing_yet(bus: JetStreamBus) -> None:
+    """Its sequence is that of the mark in the stream of the server that is asked first."""
+    partition = await patiently(bus, "LOG_first")
+    await put(partition, "a")
+    assert await roll(bus, "LOG_first") == 1
+    with pytest.raises(LogGap):
+        await patient(lambda: JetStreamStream(bus.client, "LOG_first").get(2))
+    assert await put(partition, "b") == 2
+    assert (await patient(lambda: JetStreamStream(bus.client, "LOG_first").get(2))).data == b"b"
+
+
 async def test_of_a_writer_behind_the_times_nothing_lands_on_either_side_of_a_seam(bus: JetStreamBus) -> None:
     partition = await patiently(bus, "LOG_fence")
     for i in range(3):

@@ -182,8 +182,9 @@ class JetStreamStream:
 
     async def get(self, sequence: int) -> Entry:
         """One message, from the leader and never from a stale replica."""
+        asked = self._open
         try:
-            entry = await self._get(self._open, sequence)
+            entry = await self._get(asked, sequence)
         except NotFoundError:
             holding = await self._holding(sequence)
             try:
@@ -195,9 +196,9 @@ class JetStreamStream:
         if entry.subject == mark_subject(self.name):
             # It was rolled since we last looked: the message of that sequence is in the stream that goes on.
             holding = await self._holding(sequence)
-            if holding in (None, self._open):
+            if holding in (None, asked):
                 raise LogGap(stream=self.name, expected=sequence, found=0)
-            self._open = holding or self._open
+            self._open = holding or asked
             return await self.get(sequence)
         return entry
 
