@@ -50,7 +50,7 @@ BUS = "bus"
 _ROOM = 256 << 20
 _STILL_S = 300.0
 """So long the log may stand still, with work to do, before it is told as a halt; long, for a busy machine is none."""
-_CALM_S = 15.0
+_CALM_S = 5.0
 """Laws are asked when the log has not grown for so long: what is not at rest would break them, and asking takes a while."""
 _AGAIN_S = 0.5
 _TOLD_EVERY = 250
