@@ -7,7 +7,7 @@ file is known, and how much of each stream stood on the bus.
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -36,6 +36,7 @@ from services.runtime.shelf_port import ShelfLabel
 MANIFEST = "backup.json"
 _TAIL = 5_000
 """So many commits at the end of a partition are looked at for what rests on more than is there: far more than ever do."""
+_LOOKS = 5
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 Progress = Callable[[str], None]
 
@@ -64,6 +65,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     worlds: tuple[SavedWorld, ...] = ()
 
 
+class _Found(NamedTuple):
+    """What a backup is to hold of a log that goes on."""
+
+    evidence: Evidence
+    streams: dict[str, StreamPart]
+    worlds: tuple[SavedWorld, ...]
+    late: str
+    """Of whom all that is saved goes further than what is signed; empty where that is so of nobody."""
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether whoever restores it finds where to begin: behind what was rolled that is at a saved world."""
+        return not self.late or all(part.first == 1 for part in self.streams.values())
+
+
 def is_safe(name: str) -> bool:
     """Whether a file of that name lies in the folder of its backup, wherever that is."""
     return _NAME.fullmatch(name) is not None and ".." not in name
@@ -79,19 +95,13 @@ async def make_backup(
     folder = Folder(to)
     if folder.read(MANIFEST) is not None or folder.read(LIST) is not None:
         raise BackupRefused(f"{to} holds a backup or an archive already: name another folder")
-    signer = HeadWitness(witness)
-    there = await streams_on(bus)
-    for name in there.every:
-        stream = await bus.stream(name)
-        await signer.check(stream)
-        await signer.witness(stream)
-    evidence = await _to_common_end(bus, signer, load_evidence(str(witness)))
+    found = await _found(bus, witness, folder)
+    evidence, worlds = found.evidence, found.worlds
     files = _copy_archive(archive, folder, report) if archive else {}
     fresh = await archive_signed(bus, evidence, to, report)
     files |= {one.file: one.sha256 for one in fresh}
     key = (witness / KEY).read_bytes()
     folder.write_private(KEY, key)
-    worlds = await _worlds(bus, there, evidence, folder)
     closing = _copy_closing(witness, folder)
     kept = (
         LIST,
@@ -103,12 +113,7 @@ async def make_backup(
         *(one.file for one in worlds),
     )
     files |= {name: file_hash(folder.need(name, "it was written a moment ago")) for name in kept}
-    streams: dict[str, StreamPart] = {}
-    for name in there.every:
-        standing = await generations(bus.client, name)
-        last = evidence.heads[name].sequence if name in evidence.heads else 0
-        streams[name] = StreamPart(first=min(standing[0].first if standing else 1, last + 1), last=last)
-    manifest = Manifest(streams=streams, files=files, worlds=worlds)
+    manifest = Manifest(streams=found.streams, files=files, worlds=worlds)
     folder.write(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="deterministic")))
     return manifest
 
@@ -137,6 +142,38 @@ def read_manifest(url: str) -> Manifest:
     if any(one.file not in manifest.files for one in segments):
         raise BackupRefused(f"{url}/{LIST} names files that {MANIFEST} does not")
     return manifest
+
+
+async def _found(bus: JetStreamBus, witness: Path, folder: Folder) -> _Found:
+    """What there is, signed up to a common end, with saved worlds that go no further: as the log goes on, that may take a few looks.
+
+    All of it is looked at before anything is copied, which takes long: what is saved is replaced by what goes beyond that end meanwhile.
+    """
+    late = ""
+    for _ in range(_LOOKS):
+        found = await _look(bus, witness, folder)
+        if found.can_begin:
+            return found
+        late = found.late
+    raise BackupRefused(
+        f"what is saved of {late} went beyond what had just been signed, {_LOOKS} times: try again when less is decided"
+    )
+
+
+async def _look(bus: JetStreamBus, witness: Path, folder: Folder) -> _Found:
+    signer, there = HeadWitness(witness), await streams_on(bus)
+    for name in there.every:
+        stream = await bus.stream(name)
+        await signer.check(stream)
+        await signer.witness(stream)
+    standing = {name: await generations(bus.client, name) for name in there.every}
+    evidence = await _to_common_end(bus, signer, load_evidence(str(witness)))
+    streams: dict[str, StreamPart] = {}
+    for name, found in standing.items():
+        last = evidence.heads[name].sequence if name in evidence.heads else 0
+        streams[name] = StreamPart(first=min(found[0].first if found else 1, last + 1), last=last)
+    worlds, late = await _worlds(bus, there, evidence, folder)
+    return _Found(evidence, streams, worlds, late)
 
 
 async def _to_common_end(bus: JetStreamBus, signer: HeadWitness, evidence: Evidence) -> Evidence:
@@ -194,17 +231,22 @@ def _copy_archive(archive: str, to: Folder, report: Progress) -> dict[str, str]:
     return {one.file: one.sha256 for one in segments}
 
 
-async def _worlds(bus: JetStreamBus, there: LogStreams, evidence: Evidence, folder: Folder) -> tuple[SavedWorld, ...]:
-    """The newest saved world of each partition, and the watcher's view, that go no further than the backup does."""
+async def _worlds(
+    bus: JetStreamBus, there: LogStreams, evidence: Evidence, folder: Folder
+) -> tuple[tuple[SavedWorld, ...], str]:
+    """The newest saved world of each partition, and the watcher's view, that go no further than the backup; and of whom all go further."""
     ends = {name: head.sequence for name, head in evidence.heads.items()}
     found: list[SavedWorld] = []
+    late = ""
     for key in (*there.partitions, WATCHER):
-        for label in await bus.shelf.labels(key):
+        labels = await bus.shelf.labels(key)
+        inside = [one for one in labels if all(upto <= ends.get(name, 0) for name, upto in one.upto.items())]
+        late = key if labels and not inside else late
+        for label in inside:
             data = await bus.shelf.take(label)
-            if data is None or any(upto > ends.get(name, 0) for name, upto in label.upto.items()):
-                continue
-            world = SavedWorld(file=f"worlds/{key}.json", label=label)
-            folder.write(world.file, data)
-            found.append(world)
-            break
-    return tuple(found)
+            if data is not None:
+                world = SavedWorld(file=f"worlds/{key}.json", label=label)
+                folder.write(world.file, data)
+                found.append(world)
+                break
+    return tuple(found), late

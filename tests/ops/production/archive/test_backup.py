@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -15,6 +16,7 @@ from events.hash_chain import bytes_hash
 from events.subjects import FACTS, commit_subject
 from ops.cli.main import app
 from ops.files.run_folder import held
+from ops.production.archive import backup as backups
 from ops.production.archive.backup import MANIFEST, make_backup
 from ops.production.archive.data_sets import DataSetWriter, kept
 from ops.production.archive.errors import ArchiveDamaged, BackupRefused
@@ -33,6 +35,7 @@ from ops.queries.audit.verify import Auditor
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import NotAllowed
+from services.runtime.log_port import Message
 from tests.ops.production.archive.test_archivist import Place
 from tests.ops.production.deploy.test_bus_users import address
 from tests.ops.production.deploy.test_bus_users import bus as generated_bus
@@ -78,6 +81,37 @@ async def backup(log: Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
         billed.keep(str(on.witness), "2026-11")
         await make_backup(bus, on.witness, str(on.archive), str(folder / "backup"))
     return folder / "backup"
+
+
+@pytest.mark.parametrize("step", ["archive_signed", "_to_common_end"])
+async def test_worlds_that_are_saved_while_a_backup_is_made_do_not_keep_it_from_beginning(
+    step: str, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(backups, step)
+    async with bus_in(tmp_path / "nats") as bus:
+        on = Place(bus, tmp_path, log)
+        fresh = ["one", "another"]
+
+        async def amid_a_log_that_goes_on(*given: Any) -> Any:
+            answer = await real(*given)
+            while fresh:
+                last = log[FACTS][-1]
+                await (await bus.stream(FACTS)).publish([Message(last.subject, last.data, fresh.pop())])
+                await on.save_worlds()
+            return answer
+
+        await on.put(0, 5)
+        await on.archivist.look(0)
+        await on.put(5, 10)
+        await on.save_worlds()
+        for name in (PARTITION, DEVICE_PARTITION, FACTS):
+            await remove(bus, name)
+        monkeypatch.setattr(backups, step, amid_a_log_that_goes_on)
+        made = await make_backup(bus, on.witness, str(on.archive), str(tmp_path / "backup"))
+        assert not fresh and made.streams[PARTITION].first > 1
+        assert [one.label.key for one in made.worlds] == [PARTITION, DEVICE_PARTITION, WATCHER]
+        for one in made.worlds:
+            assert all(upto <= made.streams[name].last for name, upto in one.label.upto.items())
 
 
 def copied(backup: Path, to: Path) -> Path:
