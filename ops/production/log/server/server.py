@@ -22,7 +22,7 @@ import psutil
 from ops.production.log.server import launch
 from services.runtime.log_errors import LogUnavailable
 
-_START_S = 30.0
+_START_S = 120.0
 _STOP_S = 10.0
 _POLL_S = 0.02
 
