@@ -31,20 +31,23 @@ PLAYED = (
 )
 
 settings.register_profile(
-    "ci",
+    "each time other examples",
     parent=settings.get_profile("default"),
     deadline=None,
-    derandomize=True,  # What fails here fails by the change; who runs the tests himself draws others each time.
+    suppress_health_check=[HealthCheck.too_slow],  # On a busy machine both say something of the machine.
+)
+settings.register_profile(
+    "ci",
+    parent=settings.get_profile("each time other examples"),
+    derandomize=True,  # What fails here fails by the change.
     print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],  # On a busy machine that says something of the machine.
 )
 settings.register_profile(
     "mutants",
     parent=settings.get_profile("ci"),
     phases=(Phase.explicit, Phase.generate),  # One example that fails is enough.
 )
-if "HYPOTHESIS_PROFILE" in os.environ:
-    settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "each time other examples"))
 
 RECORDED = (
     ("recorded cases of Kueue and HAMi", CONFORMANCE, "KUELOG_CONFORMANCE"),

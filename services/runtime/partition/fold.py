@@ -6,7 +6,6 @@ that working part is taken back and folded again behind it. Live services and re
 differ.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
@@ -23,11 +22,11 @@ from projections.partitions.forks import why_not_forked
 from projections.partitions.homes import is_misrouted
 from projections.world import World
 from services.runtime.control_log import Control
-from services.runtime.log_errors import TailLost
 from services.runtime.log_port import Entry
 from services.runtime.partition.errors import ChainBroken, FoldFailed, InputsWrong
 from services.runtime.partition.stored_message import Opened, Passed, open_message
 from services.runtime.partition.tree_orders import moves_trees, orders_among
+from services.runtime.partition.waiting_inputs import WaitingInputs
 
 
 class PartitionFold:
@@ -54,10 +53,7 @@ class PartitionFold:
         """Who reads facts here, as the bus is told: the partition, and those of which it is a fork."""
         self._moving = False
         """Whether an order by which trees leave or come is folded and not fixed."""
-        self._waiting: dict[str, deque[Entry]] = {}
-        self._received: dict[str, int] = {}
-        self._passed_over: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
-        """Stretches of FACTS of which the bus has said that nothing in them is for this partition: from behind one sequence to another."""
+        self._waiting = WaitingInputs()
         self._ahead: list[Entry] = []
         self._runs: list[InputRun] = []
 
@@ -107,36 +103,15 @@ class PartitionFold:
         """
         if family_of(stream) == family_of(self.partition):
             return
-        waiting = self._waiting.setdefault(stream, deque())
-        last = self.received(stream)
-        for entry in entries:
-            if entry.sequence > last:
-                last = entry.sequence
-                if stream != FACTS or is_for(entry.subject, self.reader):
-                    waiting.append(entry)
-            elif stream == FACTS and is_for(entry.subject, self.reader):
-                self._check_passed_over(entry)
-        self._received[stream] = last
+        self._waiting.offer(stream, entries, reader=self.reader, folded=self.position(stream))
 
     def pass_over(self, stream: str, upto: int) -> None:
         """Nothing that is for this partition stands behind what was handed over, up to a sequence: the bus has said so."""
-        last = self.received(stream)
-        if upto > last:
-            self._passed_over.append((last, upto))
-            self._waiting.setdefault(stream, deque())
-            self._received[stream] = upto
-
-    def _check_passed_over(self, entry: Entry) -> None:
-        for after, upto in self._passed_over:
-            if after < entry.sequence <= upto:
-                problem = (
-                    f"holds a message at sequence {entry.sequence} that was not there when it was read up to {upto}"
-                )
-                raise TailLost(stream=entry.stream, read=upto, found=entry.sequence - 1, problem=problem)
+        self._waiting.pass_over(stream, upto, folded=self.position(stream))
 
     def received(self, stream: str) -> int:
         """The last sequence of an input stream that was handed over, or passed over."""
-        return max(self._received.get(stream, 0), self.position(stream))
+        return max(self._waiting.received(stream), self.position(stream))
 
     @property
     def is_moving(self) -> bool:
@@ -155,7 +130,7 @@ class PartitionFold:
 
     def _waited_for(self, stream: str) -> Iterator[int]:
         """How far of an input stream the first and the last commits rest that can't be folded yet, by other streams."""
-        for name, waiting in self._waiting.items():
+        for name, waiting in self._waiting.all():
             if name == FACTS or not waiting or self._is_supported(waiting[0]):
                 continue
             for entry in (waiting[0], waiting[-1]):
@@ -173,21 +148,21 @@ class PartitionFold:
         while left is None or left > 0:
             count = 0
             self._go_past()
-            for stream in sorted(self._waiting):
+            for stream, _ in self._waiting.all():
                 found = self._fold_supported(stream, left)
                 left = None if left is None else left - found
                 count += found
             if not count:
                 return False
-        return any(waiting and self._is_supported(waiting[0]) for waiting in self._waiting.values())
+        return any(waiting and self._is_supported(waiting[0]) for _, waiting in self._waiting.all())
 
     def oldest_waiting(self) -> Millis | None:
         """When the oldest of the inputs that wait to be folded was stored; None where none waits that can be folded."""
-        heads = (waiting[0] for waiting in self._waiting.values() if waiting)
+        heads = (waiting[0] for _, waiting in self._waiting.all() if waiting)
         return min((one.stored for one in heads if self._is_supported(one)), default=None)
 
     def _fold_supported(self, stream: str, most: int | None) -> int:
-        waiting, count = self._waiting[stream], 0
+        waiting, count = self._waiting.of(stream), 0
         while waiting and count != most and self._is_supported(waiting[0]):
             self._fold_run(stream, waiting[0].sequence)
             count += 1
@@ -195,7 +170,7 @@ class PartitionFold:
 
     def _go_past(self) -> None:
         """Where nothing waits any more, what was passed over behind the last message is gone past as well."""
-        for stream, waiting in self._waiting.items():
+        for stream, waiting in self._waiting.all():
             if not waiting:
                 self._note(stream, self.received(stream))
 
@@ -259,7 +234,7 @@ class PartitionFold:
         """Undo everything that no commit has fixed; those inputs wait to be folded again."""
         self.world.take_back(0)
         for entry in reversed(self._ahead):
-            self._waiting.setdefault(entry.stream, deque()).appendleft(entry)
+            self._waiting.put_back(entry)
         self._ahead.clear()
         self._runs.clear()
         self._moving = False
@@ -287,7 +262,7 @@ class PartitionFold:
     def _fold_to_order(self, inputs: Iterable[InputRun]) -> bool:
         """Fold inputs up to the order by which the next of the heirs begins; all of them where none is among them."""
         for run in inputs:
-            waiting = [one for one in self._waiting.get(FACTS, ()) if one.sequence <= run.upto]
+            waiting = [one for one in self._waiting.of(FACTS) if one.sequence <= run.upto]
             for sequence, order in orders_among(waiting, self.opened, self.heirs[0]) if run.stream == FACTS else ():
                 self._fold_run(FACTS, sequence - 1)
                 if not why_not_forked(self.world, order):
@@ -301,7 +276,7 @@ class PartitionFold:
         self._ahead.clear()
         self._runs.clear()
         self.world.settle()
-        self._waiting[self.partition], self._received[self.partition] = deque(), fixed
+        self._waiting.begin_at(self.partition, fixed)
         self.partition, *heirs = self.heirs
         self.world.partition, self.heirs = self.partition, tuple(heirs)
         self.base, self.prev_hash, self.marked = 0, GENESIS, (0, "")
@@ -332,7 +307,7 @@ class PartitionFold:
         self.base, self.prev_hash = entry.sequence, bytes_hash(entry.data)
 
     def _fold_run(self, stream: str, upto: int) -> None:
-        waiting = self._waiting.setdefault(stream, deque())
+        waiting = self._waiting.of(stream)
         while waiting and waiting[0].sequence <= upto:
             self._fold_input(waiting[0])
             entry = waiting.popleft()
@@ -394,6 +369,5 @@ class PartitionFold:
         )
 
 
-_REMEMBERED = 100
 _INPUTS = frozenset({FACTS, LOG, DEVICES})
 """The families of streams that are folded; a partition rests on those that are not its own."""
