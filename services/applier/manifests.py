@@ -1,5 +1,6 @@
 """What the cluster should show of a workload: its object, its status, and the job that it starts or stops."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -34,8 +35,12 @@ def workload_status(
     workload: Workload,
     settings: SettingsObserved = SettingsObserved(),  # noqa: B008 - frozen
     config: CardConfig = HAMI,
+    filled: Sequence[PodSet] = (),
 ) -> JsonObject:
-    """The whole status of the Workload object: a field that is left out has to be removed."""
+    """The whole status of the Workload object: a field that is left out has to be removed.
+
+    `filled` are its pod sets as the cluster fills them in (docs/rules/quota.md#filled-in), where anything is.
+    """
     status: JsonObject = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
     if workload.admission is not None:
         status["admission"] = {
@@ -43,7 +48,10 @@ def workload_status(
             "podSetAssignments": [_assignment(one, settings) for one in workload.admission.assignments],
         }
     elif workload.attempt is not None:
-        status["resourceRequests"] = [_asked(one, settings, config) for one in workload.spec.pod_sets]
+        status["resourceRequests"] = [
+            _asked(one, workload.reclaimable.get(one.name, 0), settings, config)
+            for one in filled or workload.spec.pod_sets
+        ]
     if workload.checks:
         status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
     requeue = _waiting(workload.requeue)
@@ -68,9 +76,9 @@ def workload_status(
     return status
 
 
-def _asked(pod_set: PodSet, settings: SettingsObserved, config: CardConfig) -> JsonObject:
+def _asked(pod_set: PodSet, reclaimable: int, settings: SettingsObserved, config: CardConfig) -> JsonObject:
     """The resource requests shown while it has no quota; afterwards the admission shows them."""
-    total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False, config=config)
+    total = pod_set_requests(pod_set, pod_set.count - reclaimable, settings, covers_pods=False, config=config)
     return {"name": pod_set.name, "resources": texts(total)}
 
 

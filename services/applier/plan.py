@@ -6,6 +6,7 @@ import msgspec
 
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.pod_set import PodSet
 from events.settings import SettingsObserved
 from events.subjects import LOG, family_of
 from events.upkeep import DiscardReason
@@ -18,6 +19,7 @@ from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState, config_of
 from projections.partitions.homes import decided_in
+from projections.quota.adjusted_pods import adjusted
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.workloads.pods import made_of_pods, with_room
 from projections.workloads.slices import steers_job
@@ -43,6 +45,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     settings: SettingsObserved = SettingsObserved()
     config: CardConfig = HAMI
     """The card configuration as of `sequence`."""
+    filled: tuple[PodSet, ...] = ()
+    """Its pod sets as the cluster fills them in, where its status shows what it waits for."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
     job_version: int = 0
@@ -124,7 +128,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     def status(self) -> JsonObject:
         """The status that the object should have."""
         return {
-            **workload_status(self.of, self.settings, self.config),
+            **workload_status(self.of, self.settings, self.config, self.filled),
             **_clusters(self.of, self.dispatch, others=self.others_nominate),
         }
 
@@ -248,6 +252,14 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
     )
 
 
+def _filled(world: Configuration, workload: Workload) -> tuple[PodSet, ...]:
+    if workload.admission is not None or workload.attempt is None:
+        return ()
+    return tuple(
+        adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, one) for one in workload.spec.pod_sets
+    )
+
+
 def _application(world: PlanState, partition: str, workload: Workload) -> Application:
     run = _runs_here(world, workload)
     acting = acting_for(world, workload)
@@ -258,6 +270,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         of=workload,
         settings=world.settings,
         config=config_of(world),
+        filled=_filled(world, workload),
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,

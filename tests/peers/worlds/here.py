@@ -5,7 +5,9 @@ import contextvars
 from collections.abc import Mapping
 from typing import Any
 
-from events.settings import SettingsObserved
+from msgspec.structs import replace
+
+from ops.production.configuration.configuration_file import configuration_of
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
@@ -20,7 +22,7 @@ from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.doing import do, make
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.definitions import definitions_of
 
@@ -29,7 +31,11 @@ STEP_S = 10.0
 LATER_GATES = (
     "FlavorFungibilityPreserveScanProgress",
     "QuotaCheckStrategy",
+    "RecomputeAssignmentUponPreemptionTargetsOverlap",
     "TASAssignmentsEncodingByHostnamePrefix",
+    "TASHandleOverlappingFlavors",
+    "TASRecomputeAssignmentWithinSchedulingCycle",
+    "TASValidateWorkloadSliceSize",
     "UnadmittedWorkloadsObservability",
 )
 """What Kueue 0.17 does not have yet."""
@@ -52,7 +58,9 @@ class _Played:
         self._cluster = EmbeddedCluster(
             clock=self._clock, mutators=(self._named,), converter=convert, identity="", controllers=False
         )
-        self._settings = SettingsObserved(devices=False, fair_sharing=fair, gates=dict.fromkeys(LATER_GATES, False))
+        configured = configuration_of({"resources": CONFIGURED}, "the configuration of all worlds").settings
+        gates = dict.fromkeys(LATER_GATES, False)
+        self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
         self.crashes: list[str] = []
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:

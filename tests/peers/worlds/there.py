@@ -13,7 +13,7 @@ from ops.production.kubernetes.client import KubeClient, connect
 from services.runtime.cluster_port import ObjectConflict
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.doing import do, make, show
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import Caches
@@ -164,7 +164,7 @@ async def kueue(peers: Path, folder: Path, *, fair: bool) -> AsyncGenerator[Kueu
         server.start()
         client = await connect(str(server.kubeconfig))
         stack.push_async_callback(client.close)
-        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}}
+        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED}
         if fair:
             more["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
         manager = KueueManager(
