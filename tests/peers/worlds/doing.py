@@ -65,8 +65,11 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> None:
                 await _answer(client, step, now)
             case _:
                 raise AssertionError(step.verb)
-    except (ObjectMissing, ObjectInvalid, ObjectConflict):
+    except ObjectMissing:
         return
+    except (ObjectInvalid, ObjectConflict):
+        if step.verb not in ("merge", "create"):
+            raise
 
 
 async def show(client: ApiRequests, workload: JsonObject, conditions: list[JsonObject], **more: Any) -> None:

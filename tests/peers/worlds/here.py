@@ -28,6 +28,8 @@ from tests.stage.definitions import definitions_of
 
 STEP_S = 10.0
 """Virtual time from one step to the next."""
+_MOST_CALLBACKS = 100_000
+"""So much never happens between two steps of a small world that comes to rest."""
 LATER_GATES = (
     "FlavorFungibilityPreserveScanProgress",
     "QuotaCheckStrategy",
@@ -41,8 +43,12 @@ LATER_GATES = (
 """What Kueue 0.17 does not have yet."""
 
 
+class NeverAtRest(Exception):
+    """kuelog decides for ever about a world in which nothing happens any more."""
+
+
 def decided_here(world: World, uids: Mapping[str, str], *, fair: bool) -> list[Seen]:
-    """What is seen after each step; workloads have the UIDs that they are given."""
+    """What is seen after each step; workloads have the UIDs that they are given. Raises `NeverAtRest`."""
     loop = VirtualLoop(f"{world.seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     try:
@@ -80,6 +86,7 @@ class _Played:
         try:
             await asyncio.sleep(STEP_S)
             for step in self._world.steps:
+                self._loop.after_steps("kuelog", _MOST_CALLBACKS, _give_up)
                 await do(client, step, self._clock.now())
                 await asyncio.sleep(STEP_S)
                 store = self._cluster.store
@@ -108,3 +115,7 @@ class _Played:
         )
         running = Running(ports, SERVICES, settings=self._settings, replica="kuelog", tracer=NoTracer())
         await running.run()
+
+
+def _give_up() -> None:
+    raise NeverAtRest

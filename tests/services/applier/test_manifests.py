@@ -127,8 +127,8 @@ def test_an_eviction_forgets_the_back_off_only_when_nothing_is_tried_any_more() 
 def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> None:
     story = Story().told(*platform(cards=1), job("a", count=3, memory=30000, cores=90))
     story.decided()
-    waiting = workload_status(story.world.workloads["team/a"])
-    (asked,) = waiting["resourceRequests"]
+    (waiting,) = plan(story.world, "LOG_0", ["team/a"])
+    (asked,) = waiting.status["resourceRequests"]
     assert asked["name"] == "main" and asked["resources"]["nvidia.com/gpu"] == "3"
     story = Story().told(*platform(cards=1), job("a", memory=30000, cores=90))
     story.decided()
@@ -139,8 +139,11 @@ def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> 
 
 
 def test_who_waits_shows_what_the_cluster_fills_in_for_the_pods_that_are_not_done_yet() -> None:
-    story = Story().told(
-        *platform(cards=1),
+    story = Story().told(*platform(cards=1))
+    (queue,) = story.world.cluster_queues.values()
+    (group,) = queue.groups
+    story.told(
+        replace(queue, groups=(replace(group, resources=(*group.resources, "pods")),)),
         LimitRangeObserved(
             namespace="team", name="lr", items=(LimitRangeItem(kind="Container", default_request={"memory": 1 << 30}),)
         ),
@@ -153,7 +156,7 @@ def test_who_waits_shows_what_the_cluster_fills_in_for_the_pods_that_are_not_don
     story.decided()
     (application,) = plan(story.world, "LOG_0", ["team/a"])
     assert application.status["resourceRequests"] == [
-        {"name": "main", "resources": {"cpu": "2500m", "memory": "2Gi"}}
+        {"name": "main", "resources": {"cpu": "2500m", "memory": "2Gi", "pods": "2"}}
     ]
 
 
