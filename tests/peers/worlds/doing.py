@@ -41,7 +41,17 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
 
 
 async def do(client: ApiRequests, step: Step, now: Millis) -> None:
-    """Do it; what is not there any more, or is refused, is let be."""
+    """Do it; what is not there any more, or may not be made or changed so, is let be."""
+    try:
+        if step.verb in ("finish", "check", "reclaim"):
+            await _show(client, step, now)
+        else:
+            await _change(client, step)
+    except ObjectMissing:
+        return
+
+
+async def _change(client: ApiRequests, step: Step) -> None:
     resource = resource_of(step.kind)
     try:
         match step.verb:
@@ -51,25 +61,30 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> None:
                 await client.merge(resource, step.namespace, step.name, step.value)
             case "status":
                 await client.merge(resource, step.namespace, step.name, step.value, subresource="status")
-            case "reclaim":
-                await _reclaim(client, step)
+            case "move":
+                if not look(await client.get(resource, step.namespace, step.name), "status.admission"):
+                    await client.merge(resource, step.namespace, step.name, step.value)
             case "delete":
                 await client.delete(resource, step.namespace, step.name)
-            case "finish":
-                ended = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has ended"}
-                found = await client.get(WORKLOADS, step.namespace, step.name)
-                # A head that ends while it waits is put back into line by Kueue 0.17, and nobody behind it is tried any more.
-                if look(found, "status.admission"):
-                    await show(client, found, [{**ended, "lastTransitionTime": format_timestamp(now)}])
-            case "check":
-                await _answer(client, step, now)
             case _:
                 raise AssertionError(step.verb)
-    except ObjectMissing:
-        return
     except (ObjectInvalid, ObjectConflict):
-        if step.verb not in ("merge", "create"):
-            raise
+        return
+
+
+async def _show(client: ApiRequests, step: Step, now: Millis) -> None:
+    """What a workload shows of its pods, or of its checks."""
+    match step.verb:
+        case "finish":
+            ended = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has ended"}
+            found = await client.get(WORKLOADS, step.namespace, step.name)
+            # A head that ends while it waits is put back into line by Kueue 0.17, and nobody behind it is tried any more.
+            if look(found, "status.admission"):
+                await show(client, found, [{**ended, "lastTransitionTime": format_timestamp(now)}])
+        case "check":
+            await _answer(client, step, now)
+        case _:
+            await _reclaim(client, step)
 
 
 async def show(client: ApiRequests, workload: JsonObject, conditions: list[JsonObject], **more: Any) -> None:

@@ -30,8 +30,8 @@ EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/sli
 CONFIGURED: JsonObject = {
     "excludeResourcePrefixes": [EXCLUDED],
     "transformations": [
-        {"input": CARD, "strategy": "Replace", "outputs": {"cpu": "500m", "example.com/gpu": "1"}},
-        {"input": SLICE, "strategy": "Retain", "multiplyBy": CARD, "outputs": {"memory": "1Gi"}},
+        {"input": CARD, "strategy": "Replace", "outputs": {"example.com/gpu": "2"}},
+        {"input": SLICE, "strategy": "Replace", "multiplyBy": CARD, "outputs": {"memory": "1Gi"}},
     ],
 }
 """What the configuration says of resources that only worlds with `shapes` have."""
@@ -42,7 +42,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     verb: str
     """`create`, `merge`, `status` (a merge of the status), `delete`, `finish`, `check`, which sets the state of an admission check of
-    a workload, or `reclaim`, by which one more of its pods is done."""
+    a workload, `move`, by which one that waits goes to another queue, or `reclaim`, by which one more of its pods is done."""
     kind: str
     name: str
     namespace: str = ""
@@ -460,9 +460,10 @@ class _Draw:
     def _workload_changed(self, verb: str, name: str) -> Step:
         if verb == "reclaim":
             return Step(verb=verb, kind="Workload", name=name, namespace=self._space)
-        spec: JsonObject = {"priority": self._chance.choice(_PRIORITIES)}
         if verb == "other-door":
             spec = {"queueName": self._chance.choice(self._doors)}
+            return Step(verb="move", kind="Workload", name=name, namespace=self._space, value={"spec": spec})
+        spec = {"priority": self._chance.choice(_PRIORITIES)}
         return Step(verb="merge", kind="Workload", name=name, namespace=self._space, value={"spec": spec})
 
     def _tree_changed(self, verb: str, groups: list[tuple[list[str], list[str]]]) -> Step | None:
@@ -589,10 +590,15 @@ class _Draw:
             template["containers"].append(again)
         more = [one for one in (EXCLUDED, CARD, SLICE) if self._is(0.15)]
         resources = template["containers"][0]["resources"]
+        # Kueue 0.17 adds up what a resource becomes and what is asked of that itself, or forgets one of both, as it happens to look.
+        for one, becomes in ((CARD, "example.com/gpu"), (SLICE, "memory")):
+            if one in more:
+                for part in resources.values():
+                    part.pop(becomes, None)
         resources["requests"] = {**resources["requests"], **dict.fromkeys(more, "1")}
         if more:
             resources["limits"] = {**resources.get("limits", {}), **dict.fromkeys(more, "1")}
-        if self._is(0.1):
+        if "limits" not in self._features and self._is(0.1):
             resources["limits"] = {**resources.get("limits", {}), "cpu": "3"}
             resources["requests"].pop("cpu", None)
 
