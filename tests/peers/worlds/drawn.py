@@ -484,7 +484,8 @@ class _Draw:
                 weight = {"fairSharing": {"weight": self._chance.choice(("0", "0.5", "1", "3"))}}
                 return _merge(*self._chance.choice((("Cohort", cohort), ("ClusterQueue", queue))), {"spec": weight})
             case _:
-                return _merge("ClusterQueue", queue, {"spec": {"preemption": self._preemption()}})
+                rules: JsonObject = {"borrowWithinCohort": None, **self._preemption()}
+                return _merge("ClusterQueue", queue, {"spec": {"preemption": rules}})
 
     def _setting_changed(self, verb: str, groups: list[tuple[list[str], list[str]]]) -> Step:
         queue, door = self._chance.choice(self._queues), self._chance.choice(self._doors)
