@@ -14,6 +14,7 @@ from tests.peers.worlds.seen import Seen
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
     "head in flight": "Kueue does not count who is tried at the moment among those that wait at a local queue, and counts anew only when something changes",
+    "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
     "not told anew": "Kueue says anew how a share stands, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
@@ -50,7 +51,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
-        ended = _why_it_ends(around.ours, there, here)
+        ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
         if ended:
             meant[ended] += 1
             return []
@@ -154,36 +155,56 @@ def _worded_later(one: Difference) -> bool:
     )
 
 
-def _why_it_ends(before: Seen, there: Seen, here: Seen) -> str:
+def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> str:
     """The name of a difference after which the world goes on otherwise, and is compared no more."""
-    workloads = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items()}
-    known = {name for name in workloads if name in before["workloads"]}
-    only_there = {name for name, (one, other) in workloads.items() if one and _holds(one) and not _holds(other)}
-    only_here = {name for name, (one, other) in workloads.items() if one and _holds(other) and not _holds(one)}
-    if not (only_there and only_here and only_here <= known):
+    if _is_ghost(world, step, before, there, here):
+        return "ghost head"
+    known = before["workloads"]
+    both = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items() if name in known}
+    only_there = {name for name, (one, other) in both.items() if one and _holds(one) and not _holds(other)}
+    only_here = {name for name, (one, other) in both.items() if one and _holds(other) and not _holds(one)}
+    new = [name for name in here["workloads"] if name not in known]
+    if any(_holds(here["workloads"][name]) != _holds(there["workloads"].get(name) or {"pods": {}}) for name in new):
         return ""
-    held = {name for name in only_there & known if _holds(before["workloads"][name])}
-    if held == only_there and all(_evicted(there["workloads"][name]) for name in held):
-        return "gathered for a second"
-    if only_there <= known and all(
-        any(
-            other["door"] == here["workloads"][name]["door"]
-            and other["priority"] >= here["workloads"][name]["priority"]
-            for key, other in before["workloads"].items()
-            if key != name and key in known and not _holds(other) and not _holds(here["workloads"][key])
-        )
-        for name in only_here
+    if not (only_there and only_here) or any(_holds(known[name]) for name in only_here):
+        return ""
+    if all(
+        _evictions(side["workloads"][name]) > _evictions(known[name]) for name in only_there for side in (there, here)
     ):
-        return "refused head yields"
-    return ""
+        return "gathered for a second"
+    yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
+    return "refused head yields" if yielded and not any(_holds(known[name]) for name in only_there) else ""
+
+
+def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
+    """Whether the head of a StrictFIFO queue was deleted, and Kueue goes on trying it."""
+    gone = before["workloads"].get(step.name)
+    if (
+        step.verb != "delete"
+        or step.kind != "Workload"
+        or gone is None
+        or _strategy(world, gone["door"]) != "StrictFIFO"
+    ):
+        return False
+    queue = f"{world.space}-q{gone['door'][1:]}"
+    return there["queues"][queue]["pendingWorkloads"] == here["queues"][queue]["pendingWorkloads"] + 1
+
+
+def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
+    """Whether a workload got its turn from another one of its queue, which comes before it and was refused as before."""
+    mine, its = here["workloads"][name], here["workloads"].get(other)
+    if other == name or its is None or its["door"] != mine["door"] or _strategy(world, mine["door"]) == "StrictFIFO":
+        return False
+    stands = [side["workloads"][other]["conditions"].get("QuotaReserved") for side in (before, here)]
+    return its["priority"] >= mine["priority"] and not _holds(its) and stands[0] == stands[1]
+
+
+def _evictions(workload: Seen) -> int:
+    return sum(count for _, _, count in workload["evictions"])
 
 
 def _holds(workload: Seen) -> bool:
     return bool(workload["pods"]) and "Finished" not in workload["conditions"]
-
-
-def _evicted(workload: Seen) -> bool:
-    return "Evicted" in workload["conditions"]
 
 
 def _waits(condition: list[str] | None) -> bool:
@@ -229,3 +250,9 @@ def _nodes_that_lack(message: str) -> str:
         return f"resources: {sum(map(int, re.findall(r': ([0-9]+)', found[0])))}"
 
     return re.sub(r'resource "\S+": \d+(, resource "\S+": \d+)*', total, message)
+
+
+def _strategy(world: World, door: str) -> str:
+    name = f"{world.space}-q{door[1:]}"
+    queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
+    return queues[name]["queueingStrategy"]
