@@ -10,6 +10,7 @@ from projections.devices.state import DeviceState, config_of
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.queues.status import NOT_PENDING
+from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import PODS, pod_set_requests
 from projections.workloads.conditions import PENDING, SILENT
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
@@ -29,24 +30,33 @@ def beside(world: QueueState, cluster_queue: str) -> list[str]:
 
 def asked(world: DeviceState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:
     """What workloads ask for together, as the queue would be charged for it; those of one class ask for the same."""
-    covers_pods = any(PODS in group.resources for group in queue.groups)
     classes: dict[str, list[Workload]] = {}
     for key in keys:
         workload = world.workloads[key]
         classes.setdefault(workload.equivalence or key, []).append(workload)
     total: Requests = {}
     for alike in classes.values():
-        total = add_requests(total, scale_requests(_asked_by(world, alike[0], covers_pods=covers_pods), len(alike)))
+        for requests in requested_by(world, queue, alike[0]).values():
+            total = add_requests(total, scale_requests(requests, len(alike)))
     return total
 
 
-def _asked_by(world: DeviceState, workload: Workload, *, covers_pods: bool) -> Requests:
-    total: Requests = {}
-    for pod_set in workload.spec.pod_sets:
-        count = max(pod_set.count - workload.reclaimable.get(pod_set.name, 0), 0)
-        requests = pod_set_requests(pod_set, count, world.settings, covers_pods=covers_pods, config=config_of(world))
-        total = add_requests(total, requests)
-    return total
+def requested_by(world: DeviceState, queue: ClusterQueueObserved | None, workload: Workload) -> dict[str, Requests]:
+    """By pod set, what the queue would be charged for the pods that are still needed, as the cluster fills them in.
+
+    Rule: docs/rules/quota.md#filled-in
+    """
+    covers_pods = queue is not None and any(PODS in group.resources for group in queue.groups)
+    return {
+        one.name: pod_set_requests(
+            adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, one),
+            max(one.count - workload.reclaimable.get(one.name, 0), 0),
+            world.settings,
+            covers_pods=covers_pods,
+            config=config_of(world),
+        )
+        for one in workload.spec.pod_sets
+    }
 
 
 class Unadmitted(msgspec.Struct, frozen=True):

@@ -1,9 +1,11 @@
 """What the cluster should show of a workload: its object, its status, and the job that it starts or stops."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from events.amount import Requests
 from events.api.labels import (
     CLUSTER_QUEUE_NAME,
     LOCAL_QUEUE_NAME,
@@ -14,16 +16,13 @@ from events.api.labels import (
     WORKLOAD_SLICE_NAME,
 )
 from events.json_object import JsonObject
-from events.pod_set import PodSet
 from events.quantity import from_units
 from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins, pins, placements_of
-from projections.devices.card_config import HAMI, CardConfig
 from projections.feature_gates import enabled
-from projections.quota.effective_requests import pod_set_requests
 from projections.topology.domains.stored_assignment import stored
 from projections.workloads.lifecycle import Requeue, Workload, first_slice_name
 from services.jobs.pod_sets.pod_set import Injection, Original
@@ -33,17 +32,22 @@ from services.jobs.pod_sets.updates import Update
 def workload_status(
     workload: Workload,
     settings: SettingsObserved = SettingsObserved(),  # noqa: B008 - frozen
-    config: CardConfig = HAMI,
+    requests: Mapping[str, Requests] | None = None,
 ) -> JsonObject:
-    """The whole status of the Workload object: a field that is left out has to be removed."""
+    """The whole status of the Workload object: a field that is left out has to be removed.
+
+    `requests` is what each pod set was tried with, shown while it has no quota; afterwards the admission shows it.
+    """
     status: JsonObject = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
     if workload.admission is not None:
         status["admission"] = {
             "clusterQueue": workload.admission.cluster_queue,
             "podSetAssignments": [_assignment(one, settings) for one in workload.admission.assignments],
         }
-    elif workload.attempt is not None:
-        status["resourceRequests"] = [_asked(one, settings, config) for one in workload.spec.pod_sets]
+    elif requests:
+        status["resourceRequests"] = [
+            {"name": name, "resources": texts(requested)} for name, requested in requests.items()
+        ]
     if workload.checks:
         status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
     requeue = _waiting(workload.requeue)
@@ -66,12 +70,6 @@ def workload_status(
             ]
         }
     return status
-
-
-def _asked(pod_set: PodSet, settings: SettingsObserved, config: CardConfig) -> JsonObject:
-    """The resource requests shown while it has no quota; afterwards the admission shows them."""
-    total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False, config=config)
-    return {"name": pod_set.name, "resources": texts(total)}
 
 
 def finalizers_left(meta: JsonObject) -> list[str] | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from events.amount import Requests
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
@@ -14,10 +15,10 @@ from events.workload import CheckState, ConditionStatus, Member, MemberState
 from projections.checks.dispatch import Dispatch, check_of
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
-from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
-from projections.devices.state import DeviceState, config_of
+from projections.devices.state import DeviceState
 from projections.partitions.homes import decided_in
+from projections.queues.waiting import requested_by
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.workloads.pods import made_of_pods, with_room
 from projections.workloads.slices import steers_job
@@ -41,8 +42,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     of: Workload
     """The workload as of `sequence`; its objects and patches are made from it only when they are written."""
     settings: SettingsObserved = SettingsObserved()
-    config: CardConfig = HAMI
-    """The card configuration as of `sequence`."""
+    requests: dict[str, Requests] = {}
+    """By pod set, what it was tried with, where its status shows what it waits for."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
     job_version: int = 0
@@ -124,7 +125,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     def status(self) -> JsonObject:
         """The status that the object should have."""
         return {
-            **workload_status(self.of, self.settings, self.config),
+            **workload_status(self.of, self.settings, self.requests),
             **_clusters(self.of, self.dispatch, others=self.others_nominate),
         }
 
@@ -248,6 +249,12 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
     )
 
 
+def _requests(world: PlanState, workload: Workload) -> dict[str, Requests]:
+    if workload.admission is not None or workload.attempt is None:
+        return {}
+    return requested_by(world, world.cluster_queues.get(workload.attempt.cluster_queue), workload)
+
+
 def _application(world: PlanState, partition: str, workload: Workload) -> Application:
     run = _runs_here(world, workload)
     acting = acting_for(world, workload)
@@ -257,7 +264,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         sequence=workload.decided,
         of=workload,
         settings=world.settings,
-        config=config_of(world),
+        requests=_requests(world, workload),
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,

@@ -98,6 +98,7 @@ def digest_of(value: JsonMapping) -> bytes:
         value.get("spec"),
         object_at(value, "status").get("admissionChecks"),
         object_at(value, "status").get("nominatedClusterNames"),
+        object_at(value, "status").get("reclaimablePods"),
         [one for one in objects_at(value, "status", "preemptionGates") if one.get("name") == MULTIKUEUE_GATE],
     )
     return hashlib.blake2b(msgspec.json.encode(read), digest_size=_DIGEST).digest()

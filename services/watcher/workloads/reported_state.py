@@ -85,8 +85,14 @@ class ReportedState(msgspec.Struct):
 
 def as_submitted(fact: WorkloadSubmitted, source: str) -> ReportedState:
     """What is reported of a workload by that it was submitted, read from the object of a place."""
-    injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
-    return ReportedState(uid=fact.uid, source=source, spec=shared_spec(fact.spec), injected=injected)
+    adopted = fact.adopted or AdoptedStatus()
+    return ReportedState(
+        uid=fact.uid,
+        source=source,
+        spec=shared_spec(fact.spec),
+        reclaimed=adopted.reclaimable,
+        injected=bool(adopted.cluster_queue),
+    )
 
 
 def own(reported: ReportedState, fact: WorkloadOwned, kinds: Kinds) -> None:

@@ -100,6 +100,7 @@ def workload_state(value: JsonMapping) -> JobState:
             ),
             None,
         ),
+        reclaimed={one.name: one.count for one in found.status.reclaimable_pods or ()},
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
         decision=(meta.annotations or {}).get(DECISION, ""),

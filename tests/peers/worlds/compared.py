@@ -13,7 +13,10 @@ from tests.peers.worlds.seen import Seen
 
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
-    "head in flight": "Kueue counts the head of a StrictFIFO queue that waits as pending or not, as it happens to look: it is tried all the time",
+    "head in flight": "Kueue does not count who is tried at the moment among those that wait at a local queue, and counts anew only when something changes",
+    "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
+    "not told anew": "Kueue says anew how a share stands, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
+    "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, who gets the room in the meantime",
@@ -45,23 +48,84 @@ _LATER = (
 
 def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[str]) -> list[str]:
     """The differences of the first step after which there is one that is not meant; what comes later follows from it."""
-    before: Seen = {"workloads": {}}
+    around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
-        ended = _why_it_ends(before, there, here)
+        ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
         if ended:
             meant[ended] += 1
             return []
         for one in _differences(there, here, ()):
-            name = _name(world, one, here, before) or _in_between(world.steps[number], one)
+            name = around.name(one) or _in_between(world.steps[number], one)
             if name:
                 meant[name] += 1
             else:
                 found.append(one)
         if found:
             return [f"world {world.seed} step {number}: {world.steps[number]}", *(f"    {one}" for one in found)]
-        before = here
+        around.go_on(there, here)
     return []
+
+
+class _Around:
+    """What was seen before a step, by which a difference after it is told to be meant."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.ours: Seen = {"workloads": {}}
+        self._theirs: Seen = {"workloads": {}}
+        self._said: dict[str, list[Any]] = {}
+        """By workload, how its reservation stood under Kueue after each step."""
+
+    def go_on(self, there: Seen, here: Seen) -> None:
+        self.ours, self._theirs = here, there
+        for name, one in there["workloads"].items():
+            self._said.setdefault(name, []).append(one["conditions"].get("QuotaReserved"))
+
+    def name(self, one: Difference) -> str:
+        """The name of a difference that is meant."""
+        if one.path[2:3] == ("conditions",) and _worded_later(one):
+            return "later message"
+        match one.path:
+            case ("workloads", name, "conditions", "QuotaReserved"):
+                return self._of_reservation(name, one)
+            case ("workloads", name, "checks", _) if self._for_some_flavors(name) and (
+                one.there is None or one.here == ["Pending", "", 0]
+            ):
+                return "later checks"
+            case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
+                return "head in flight"
+            case ("queues", _, "share") if one.there == self._before(one.path):
+                return "not told anew"
+            case _:
+                return ""
+
+    def _of_reservation(self, name: str, one: Difference) -> str:
+        known = name in self.ours["workloads"]
+        if known and one.there == self._before(one.path) and _is_news(one.here):
+            return "not told anew"
+        if not (_waits(one.there) and _waits(one.here)):
+            return ""
+        if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
+            return "kept message"
+        if one.there and one.here and _are_one_order(one.there[2], one.here[2]):
+            return "order of resources"
+        return ""
+
+    def _before(self, path: tuple[str, ...]) -> Any:
+        """What Kueue said before."""
+        found: Any = self._theirs
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    def _for_some_flavors(self, name: str) -> bool:
+        """Whether its queue has checks for some flavors, and it has no quota."""
+        found = self.ours["workloads"].get(name)
+        queues = {one["metadata"]["name"]: one["spec"] for one in self._world.objects if one["kind"] == "ClusterQueue"}
+        queue = queues.get(f"{self._world.space}-q{found['door'][1:]}", {}) if found else {}
+        strategy = queue.get("admissionChecksStrategy", {}).get("admissionChecks", ())
+        return any(one.get("onFlavors") for one in strategy)
 
 
 def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Difference]:
@@ -70,39 +134,6 @@ def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Diffe
             yield from _differences(there.get(key), here.get(key), (*path, key))
     elif there != here:
         yield Difference(path, there, here)
-
-
-def _name(world: World, one: Difference, here: Seen, before: Seen) -> str:
-    """The name of a difference that is meant."""
-    if one.path[2:3] == ("conditions",) and _worded_later(one):
-        return "later message"
-    match one.path:
-        case ("workloads", name, "conditions", "QuotaReserved") | ("workloads", name, "requests", _):
-            waits = [
-                side.get("workloads", {}).get(name, {}).get("conditions", {}).get("QuotaReserved")
-                for side in (before, here)
-            ]
-            if (
-                name in before["workloads"]
-                and waits[0] == waits[1]
-                and _waits(waits[1])
-                and (one.path[2] == "requests" or _waits(one.there))
-            ):
-                return "kept message"
-            if (
-                one.path[2] == "conditions"
-                and one.there
-                and one.here
-                and _several_resources(world)
-                and _are_one_order(one.there[2], one.here[2])
-            ):
-                return "order of resources"
-        case ("doors" | "queues", name, "pendingWorkloads") if abs((one.there or 0) - (one.here or 0)) == 1:
-            if _strategy(world, name) == "StrictFIFO":
-                return "head in flight"
-        case _:
-            pass
-    return ""
 
 
 def _in_between(step: Step, one: Difference) -> str:
@@ -124,51 +155,78 @@ def _worded_later(one: Difference) -> bool:
     )
 
 
-def _why_it_ends(before: Seen, there: Seen, here: Seen) -> str:
+def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> str:
     """The name of a difference after which the world goes on otherwise, and is compared no more."""
-    workloads = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items()}
-    known = {name for name in workloads if name in before["workloads"]}
-    only_there = {name for name, (one, other) in workloads.items() if one and _holds(one) and not _holds(other)}
-    only_here = {name for name, (one, other) in workloads.items() if one and _holds(other) and not _holds(one)}
-    if not (only_there and only_here and only_here <= known):
+    if _is_ghost(world, step, before, there, here):
+        return "ghost head"
+    known = before["workloads"]
+    both = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items() if name in known}
+    only_there = {name for name, (one, other) in both.items() if one and _holds(one) and not _holds(other)}
+    only_here = {name for name, (one, other) in both.items() if one and _holds(other) and not _holds(one)}
+    new = [name for name in here["workloads"] if name not in known]
+    if any(_holds(here["workloads"][name]) != _holds(there["workloads"].get(name) or {"pods": {}}) for name in new):
         return ""
-    held = {name for name in only_there & known if _holds(before["workloads"][name])}
-    if held == only_there and all(_evicted(there["workloads"][name]) for name in held):
-        return "gathered for a second"
-    if only_there <= known and all(
-        any(
-            other["door"] == here["workloads"][name]["door"]
-            and other["priority"] >= here["workloads"][name]["priority"]
-            for key, other in before["workloads"].items()
-            if key != name and key in known and not _holds(other) and not _holds(here["workloads"][key])
-        )
-        for name in only_here
+    if not (only_there and only_here) or any(_holds(known[name]) for name in only_here):
+        return ""
+    if all(
+        _evictions(side["workloads"][name]) > _evictions(known[name]) for name in only_there for side in (there, here)
     ):
-        return "refused head yields"
-    return ""
+        return "gathered for a second"
+    yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
+    return "refused head yields" if yielded and not any(_holds(known[name]) for name in only_there) else ""
+
+
+def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
+    """Whether the head of a StrictFIFO queue was deleted, and Kueue goes on trying it."""
+    gone = before["workloads"].get(step.name)
+    if (
+        step.verb != "delete"
+        or step.kind != "Workload"
+        or gone is None
+        or _strategy(world, gone["door"]) != "StrictFIFO"
+    ):
+        return False
+    queue = f"{world.space}-q{gone['door'][1:]}"
+    return there["queues"][queue]["pendingWorkloads"] == here["queues"][queue]["pendingWorkloads"] + 1
+
+
+def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
+    """Whether a workload got its turn from another one of its queue, which comes before it and was refused as before."""
+    mine, its = here["workloads"][name], here["workloads"].get(other)
+    if other == name or its is None or its["door"] != mine["door"] or _strategy(world, mine["door"]) == "StrictFIFO":
+        return False
+    stands = [side["workloads"][other]["conditions"].get("QuotaReserved") for side in (before, here)]
+    return its["priority"] >= mine["priority"] and not _holds(its) and stands[0] == stands[1]
+
+
+def _evictions(workload: Seen) -> int:
+    return sum(count for _, _, count in workload["evictions"])
 
 
 def _holds(workload: Seen) -> bool:
     return bool(workload["pods"]) and "Finished" not in workload["conditions"]
 
 
-def _evicted(workload: Seen) -> bool:
-    return "Evicted" in workload["conditions"]
-
-
 def _waits(condition: list[str] | None) -> bool:
     return condition is None or (condition[0] == "False" and condition[2].startswith((_ATTEMPT, "Preempted to ")))
 
 
-def _same_but_numbers(there: list[str] | None, here: list[str] | None) -> bool:
-    """Whether both were refused for want of the same, of which there was not the same left."""
-    if not (there and here and _waits(there) and _waits(here)):
+def _lacks_for_now(condition: list[str] | None) -> bool:
+    """Whether it was refused for want of quota that others have, and for nothing else: how much there is of it changes all the time."""
+    if condition is None:
         return False
-    return re.sub(r"\d+(Gi)? more", "", there[2]) == re.sub(r"\d+(Gi)? more", "", here[2])
+    left = re.sub(r"insufficient unused quota for \S+ in flavor \S+, \S+ more needed(, )?", "", condition[2])
+    return not re.sub(rf"(; )?{_ATTEMPT}\S+: ", "", left)
+
+
+def _is_news(condition: list[str] | None) -> bool:
+    return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
 
 
 def _are_one_order(there: str, here: str) -> bool:
-    """Whether both are about some of the same resources of a workload, and say the same of those that both name."""
+    """Whether both stop at different resources of one pod set, and say the same of those that both name."""
+    if _nodes_that_lack(there) == _nodes_that_lack(here):
+        return True
     sides = [_clauses(one) for one in (there, here)]
     common = sides[0].keys() & sides[1].keys()
     return sides[0].keys() != sides[1].keys() and all(sides[0][one] == sides[1][one] for one in common)
@@ -176,22 +234,25 @@ def _are_one_order(there: str, here: str) -> bool:
 
 def _clauses(message: str) -> dict[tuple[str, str], str]:
     """What an attempt says, by resource and flavor."""
-    return {
+    found = {
         (one[1], one[2]): one[0]
         for one in re.finditer(
             r"insufficient (?:unused )?quota for (\S+) in flavor (\S+),.*?(?=, insufficient|$)", message
         )
     }
+    return found | {(one[1], ""): one[0] for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", message)}
 
 
-def _several_resources(world: World) -> bool:
-    groups = [one["spec"]["resourceGroups"] for one in world.objects if one["kind"] == "ClusterQueue"]
-    return any(len(group["coveredResources"]) > 1 for one in groups for group in one)
+def _nodes_that_lack(message: str) -> str:
+    """The message with the number of nodes that hold no pod for want of a resource: which of several they lack is chance."""
+
+    def total(found: re.Match[str]) -> str:
+        return f"resources: {sum(map(int, re.findall(r': ([0-9]+)', found[0])))}"
+
+    return re.sub(r'resource "\S+": \d+(, resource "\S+": \d+)*', total, message)
 
 
-def _strategy(world: World, name: str) -> str:
-    doors = {
-        one["metadata"]["name"]: one["spec"]["clusterQueue"] for one in world.objects if one["kind"] == "LocalQueue"
-    }
+def _strategy(world: World, door: str) -> str:
+    name = f"{world.space}-q{door[1:]}"
     queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
-    return queues[doors.get(name, name)]["queueingStrategy"]
+    return queues[name]["queueingStrategy"]

@@ -7,17 +7,18 @@ from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests
-from services.runtime.cluster_port import ObjectMissing, Resource
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import Step
 
 _KUEUE = ("Workload", "ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "Topology", "AdmissionCheck")
+_GROUPS = {"RuntimeClass": "node.k8s.io"}
 _SPACED = frozenset({"Workload", "LocalQueue", "LimitRange"})
-_PLURALS = {"Topology": "topologies"}
+_PLURALS = {"Topology": "topologies", "RuntimeClass": "runtimeclasses"}
 
 
 def resource_of(kind: str) -> Resource:
     """The place of a kind that worlds have."""
-    group, version = ("kueue.x-k8s.io", "v1beta2") if kind in _KUEUE else ("", "v1")
+    group, version = ("kueue.x-k8s.io", "v1beta2") if kind in _KUEUE else (_GROUPS.get(kind, ""), "v1")
     plural = _PLURALS.get(kind, f"{kind.lower()}s")
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=kind in _SPACED)
 
@@ -40,7 +41,17 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
 
 
 async def do(client: ApiRequests, step: Step, now: Millis) -> None:
-    """Do it; what is not there any more is let be."""
+    """Do it; what is not there any more, or may not be made or changed so, is let be."""
+    try:
+        if step.verb in ("finish", "check", "reclaim"):
+            await _show(client, step, now)
+        else:
+            await _change(client, step)
+    except ObjectMissing:
+        return
+
+
+async def _change(client: ApiRequests, step: Step) -> None:
     resource = resource_of(step.kind)
     try:
         match step.verb:
@@ -48,20 +59,32 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> None:
                 await make(client, step.value)
             case "merge":
                 await client.merge(resource, step.namespace, step.name, step.value)
+            case "status":
+                await client.merge(resource, step.namespace, step.name, step.value, subresource="status")
+            case "move":
+                if not look(await client.get(resource, step.namespace, step.name), "status.admission"):
+                    await client.merge(resource, step.namespace, step.name, step.value)
             case "delete":
                 await client.delete(resource, step.namespace, step.name)
-            case "finish":
-                ended = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has ended"}
-                found = await client.get(WORKLOADS, step.namespace, step.name)
-                # A head that ends while it waits is put back into line by Kueue 0.17, and nobody behind it is tried any more.
-                if look(found, "status.admission"):
-                    await show(client, found, [{**ended, "lastTransitionTime": format_timestamp(now)}])
-            case "check":
-                await _answer(client, step, now)
             case _:
                 raise AssertionError(step.verb)
-    except ObjectMissing:
+    except (ObjectInvalid, ObjectConflict):
         return
+
+
+async def _show(client: ApiRequests, step: Step, now: Millis) -> None:
+    """What a workload shows of its pods, or of its checks."""
+    match step.verb:
+        case "finish":
+            ended = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has ended"}
+            found = await client.get(WORKLOADS, step.namespace, step.name)
+            # A head that ends while it waits is put back into line by Kueue 0.17, and nobody behind it is tried any more.
+            if look(found, "status.admission"):
+                await show(client, found, [{**ended, "lastTransitionTime": format_timestamp(now)}])
+        case "check":
+            await _answer(client, step, now)
+        case _:
+            await _reclaim(client, step)
 
 
 async def show(client: ApiRequests, workload: JsonObject, conditions: list[JsonObject], **more: Any) -> None:
@@ -92,3 +115,13 @@ async def _answer(client: ApiRequests, step: Step, now: Millis) -> None:
         [],
         admissionChecks=[{**one, **said} if one["name"] == step.value["name"] else one for one in checks],
     )
+
+
+async def _reclaim(client: ApiRequests, step: Step) -> None:
+    found = await client.get(WORKLOADS, step.namespace, step.name)
+    done = {one["name"]: one["count"] for one in look(found, "status.reclaimablePods") or ()}
+    left = [one for one in look(found, "spec.podSets") if done.get(one["name"], 0) < one["count"] - 1]
+    if not left or not look(found, "status.admission"):
+        return
+    done[left[0]["name"]] = done.get(left[0]["name"], 0) + 1
+    await show(client, found, [], reclaimablePods=[{"name": name, "count": count} for name, count in done.items()])

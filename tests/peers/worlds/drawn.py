@@ -10,14 +10,39 @@ from events.json_object import JsonObject
 KUEUE = "kueue.x-k8s.io/v1beta2"
 HOST = "kubernetes.io/hostname"
 RACK, BLOCK = "example.com/rack", "example.com/block"
-FEATURES = ("quota", "flavors", "partial", "limits", "topology", "checks", "stops", "changes")
+FEATURES = (
+    "quota",
+    "flavors",
+    "partial",
+    "limits",
+    "topology",
+    "checks",
+    "stops",
+    "changes",
+    "workloads",
+    "trees",
+    "shapes",
+    "settings",
+    "nodes",
+)
+"""What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
+EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
+CONFIGURED: JsonObject = {
+    "excludeResourcePrefixes": [EXCLUDED],
+    "transformations": [
+        {"input": CARD, "strategy": "Replace", "outputs": {"example.com/gpu": "2"}},
+        {"input": SLICE, "strategy": "Replace", "multiplyBy": CARD, "outputs": {"memory": "1Gi"}},
+    ],
+}
+"""What the configuration says of resources that only worlds with `shapes` have."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that somebody does."""
 
     verb: str
-    """`create`, `merge`, `delete`, `finish`, or `check`, which sets the state of an admission check of a workload."""
+    """`create`, `merge`, `status` (a merge of the status), `delete`, `finish`, `check`, which sets the state of an admission check of
+    a workload, `move`, by which one that waits goes to another queue, or `reclaim`, by which one more of its pods is done."""
     kind: str
     name: str
     namespace: str = ""
@@ -62,6 +87,17 @@ _HOW_OFTEN = {
     "checks": 0.25,
     "stops": 0.25,
     "changes": 0.3,
+    "workloads": 0.3,
+    "trees": 0.3,
+    "shapes": 0.25,
+    "settings": 0.25,
+    "nodes": 0.5,
+}
+_MORE_VERBS = {
+    "workloads": ["priority", "priority", "reclaim", "reclaim", "other-door"],
+    "trees": ["new-cohort", "cohort-quota", "cohort-parent", "no-cohort", "weight", "preemption"],
+    "settings": ["namespace", "namespace", "flavor", "flavor", "no-door", "door", "strategy"],
+    "nodes": ["node", "node", "node"],
 }
 _PRIORITIES = (0, 0, 0, 10, 20, 100)
 
@@ -81,6 +117,8 @@ class _Draw:
         if "topology" in self._features:
             self._topology()
         groups = self._groups()
+        if "shapes" in self._features and self._is(0.4):
+            groups[0][0].append("pods")
         cohorts = self._cohorts(groups)
         if "checks" in self._features:
             self._admission_checks()
@@ -88,6 +126,10 @@ class _Draw:
             self._queue(f"{self._space}-q{number}", groups, cohorts)
         if "limits" in self._features:
             self._limit_range()
+        if "shapes" in self._features:
+            self._runtime_class()
+        if "settings" in self._features:
+            self._selectors()
         return World(
             seed=self._seed, features=self._features, objects=tuple(self._objects), steps=tuple(self._steps(groups))
         )
@@ -285,6 +327,26 @@ class _Draw:
             }
         )
 
+    def _runtime_class(self) -> None:
+        overhead = {"cpu": self._chance.choice(("500m", "1"))}
+        self._objects.append(
+            {
+                "apiVersion": "node.k8s.io/v1",
+                "kind": "RuntimeClass",
+                "metadata": {"name": f"{self._space}-rc"},
+                "handler": "sandbox",
+                "overhead": {"podFixed": overhead},
+            }
+        )
+
+    def _selectors(self) -> None:
+        """Some queues take in only who comes from a namespace with a label, which is there at the beginning or comes later."""
+        for one in self._objects:
+            if one["kind"] == "ClusterQueue" and self._is(0.4):
+                one["spec"]["namespaceSelector"] = {"matchLabels": {"team": "a"}}
+        if self._is(0.5):
+            self._objects[0]["metadata"]["labels"] = {"team": "a"}
+
     def _add(self, kind: str, name: str, spec: JsonObject, *, space: str = "") -> None:
         meta = {"name": name, **({"namespace": space} if space else {})}
         self._objects.append({"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec})
@@ -294,8 +356,9 @@ class _Draw:
     def _steps(self, groups: list[tuple[list[str], list[str]]]) -> list[Step]:
         steps: list[Step] = []
         living: list[str] = []
+        often = 0.5 if _MORE_VERBS.keys() & self._features else 0.7
         for number in range(self._chance.randint(6, 11)):
-            if len(living) < 2 or self._is(0.7):
+            if len(living) < 2 or self._is(often):
                 name = f"a{number}"
                 living.append(name)
                 steps.append(
@@ -338,7 +401,11 @@ class _Draw:
             verbs += ["inactive", "active", "stop", "stop-door"]
         if "changes" in self._features:
             verbs += ["quota", "quota", "cohort"]
-        verb = self._chance.choice(verbs)
+        more = [one for feature, which in _MORE_VERBS.items() if feature in self._features for one in which]
+        verb = self._chance.choice([*verbs, *more])
+        changed = self._changed(verb, name, groups) if verb in more else None
+        if changed is not None:
+            return changed
         match verb:
             case "finish" | "delete":
                 living.remove(name)
@@ -382,6 +449,83 @@ class _Draw:
                 quotas = self._quotas(groups, (0, 2, 3, 4, 6), limits=False)
                 return Step(verb="merge", kind="ClusterQueue", name=queue, value={"spec": {"resourceGroups": quotas}})
 
+    def _changed(self, verb: str, name: str, groups: list[tuple[list[str], list[str]]]) -> Step | None:
+        """What else may change."""
+        if verb in _MORE_VERBS["workloads"]:
+            return self._workload_changed(verb, name)
+        if verb in _MORE_VERBS["trees"]:
+            return self._tree_changed(verb, groups)
+        return self._setting_changed(verb, groups) if verb in _MORE_VERBS["settings"] else self._node_changed()
+
+    def _workload_changed(self, verb: str, name: str) -> Step:
+        if verb == "reclaim":
+            return Step(verb=verb, kind="Workload", name=name, namespace=self._space)
+        if verb == "other-door":
+            spec = {"queueName": self._chance.choice(self._doors)}
+            return Step(verb="move", kind="Workload", name=name, namespace=self._space, value={"spec": spec})
+        spec = {"priority": self._chance.choice(_PRIORITIES)}
+        return Step(verb="merge", kind="Workload", name=name, namespace=self._space, value={"spec": spec})
+
+    def _tree_changed(self, verb: str, groups: list[tuple[list[str], list[str]]]) -> Step | None:
+        queue, cohort = self._chance.choice(self._queues), f"{self._space}-c{self._chance.randrange(3)}"
+        quotas = {"resourceGroups": self._quotas(groups, (0, 1, 2, 4), limits=False)}
+        match verb:
+            case "new-cohort":
+                value = {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": cohort}, "spec": quotas}
+                return Step(verb="create", kind="Cohort", name=cohort, value=value)
+            case "cohort-quota":
+                return _merge("Cohort", cohort, {"spec": quotas})
+            case "cohort-parent":
+                parent = self._chance.choice((None, f"{self._space}-c0", f"{self._space}-c9"))
+                return _merge("Cohort", cohort, {"spec": {"parentName": parent}})
+            case "no-cohort":
+                return Step(verb="delete", kind="Cohort", name=cohort)
+            case "weight":
+                weight = {"fairSharing": {"weight": self._chance.choice(("0", "0.5", "1", "3"))}}
+                return _merge(*self._chance.choice((("Cohort", cohort), ("ClusterQueue", queue))), {"spec": weight})
+            case _:
+                rules: JsonObject = {"borrowWithinCohort": None, **self._preemption()}
+                return _merge("ClusterQueue", queue, {"spec": {"preemption": rules}})
+
+    def _setting_changed(self, verb: str, groups: list[tuple[list[str], list[str]]]) -> Step:
+        queue, door = self._chance.choice(self._queues), self._chance.choice(self._doors)
+        match verb:
+            case "namespace":
+                label = self._chance.choice(("a", None))
+                return _merge("Namespace", self._space, {"metadata": {"labels": {"team": label}}})
+            case "flavor":
+                taints = [{"key": "spot", "value": "yes", "effect": "NoSchedule"}]
+                flavor = self._chance.choice(groups[0][1])
+                return _merge("ResourceFlavor", flavor, {"spec": {"nodeTaints": self._chance.choice((taints, None))}})
+            case "no-door":
+                return Step(verb="delete", kind="LocalQueue", name=door, namespace=self._space)
+            case "door":
+                spec = {"clusterQueue": f"{self._space}-q{door[1:]}"}
+                meta = {"name": door, "namespace": self._space}
+                value = {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": meta, "spec": spec}
+                return Step(verb="create", kind="LocalQueue", name=door, namespace=self._space, value=value)
+            case _:
+                strategy = self._chance.choice(("StrictFIFO", "BestEffortFIFO"))
+                return _merge("ClusterQueue", queue, {"spec": {"queueingStrategy": strategy}})
+
+    def _node_changed(self) -> Step | None:
+        nodes = [one["metadata"]["name"] for one in self._objects if one["kind"] == "Node"]
+        if not nodes:
+            return None
+        name = self._chance.choice(nodes)
+        match self._chance.choice(("cordon", "uncordon", "gone", "taint", "smaller")):
+            case "cordon":
+                return _merge("Node", name, {"spec": {"unschedulable": True}})
+            case "uncordon":
+                return _merge("Node", name, {"spec": {"unschedulable": None}})
+            case "gone":
+                return Step(verb="delete", kind="Node", name=name)
+            case "taint":
+                taints = [{"key": "spot", "value": "yes", "effect": "NoSchedule"}]
+                return _merge("Node", name, {"spec": {"taints": taints}})
+            case _:
+                return Step(verb="status", kind="Node", name=name, value={"status": {"allocatable": {"cpu": "1"}}})
+
     def _workload(self, name: str, groups: list[tuple[list[str], list[str]]]) -> JsonObject:
         sets = self._chance.choice((1, 1, 1, 2)) if "flavors" in self._features or self._levels else 1
         partial = "partial" in self._features and self._is(0.5)
@@ -404,7 +548,7 @@ class _Draw:
             one: _amount(one, self._chance.choice((1, 1, 2, 3) if count == 1 else (1, 1, 2)))
             for resources, _ in groups
             for one in resources
-            if one == "cpu" or self._is(0.7)
+            if one != "pods" and (one == "cpu" or self._is(0.7))
         }
         if "limits" in self._features and self._is(0.3):
             requests.pop("cpu")
@@ -413,6 +557,8 @@ class _Draw:
         if gpus:
             container["resources"]["limits"] = gpus
         template: JsonObject = {"restartPolicy": "Never", "containers": [container]}
+        if "shapes" in self._features:
+            self._shape(template)
         if "flavors" in self._features and self._is(0.2):
             template["nodeSelector"] = {"type": self._chance.choice(groups[0][1])}
         if "flavors" in self._features and self._is(0.3):
@@ -422,7 +568,40 @@ class _Draw:
             pod_set["minCount"] = self._chance.randint(1, count - 1)
         if self._levels and self._is(0.8):
             pod_set["topologyRequest"] = self._topology_request(count)
+            if partial and "podSetSliceSize" in pod_set["topologyRequest"]:
+                # Kueue 0.17 lets in parts of a slice, without a domain, which its API server refuses for ever.
+                pod_set["topologyRequest"]["podSetSliceSize"] = 1
         return pod_set
+
+    def _shape(self, template: JsonObject) -> None:
+        if self._is(0.3):
+            template["runtimeClassName"] = f"{self._space}-rc"
+        if self._is(0.2):
+            # The API server asks for it; it writes it on pods by itself, but not on the templates of Workloads.
+            template["initContainers"] = [
+                {
+                    "name": "i",
+                    "image": "i",
+                    "resources": {"requests": {"cpu": str(self._chance.choice((1, 3)))}},
+                    **({"restartPolicy": "Always"} if self._is(0.5) else {}),
+                }
+            ]
+        if self._is(0.2):
+            again = {**template["containers"][0], "name": "d"}
+            template["containers"].append(again)
+        more = [one for one in (EXCLUDED, CARD, SLICE) if self._is(0.15)]
+        resources = template["containers"][0]["resources"]
+        # Kueue 0.17 adds up what a resource becomes and what is asked of that itself, or forgets one of both, as it happens to look.
+        for one, becomes in ((CARD, "example.com/gpu"), (SLICE, "memory")):
+            if one in more:
+                for part in resources.values():
+                    part.pop(becomes, None)
+        resources["requests"] = {**resources["requests"], **dict.fromkeys(more, "1")}
+        if more:
+            resources["limits"] = {**resources.get("limits", {}), **dict.fromkeys(more, "1")}
+        if "limits" not in self._features and self._is(0.1):
+            resources["limits"] = {**resources.get("limits", {}), "cpu": "3"}
+            resources["requests"].pop("cpu", None)
 
     def _topology_request(self, count: int) -> JsonObject:
         level = self._chance.choice(self._levels)
@@ -437,6 +616,10 @@ class _Draw:
                 size = self._chance.choice([one for one in range(1, count + 1) if count % one == 0])
                 below = self._chance.choice(self._levels[self._levels.index(level) :])
                 return {"required": level, "podSetSliceRequiredTopology": below, "podSetSliceSize": size}
+
+
+def _merge(kind: str, name: str, value: JsonObject) -> Step:
+    return Step(verb="merge", kind=kind, name=name, value=value)
 
 
 def _amount(resource: str, size: int) -> str:

@@ -1,6 +1,7 @@
 """Kueue's own manager before a real API server: worlds are put before it, many at once, and looked at when it is at rest."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +14,7 @@ from ops.production.kubernetes.client import KubeClient, connect
 from services.runtime.cluster_port import ObjectConflict
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.doing import do, make, show
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import Caches
@@ -23,7 +24,7 @@ from tests.stage.kueue_manager import KueueManager
 
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
 QUIET_S = 2.0
-"""Kueue gathers what it looks at again for a second; who has said nothing for so long has nothing to say."""
+"""Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 _LONGEST_S, _LOOK_S = 20.0, 0.1
 _AT_ONCE = 8
 
@@ -58,6 +59,8 @@ class Kueue:
             await self._each(mine, answers, step)
             await self._rest(worlds, answers)
             for world in mine:
+                if answers[world.seed].broken:
+                    continue
                 objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS)]
                 answers[world.seed].seen.append(seen(*objects, world.space))
                 answers[world.seed].uids.update(
@@ -88,7 +91,7 @@ class Kueue:
         spaces = {world.space: world for world in worlds if not answers[world.seed].broken}
         began = quiet = time.monotonic()
         before = self._versions()
-        while time.monotonic() - quiet < QUIET_S:
+        while time.monotonic() - quiet < QUIET_S * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
@@ -164,7 +167,7 @@ async def kueue(peers: Path, folder: Path, *, fair: bool) -> AsyncGenerator[Kueu
         server.start()
         client = await connect(str(server.kubeconfig))
         stack.push_async_callback(client.close)
-        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}}
+        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED}
         if fair:
             more["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
         manager = KueueManager(

@@ -3,11 +3,21 @@
 from msgspec.structs import replace
 
 from events.api.labels import DECISION, RESOURCE_IN_USE
-from events.quota import CheckRule
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import CheckRule, LimitRangeItem, LimitRangeObserved, RuntimeClassObserved
 from events.selector import Toleration
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
-from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner, WorkloadDeactivated
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    EvictionOrdered,
+    Owner,
+    PodsReclaimed,
+    WorkloadDeactivated,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
 from projections.workloads.lifecycle import Requeue
 from services.applier.manifests import finalizers_left, injections, workload_status
 from services.applier.patches import mark_patch, with_checks
@@ -117,8 +127,8 @@ def test_an_eviction_forgets_the_back_off_only_when_nothing_is_tried_any_more() 
 def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> None:
     story = Story().told(*platform(cards=1), job("a", count=3, memory=30000, cores=90))
     story.decided()
-    waiting = workload_status(story.world.workloads["team/a"])
-    (asked,) = waiting["resourceRequests"]
+    (waiting,) = plan(story.world, "LOG_0", ["team/a"])
+    (asked,) = waiting.status["resourceRequests"]
     assert asked["name"] == "main" and asked["resources"]["nvidia.com/gpu"] == "3"
     story = Story().told(*platform(cards=1), job("a", memory=30000, cores=90))
     story.decided()
@@ -126,6 +136,28 @@ def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> 
     assert "admission" in running and "resourceRequests" not in running
     told = workload_status(replace(story.world.workloads["team/a"], past_execution=90 * SECOND))
     assert told["accumulatedPastExecutionTimeSeconds"] == 90
+
+
+def test_who_waits_shows_what_the_cluster_fills_in_for_the_pods_that_are_not_done_yet() -> None:
+    story = Story().told(*platform(cards=1))
+    (queue,) = story.world.cluster_queues.values()
+    (group,) = queue.groups
+    story.told(
+        replace(queue, groups=(replace(group, resources=(*group.resources, "pods")),)),
+        LimitRangeObserved(
+            namespace="team", name="lr", items=(LimitRangeItem(kind="Container", default_request={"memory": 1 << 30}),)
+        ),
+        RuntimeClassObserved(name="sandbox", overhead={"cpu": 250}),
+    )
+    shape = PodShape(containers=(ContainerShape(name="c", limits={"cpu": 1000}),), runtime_class="sandbox")
+    asked = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=3, shape=shape),))
+    submission = WorkloadSubmitted(workload="team/a", uid="a", created_at=0, spec=asked)
+    story.told(submission, PodsReclaimed(workload="team/a", counts={"main": 1}))
+    story.decided()
+    (application,) = plan(story.world, "LOG_0", ["team/a"])
+    assert application.status["resourceRequests"] == [
+        {"name": "main", "resources": {"cpu": "2500m", "memory": "2Gi", "pods": "2"}}
+    ]
 
 
 def test_pods_get_selector_and_tolerations_of_their_flavor_and_the_names_of_their_queues() -> None:

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from events.workload import CheckReported, CheckState, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
+from events.workload import (
+    CheckReported,
+    CheckState,
+    PodsReclaimed,
+    WorkloadDeleted,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
 
@@ -50,3 +57,20 @@ def test_an_object_that_its_job_let_go_is_told_as_orphaned_once_the_job_is_gone(
     assert deleted == WorkloadDeleted(workload=KEY)
     assert isinstance(orphan, WorkloadSubmitted) and orphan.spec.orphaned and orphan.owner is None
     assert view.lose("Workload", "team", KEY.partition("/")[2]) == [WorkloadDeleted(workload=KEY)]
+
+
+def test_pods_that_are_done_are_told_of_a_workload_that_no_job_says_it_of() -> None:
+    view = View()
+
+    def alone(name: str, *done: int) -> dict[str, Any]:
+        status = {"reclaimablePods": [{"name": "main", "count": count} for count in done]}
+        meta = {"name": name, "namespace": "team", "uid": name}
+        return {"metadata": meta, "spec": {"queueName": "lq", "podSets": []}, "status": status}
+
+    assert len(view.see("Workload", alone("a"))) == 1
+    assert view.see("Workload", alone("a", 2)) == [PodsReclaimed(workload="team/a", counts={"main": 2})]
+    assert view.see("Workload", alone("a", 2)) == []
+    (submission,) = view.see("Workload", alone("b", 1))
+    assert isinstance(submission, WorkloadSubmitted) and submission.adopted is not None
+    assert submission.adopted.reclaimable == {"main": 1}, "with what it is seen with first this is told, and not again"
+    assert view.see("Workload", alone("b", 1)) == []
