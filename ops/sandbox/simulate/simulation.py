@@ -44,6 +44,7 @@ _LONGEST_MS = 300_000
 CHECK_MS = 700
 """How long the controller of the admission check takes."""
 REPLICAS = "abc"
+_RETRY_S = 0.2
 _END_S = 60.0
 """How long a process that was cancelled may take to end."""
 
@@ -233,7 +234,15 @@ class Simulation:
         """Store a stray message, as somebody without the right would."""
         self._keep(self._store_stray(made))
 
+    async def reach_bus(self) -> None:
+        """Wait, as whoever is not a service, until the bus is there."""
+        while self.faults.bus_is_down:  # noqa: ASYNC110 - nobody is told that it is back
+            await asyncio.sleep(_RETRY_S)
+
     async def _store_stray(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
+        await self.reach_bus()
+        if self.loop.time() < self.whole_at:
+            return  # Nobody else stores anything before the bus has what it had lost.
         stream, message = made()
         self.stray.add((stream.name, len(stream.entries) + 1))
         await stream.repeat(message)
