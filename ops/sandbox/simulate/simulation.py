@@ -19,6 +19,7 @@ from ops.production.log.streams import SOLE, streams_known
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient
+from ops.sandbox.embedded_cluster.controllers.resource_claims import CLAIMS
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.kinds import ApiKind
@@ -84,6 +85,8 @@ class Simulation:
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert, identity="")
         self.changes: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
         """Every change of a Job, in order."""
+        self.claims: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
+        """Every change of a ResourceClaim, in order."""
         self.connections = 0
         """How often everybody had to connect anew to a bus that lost tails."""
         self.whole_at = 0.0
@@ -117,6 +120,7 @@ class Simulation:
                 self.cluster.resources.update(kind, ("", CHECK), shown, subresource="status")
         self.cluster.start_controllers()
         self.changes = self.cluster.store.watch("jobs.batch")
+        self.claims = self.cluster.store.watch(CLAIMS)
         self._keep(self._check_workloads())
         for process in self.processes:
             self.start(process)
