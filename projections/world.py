@@ -171,7 +171,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.trail.put(self.workloads, workload.key, workload)
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:
-            self.trail.add(self.chains, chain_of(workload), workload.key)
+            self._note_slice(before, workload)
         self._note_part(before, workload)
         if workload.spec.variant_of:
             self._note_variant(workload)
@@ -196,6 +196,14 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self.trail.take(self.parts, object_before, workload.key)
         if its_object:
             self.trail.add(self.parts, its_object, workload.key)
+
+    def _note_slice(self, before: Workload | None, workload: Workload) -> None:
+        """A slice that comes concerns those of its job that wait: they end beside it."""
+        chain = chain_of(workload)
+        self.trail.add(self.chains, chain, workload.key)
+        if before is None:
+            for key in self.chains[chain]:
+                self.work.mark_dirty(key)
 
     def _note_variant(self, workload: Workload) -> None:
         """What becomes of a variant concerns its workload, and whoever of the others only waits to be admitted."""

@@ -19,6 +19,7 @@ from events.workload import (
     WorkloadDeleted,
     WorkloadFinished,
     WorkloadOwned,
+    WorkloadQueued,
     WorkloadSpec,
     WorkloadSubmitted,
 )
@@ -291,6 +292,15 @@ def test_slices_that_others_have_made_take_each_other_s_place_and_go_one_by_one(
     assert set(told.world.workloads) == {"team/next"} and used(told) == 4
     told.told(WorkloadDeleted(workload="team/next")).decided()
     assert not told.world.workloads and not told.world.chains and used(told) == 0
+
+
+def test_a_slice_that_waits_ends_as_soon_as_others_have_made_the_next_one() -> None:
+    told = Story(unchecked=True).told(*platform(nominal=1, cards=8), made_by_others("e", 2))
+    told.decided()
+    said = told.told(made_by_others("next", 4, replaces="team/e")).decided()
+    dropped, queued = said[:2]
+    assert isinstance(dropped, WorkloadSliceDropped) and (dropped.workload, dropped.by) == ("team/e", "team/next")
+    assert isinstance(queued, WorkloadQueued) and queued.workload == "team/next"
 
 
 def test_a_slice_that_others_have_made_becomes_smaller_by_its_own_object_and_never_larger_by_itself() -> None:

@@ -12,8 +12,8 @@ class ActiveFaults:
     def __init__(self, loop: asyncio.AbstractEventLoop, seed: int) -> None:
         self.loop = loop
         self.chance = random.Random(f"{seed}/latencies")  # noqa: S311 - a world, not a secret
-        self.calm = False
-        """From now on nothing is struck or delayed."""
+        self.ended = asyncio.Event()
+        """Set when nothing is struck or delayed from now on."""
         self.cuts = 0
         """How often the bus has ended, and lost all that was on the way to it or from it."""
         self.over_at = 0.0
@@ -35,7 +35,7 @@ class ActiveFaults:
 
     def clear(self) -> None:
         """End all faults."""
-        self.calm = True
+        self.ended.set()
         self._armed.clear()
         self._lasting.clear()
 
@@ -63,6 +63,16 @@ class ActiveFaults:
             if now < until:
                 return strength
         return None
+
+    @property
+    def calm(self) -> bool:
+        """Whether nothing is struck or delayed any more."""
+        return self.ended.is_set()
+
+    @property
+    def bus_is_down(self) -> bool:
+        """Whether nobody reaches the bus at the moment."""
+        return any(self.lasts("", kind) is not None for kind in (FaultKind.BUS_DOWN, FaultKind.LOST_TAIL))
 
     async def hold_up(self, seconds: float) -> None:
         """Delay a call or message by so many seconds, also when all faults have ended meanwhile."""

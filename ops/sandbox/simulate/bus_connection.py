@@ -21,17 +21,17 @@ class SimulatedConnection:
 
     async def stream(self, name: str) -> Stream:
         """The stream of that name, as this process reaches it."""
-        await passed(self._faults, self._process, name)
+        await passed(self._faults, name)
         return ConnectedStream(self._bus.memory(name), self._process, self._faults)
 
     async def close(self) -> None:
         """Nothing to close."""
 
 
-async def passed(faults: ActiveFaults, process: str, stream: str) -> None:
+async def passed(faults: ActiveFaults, stream: str) -> None:
     """The way to the bus. Raises `LogUnavailable`."""
     await faults.latency()
-    if faults.lasts(process, FaultKind.BUS_DOWN) is not None or faults.lasts(process, FaultKind.LOST_TAIL) is not None:
+    if faults.bus_is_down:
         raise LogUnavailable(stream=stream, problem="the bus is down")
 
 
@@ -86,34 +86,34 @@ class ConnectedStream:
 
     async def nothing_for(self, after: int, reader: str) -> int:
         """Up to where nothing behind `after` is for a partition."""
-        await passed(self._faults, self._process, self.name)
+        await passed(self._faults, self.name)
         return await self._stream.nothing_for(after, reader)
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after`, as it is now."""
-        await passed(self._faults, self._process, self.name)
+        await passed(self._faults, self.name)
         async for batch in self._stream.read(after):
             yield batch
 
     async def last(self) -> Head:
         """The end."""
-        await passed(self._faults, self._process, self.name)
+        await passed(self._faults, self.name)
         return await self._stream.last()
 
     async def get(self, sequence: int) -> Entry:
         """One message."""
-        await passed(self._faults, self._process, self.name)
+        await passed(self._faults, self.name)
         return await self._stream.get(sequence)
 
     async def now(self) -> int:
         """The bus's own time."""
-        await passed(self._faults, self._process, self.name)
+        await passed(self._faults, self.name)
         return await self._stream.now()
 
     async def _there(self) -> int:
         """How often the bus had ended when the message was sent."""
         cuts = self._faults.cuts
-        await passed(self._faults, self._process, self.name)
+        await passed(self._faults, self.name)
         if self._faults.lasts(self.name, FaultKind.STREAM_ROLL) is not None:
             raise LogUnavailable(stream=self.name, problem="it is being rolled")
         late = self._faults.strikes(self._process, FaultKind.MESSAGE_LATE)

@@ -9,7 +9,7 @@ from events.codec import NotOurs, decode_sighting
 from events.control import ObjectRemoved
 from ops.sandbox.embedded_cluster.controllers.resource_claims import CLAIMS
 from ops.sandbox.embedded_cluster.nodes.device_allocation import SLICES
-from ops.sandbox.embedded_cluster.store import Store
+from ops.sandbox.embedded_cluster.store import ObjectChange, Store
 from projections.claims.counted import counts_claims
 from projections.claims.held_devices import DevicePlace, held_twice
 from projections.evolve import evolve
@@ -41,20 +41,28 @@ class ClaimCharges:
                     )
 
 
-def devices_held_twice(facts: Sequence[Entry]) -> Iterator[str]:
-    """Every moment of the log at which two claims have one device whole."""
+def devices_held_twice(facts: Sequence[Entry], changes: Sequence[ObjectChange]) -> Iterator[str]:
+    """Every moment of the log at which two claims have one device whole, by these changes of the claims in the cluster.
+
+    A watcher that was paused tells of what it had seen, also of a claim that was gone before another watcher could see it:
+    it is on the log until that other one has heard it, and tells that it is gone. Until then such a claim holds nothing.
+    """
     world, folded = World(), FoldedFacts()
+    ended = {one.object["metadata"]["uid"]: one.version for one in changes if one.type == "DELETED"}
     twice: list[DevicePlace] = []
+    newest = 0
     for entry in facts:
         try:
             sighting = decode_sighting(entry.data)
         except NotOurs:
             continue
         fact = sighting.fact
+        told_late = isinstance(fact, ResourceClaimObserved) and ended.get(fact.uid, newest + 1) <= newest
+        newest = max(newest, sighting.about.version if sighting.about is not None else 0)
         about_claims = isinstance(fact, ResourceClaimObserved) or (
             isinstance(fact, ObjectRemoved) and fact.kind == "ResourceClaim"
         )
-        if not folded.folds(sighting) or not about_claims:
+        if not folded.folds(sighting) or not about_claims or told_late:
             continue
         evolve(world, fact, LogPosition(partition="FACTS", sequence=entry.sequence, at=sighting.at))
         world.settle()

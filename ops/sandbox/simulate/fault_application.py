@@ -19,13 +19,11 @@ from ops.sandbox.simulate.users import NAMESPACE
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
 _BROKEN = {"key": "broken", "value": "", "effect": "NoSchedule"}
-_STRAY = frozenset({FaultKind.POISON_MESSAGE, FaultKind.FORGED_MESSAGE})
 
 
 def apply(simulation: Simulation, fault: Fault) -> None:
-    """Let a fault strike now; nobody else stores anything before the bus has what it had lost."""
-    if simulation.loop.time() >= simulation.whole_at or fault.kind not in _STRAY:
-        _APPLICATIONS[fault.kind](simulation, fault)
+    """Let a fault strike now."""
+    _APPLICATIONS[fault.kind](simulation, fault)
 
 
 def _kill(simulation: Simulation, fault: Fault) -> None:

@@ -167,18 +167,23 @@ def _judged(simulation: Simulation) -> list[str]:
 
 
 def _aftermath(simulation: Simulation) -> Aftermath:
-    changes: list[ObjectChange] = []
-    while not simulation.changes.empty():
-        change = simulation.changes.get_nowait()
-        changes += [change] if change is not None else []
     return Aftermath(
         entries={name: list(stream.entries) for name, stream in simulation.bus.streams.items()},
         store=simulation.cluster.store,
-        changes=changes,
+        changes=_all_in(simulation.changes),
+        claims=_all_in(simulation.claims),
         settings=simulation.platform.settings,
         now=simulation.clock.now(),
         stray=frozenset(simulation.stray),
     )
+
+
+def _all_in(queue: asyncio.Queue[ObjectChange | None]) -> list[ObjectChange]:
+    found: list[ObjectChange] = []
+    while not queue.empty():
+        change = queue.get_nowait()
+        found += [change] if change is not None else []
+    return found
 
 
 async def _rest(simulation: Simulation) -> list[str]:

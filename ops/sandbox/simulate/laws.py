@@ -49,6 +49,8 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
     now: Millis
     stray: Collection[tuple[str, int]] = ()
     """Messages stored by a fault, by stream and sequence."""
+    claims: Sequence[ObjectChange] = ()
+    """Every change of a ResourceClaim, in order."""
 
 
 def unsettled(store: Store) -> list[str]:
@@ -98,7 +100,7 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken += _disagreements(aftermath, folds)
     broken += _decided_twice(folds, books)
     broken += _routed(aftermath, folds)
-    broken += devices_held_twice(entries.get(FACTS, ()))
+    broken += devices_held_twice(entries.get(FACTS, ()), aftermath.claims)
     for fold in (*folds, given):
         broken += left_of_claims(fold.world, aftermath.store)
     broken += [one for fold in folds for one in _outdated(aftermath, fold.world)]

@@ -21,6 +21,7 @@ _HALTING = re.compile(r"(\w+) (?:is broken at )?sequence (\d+)")
 async def enter_at_last(simulation: Simulation, event: PriceListSet | Quarantined) -> None:
     """Enter an event; when somebody else was faster, look again and try again."""
     while True:
+        await simulation.reach_bus()
         with suppress(BillRefused):
             await enter(simulation.bus, event, simulation.clock.now(), simulation.bus.memory(CONTROL).entries)
             return
@@ -28,7 +29,18 @@ async def enter_at_last(simulation: Simulation, event: PriceListSet | Quarantine
 
 
 async def skip_what_halts(simulation: Simulation) -> None:
-    """For a while, look at which messages halt the services, and have these skipped."""
+    """For a while, look at which messages halt the services, and have these skipped; and again when all faults have ended.
+
+    Whoever was paused, or did not reach the bus, is halted by a message only long after it was stored.
+    """
+    called_amid_faults = not simulation.faults.calm
+    await _skip_for_a_while(simulation)
+    if called_amid_faults:
+        await simulation.faults.ended.wait()
+        await _skip_for_a_while(simulation)
+
+
+async def _skip_for_a_while(simulation: Simulation) -> None:
     for _ in range(_LOOKS):
         for stream, sequence in sorted(_halting_messages(simulation)):
             await _skip(simulation, stream, sequence)

@@ -127,7 +127,7 @@ class ConnectedLeases:
 
     async def _asked(self, ask: Callable[[], _T]) -> _T:
         """What the bus answers, if the question and the answer get there."""
-        await passed(self._faults, self._process, STREAM)
+        await passed(self._faults, STREAM)
         if self._faults.lasts(self._process, FaultKind.LEASES_AWAY) is not None:
             raise LogUnavailable(stream=STREAM, problem="it is away")
         late = self._faults.strikes(self._process, FaultKind.LEASE_LATE)

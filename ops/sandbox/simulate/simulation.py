@@ -19,6 +19,7 @@ from ops.production.log.streams import SOLE, streams_known
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient
+from ops.sandbox.embedded_cluster.controllers.resource_claims import CLAIMS
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.kinds import ApiKind
@@ -44,6 +45,7 @@ _LONGEST_MS = 300_000
 CHECK_MS = 700
 """How long the controller of the admission check takes."""
 REPLICAS = "abc"
+_RETRY_S = 0.2
 _END_S = 60.0
 """How long a process that was cancelled may take to end."""
 
@@ -83,6 +85,8 @@ class Simulation:
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert, identity="")
         self.changes: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
         """Every change of a Job, in order."""
+        self.claims: asyncio.Queue[ObjectChange | None] = asyncio.Queue()
+        """Every change of a ResourceClaim, in order."""
         self.connections = 0
         """How often everybody had to connect anew to a bus that lost tails."""
         self.whole_at = 0.0
@@ -116,6 +120,7 @@ class Simulation:
                 self.cluster.resources.update(kind, ("", CHECK), shown, subresource="status")
         self.cluster.start_controllers()
         self.changes = self.cluster.store.watch("jobs.batch")
+        self.claims = self.cluster.store.watch(CLAIMS)
         self._keep(self._check_workloads())
         for process in self.processes:
             self.start(process)
@@ -233,7 +238,15 @@ class Simulation:
         """Store a stray message, as somebody without the right would."""
         self._keep(self._store_stray(made))
 
+    async def reach_bus(self) -> None:
+        """Wait, as whoever is not a service, until the bus is there."""
+        while self.faults.bus_is_down:  # noqa: ASYNC110 - nobody is told that it is back
+            await asyncio.sleep(_RETRY_S)
+
     async def _store_stray(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
+        await self.reach_bus()
+        if self.loop.time() < self.whole_at:
+            return  # Nobody else stores anything before the bus has what it had lost.
         stream, message = made()
         self.stray.add((stream.name, len(stream.entries) + 1))
         await stream.repeat(message)

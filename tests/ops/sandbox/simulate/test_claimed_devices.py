@@ -5,12 +5,20 @@ from msgspec.structs import replace
 
 from events.amount import Requests
 from events.api.claims import ApiResourceClaim
-from events.claims import ResourceClaimObserved
+from events.claims import ClaimedDevice, ResourceClaimObserved
+from events.codec import encode
+from events.commit import Sighting
+from events.object_version import ObjectVersion
+from events.subjects import FACTS
+from ops.sandbox.embedded_cluster.controllers.resource_claims import CLAIMS
+from ops.sandbox.embedded_cluster.store import ObjectChange
+from ops.sandbox.simulate.claim_laws import devices_held_twice
 from ops.sandbox.simulate.claimed_devices import RESOURCE, has_claims
 from ops.sandbox.simulate.fault_plan import has_racks
 from ops.sandbox.simulate.history import play
 from ops.sandbox.simulate.platform import platform_of
 from projections.quota import effective_requests
+from services.runtime.log_port import Entry
 from services.watcher.claims import claim_book, held_devices
 
 SPAN = 40_000
@@ -45,6 +53,47 @@ def test_a_device_that_is_not_told_to_be_free_breaks_a_law(monkeypatch: pytest.M
 
     monkeypatch.setattr(claim_book, "claim_fact", for_ever)
     assert any("is held by two claims" in one for one in play(SEED, SPAN, []).broken)
+
+
+def held_at(version: int, name: str, device: str) -> bytes:
+    about = ObjectVersion(kind="ResourceClaim", namespace="default", name=name, uid=name, version=version)
+    given = (ClaimedDevice(driver="d", pool="p", device=device),)
+    fact = ResourceClaimObserved(namespace="default", name=name, uid=name, devices=given)
+    return encode(Sighting(id=name, at=version, author="watcher", about=about, fact=fact))
+
+
+def entries_of(*told: bytes) -> list[Entry]:
+    return [
+        Entry(stream=FACTS, sequence=number, subject="", message_id="", data=data)
+        for number, data in enumerate(told, start=1)
+    ]
+
+
+def gone_at(version: int, name: str) -> ObjectChange:
+    return ObjectChange(version=version, key=CLAIMS, type="DELETED", object={"metadata": {"uid": name}})
+
+
+def test_a_claim_that_was_gone_long_before_a_paused_watcher_told_of_it_holds_nothing() -> None:
+    log = entries_of(held_at(20, "new", "g0"), held_at(10, "old", "g0"))
+    assert list(devices_held_twice(log, [gone_at(15, "old")])) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "gone"),
+    [
+        pytest.param((("new", 20), ("old", 10)), (), id="it is still there"),
+        pytest.param((("new", 20), ("old", 10)), (gone_at(21, "old"),), id="it ended after all that was told"),
+        pytest.param(
+            (("old", 10), ("new", 20)), (gone_at(15, "old"),), id="it was told in time, and not that it ended"
+        ),
+    ],
+)
+def test_two_claims_with_one_device_break_a_law(
+    told: tuple[tuple[str, int], ...], gone: tuple[ObjectChange, ...]
+) -> None:
+    log = entries_of(*(held_at(version, name, "g0") for name, version in told))
+    (found,) = devices_held_twice(log, gone)
+    assert found.startswith("FACTS/2: device") and found.endswith("is held by two claims")
 
 
 def test_a_slice_that_is_not_told_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
