@@ -25,11 +25,11 @@ KINDS = [RAY_CLUSTER, RAY_JOB, RAY_SERVICE]
 class Ray(Play):
     """A job of Ray's that is elastic, and the cluster that its operator makes for it."""
 
-    async def ask(self, workers: int, *, autoscaled: bool, managed_by: str = "") -> None:
+    async def ask(self, workers: int, *, autoscaled: bool, managed_by: str = "", card: bool = True) -> None:
         asked = manifest(self.kind, "ray")
         asked["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
         at = CLUSTER_AT[self.kind.reader]
-        groups = [{"groupName": "Big", "replicas": workers, "numOfHosts": 1, "template": pod(card=True)}]
+        groups = [{"groupName": "Big", "replicas": workers, "numOfHosts": 1, "template": pod(card=card)}]
         spec: JsonObject = {**get(asked, at), "workerGroupSpecs": groups, "enableInTreeAutoscaling": autoscaled}
         asked = put(asked, at, spec)
         if managed_by:
