@@ -134,6 +134,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """It is older than what was told of it: the store of its cluster was restored, and what was seen before is no more."""
     estimate: StartEstimate | None = None
     """What the cluster answers to the question what would happen to the workload there; None where it has not answered."""
+    sent: int | None = None
+    """With an answer, how many copies of this manager's were admitted in the cluster then, whatever partition decides about them; None without one."""
 
 
 class ClustersNamed(Event, frozen=True, kw_only=True, tag="ClustersNamed.v1"):

@@ -3,13 +3,11 @@
 Rule: docs/rules/multikueue.md#kinds
 """
 
-from events.api.labels import ELASTIC_JOB
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.workloads.lifecycle import Workload
 from projections.workloads.pods import made_of_pods
 from services.jobs.kinds.managed_by import CUSTOM_JOBS, MULTIKUEUE_MANAGER, is_external, managed_by_path
-from services.jobs.kinds.table import JOB
 
 
 def why_not_delegable(settings: SettingsObserved, workload: Workload) -> str:
@@ -17,8 +15,6 @@ def why_not_delegable(settings: SettingsObserved, workload: Workload) -> str:
     owner = workload.owner
     if owner is None:
         return "No multikueue adapter found"
-    if workload.spec.elastic and owner.kind != JOB.kind and not workload.admitted:
-        return f"A {owner.kind} that is elastic does not run on other clusters: leave out the annotation {ELASTIC_JOB}"
     if made_of_pods(workload):
         return ""  # Pods, and what serves with them, have no such field: their gates keep them from running here.
     group, _, version = owner.api_version.rpartition("/")

@@ -25,6 +25,7 @@ from events.multikueue import (
 )
 from events.object_version import version_number
 from events.timestamp import format_timestamp
+from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED
 from services.multikueue.cluster_profile import (
     BAD_PROFILE,
     CLUSTER_PROFILES,
@@ -97,6 +98,8 @@ class ClusterConnection:
         self._place: object = None
         self._copies: dict[str, tuple[str, int]] = {}
         """By workload of which a copy was told last, its UID and its version."""
+        self._admitted: set[str] = set()
+        """Keys of the copies that are admitted there, whoever tells of them."""
         self._newest = 0
         """The newest version that was seen of anything there."""
         self._anew = ""
@@ -272,6 +275,7 @@ class ClusterConnection:
                 self._skipped.clear()
                 found = [remote_workload_fact(self.name, one) for one in objects]
                 self._heed_restored(version_number(sight.version), found)
+                self._admitted = {one.workload for one in found if _is_admitted(one)}
                 for one in found:
                     await self._tell_copy(replace(one, restored=self._is_older(one)))
                 for key in sorted(self._copies.keys() - {one.workload for one in found}):
@@ -298,14 +302,18 @@ class ClusterConnection:
 
     async def _tell_copy(self, fact: RemoteWorkloadObserved) -> None:
         self._newest = max(self._newest, fact.version)
+        (self._admitted.add if _is_admitted(fact) else self._admitted.discard)(fact.workload)
         if not self._telling.serves(fact.workload):
             self._skipped.add(fact.workload)
             return
         self._copies[fact.workload] = fact.uid, fact.version
+        if fact.estimate is not None:
+            fact = replace(fact, sent=len(self._admitted))
         await self._seen.tell(fact.workload, fact, f"{self.name}:{fact.uid}:{fact.version}{self._anew}")
 
     async def _tell_gone(self, key: str, mark: str) -> None:
         self._copies.pop(key, None)
+        self._admitted.discard(key)
         if not self._telling.serves(key):
             self._skipped.add(key)
             return
@@ -374,3 +382,7 @@ def active_patch(
     rest = [one for one in conditions if one.get("type") != "Active"]
     version = {"resourceVersion": value["metadata"]["resourceVersion"]}
     return {"metadata": version, "status": {"conditions": [*rest, ours]}}
+
+
+def _is_admitted(copy: RemoteWorkloadObserved) -> bool:
+    return ADMITTED in copy.conditions and not copy.conditions.keys() & {EVICTED, FINISHED}

@@ -94,7 +94,11 @@ def _nominated(
     ranked = sorted(known, key=lambda name: _rank(world, workload, name, known[name], rule))
     best = ranked[0]
     starts = any(one.start is not ForeseenStart.LATER for one in known.values())
-    said = "; ".join(f"{name} {_told(found[name])}" for name in found)
+    counts = ClusterOrder.SPREAD in rule.order
+    said = "; ".join(
+        f"{name} {_told(one)}" + (f", {_sent(world, workload, name)} of the jobs from here run in it" if counts else "")
+        for name, one in found.items()
+    )
     why = f"{best} is preferred by {', '.join(rule.order)}: {said}"
     along = () if starts else unknown
     later = (*ranked[1:], *(unknown if starts else ()))
@@ -128,6 +132,13 @@ def _key(
             wanted = workload.spec.labels.get(LOCALITY, "")
             return (0 if wanted and wanted == there.locality else 1,)
         case ClusterOrder.SPREAD:
-            return (sum(1 for one in world.dispatches.values() if one.cluster == cluster),)
+            return (_sent(world, workload, cluster),)
         case _:
             assert_never(order)
+
+
+def _sent(world: DispatchState, workload: Workload, cluster: str) -> int:
+    """How many jobs from here run in a cluster: those of all partitions when it answered, and those of this one by now, where these are more."""
+    copy = world.remotes.get(workload.key, {}).get(cluster)
+    here = sum(1 for one in world.dispatches.values() if one.cluster == cluster)
+    return max(here, (copy.sent if copy is not None else None) or 0)

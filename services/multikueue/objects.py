@@ -24,6 +24,7 @@ from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.pods import is_leaving, is_over
+from services.jobs.kinds.ray import CLUSTER_AT, with_groups
 from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
@@ -88,7 +89,7 @@ def step_patch(
     resized = remote
     if counts:
         wanted[PREBUILT_WORKLOAD_NAME] = workload
-        resized = with_counts(kind, remote, counts)
+        resized = with_counts(kind, remote, local, counts)
     change = {name: value for name, value in wanted.items() if labels.get(name) != value}
     spec = difference(dict(object_at(remote, "spec")), dict(object_at(resized, "spec")))
     if not change and not spec:
@@ -97,8 +98,13 @@ def step_patch(
     return {"metadata": {**version, "labels": change}, **({"spec": spec} if spec else {})}
 
 
-def with_counts(kind: JobKind, job: JsonObject, counts: Mapping[str, int]) -> JsonObject:
-    """A Job with as many pods at once as its slice has; what has as many already stays as it is written."""
+def with_counts(kind: JobKind, job: JsonObject, written: JsonObject, counts: Mapping[str, int]) -> JsonObject:
+    """A job with as many pods as its slice has; what has as many already stays as it is written.
+
+    `written` is the job here, which may want another size by now.
+    """
+    if kind.reader in CLUSTER_AT:
+        return with_groups(kind, job, written, counts)
     if kind is not JOB or all(counts.get(one.name, one.count) == one.count for one in pods_of(kind, job)):
         return job
     return put(job, ("spec", "parallelism"), sum(counts.values()))
@@ -118,7 +124,7 @@ def remote_job(
     `managed_by` is the path of the field that says who runs it, which is left out there. `counts` are the pods of an elastic
     job's slice, by pod set: it may want more by now.
     """
-    local = with_counts(kind, local, counts) if counts else local
+    local = with_counts(kind, local, local, counts) if counts else local
     meta = object_at(local, "metadata")
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
     value: JsonObject = {

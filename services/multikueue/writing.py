@@ -18,6 +18,7 @@ from events.settings import SettingsObserved
 from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of, resource_of
 from services.jobs.kinds.table import LEADER_WORKER_SET, POD
+from services.multikueue.autoscaled import autoscaled_patch, cluster_there, is_scaled_there
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.estimates import question
 from services.multikueue.objects import (
@@ -240,6 +241,8 @@ class RemoteWriter:
             await self._seen.tell(wanted.workload, synced, run.decision, run.decision)
             self._synced[wanted.workload] = run.decision
         for local, found in there:
+            if await self._take_size(remote, wanted, wanted.kind, local, found):
+                return _SOON
             patch = status_patch(wanted.kind, local, found, self._clock.now())
             if patch is not None:
                 await self._show(wanted, wanted.kind, local, patch)
@@ -270,6 +273,19 @@ class RemoteWriter:
                 if run.counts:
                     await self._refused(wanted, str(problem))
                     return False
+        return True
+
+    async def _take_size(
+        self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, local: JsonObject, found: JsonObject
+    ) -> bool:
+        """Have the job here want the size that Ray's autoscaler has given it there; whether it wanted another one."""
+        cluster = await cluster_there(remote, kind, found) if is_scaled_there(kind, local, found) else None
+        patch = autoscaled_patch(kind, local, cluster) if cluster is not None else None
+        if patch is None:
+            return False
+        resource, name = resource_of(kind, wanted.api_version), local["metadata"]["name"]
+        log.info("another size by its autoscaler there", workload=wanted.workload)
+        await self._home.merge(resource, wanted.namespace, name, patch)
         return True
 
     async def _local(self, wanted: RemotePlan, kind: JobKind, name: str) -> JsonObject | None:

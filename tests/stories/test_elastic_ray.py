@@ -25,13 +25,16 @@ KINDS = [RAY_CLUSTER, RAY_JOB, RAY_SERVICE]
 class Ray(Play):
     """A job of Ray's that is elastic, and the cluster that its operator makes for it."""
 
-    async def ask(self, workers: int, *, autoscaled: bool) -> None:
+    async def ask(self, workers: int, *, autoscaled: bool, managed_by: str = "", card: bool = True) -> None:
         asked = manifest(self.kind, "ray")
         asked["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
         at = CLUSTER_AT[self.kind.reader]
-        groups = [{"groupName": "Big", "replicas": workers, "numOfHosts": 1, "template": pod(card=True)}]
+        groups = [{"groupName": "Big", "replicas": workers, "numOfHosts": 1, "template": pod(card=card)}]
         spec: JsonObject = {**get(asked, at), "workerGroupSpecs": groups, "enableInTreeAutoscaling": autoscaled}
-        await self.stage.client.create(self.resource, "default", put(asked, at, spec))
+        asked = put(asked, at, spec)
+        if managed_by:
+            asked = put(asked, ("spec", "managedBy"), managed_by)
+        await self.stage.client.create(self.resource, "default", asked)
 
     @property
     def spec(self) -> JsonObject:

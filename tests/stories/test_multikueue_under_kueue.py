@@ -21,7 +21,7 @@ from ops.production.process.clock import ScaledClock
 from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER, managed_by_path
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
-from services.jobs.kinds.table import JOB_SET, LEADER_WORKER_SET, POD, RAY_JOB, STATEFUL_SET, TRAIN_JOB
+from services.jobs.kinds.table import JOB_SET, LEADER_WORKER_SET, POD, RAY_CLUSTER, RAY_JOB, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from tests.conftest import ABSENT, ASSETS
 from tests.stage.kueue_worker import KueueWorker
@@ -31,6 +31,7 @@ from tests.stage.stage import JOBS, PODS, Stage, job
 from tests.stories.job_samples import SAMPLED, definition, manifest, shown
 from tests.stories.test_checks import conditions, workload
 from tests.stories.test_elastic_jobs import scale, slices
+from tests.stories.test_elastic_ray import Ray
 from tests.stories.test_job_kinds import make_room, prepare
 from tests.stories.test_multikueue import SETTINGS, active, check_of, delegated, managing
 from tests.stories.test_multikueue_elastic import ready
@@ -409,3 +410,41 @@ async def test_an_elastic_job_grows_under_kueue_and_its_pods_run_on(
 def worker_of_slices(tmp_path: Path, clock: ScaledClock) -> KueueWorker:
     """Under Kueue's manager, with elastic jobs on."""
     return KueueWorker("w1", assets(), tmp_path, clock, gates={"ElasticJobsViaWorkloadSlices": True})
+
+
+async def test_an_elastic_ray_cluster_grows_and_shrinks_under_kueue(
+    real: Real, tmp_path: Path, clock: ScaledClock
+) -> None:
+    gates = {"ElasticJobsViaWorkloadSlices": True}
+    worker = KueueWorker(
+        "w1", assets(), tmp_path, clock, kinds=[RAY_CLUSTER], others=[definition(RAY_CLUSTER)], gates=gates
+    )
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage:
+        await prepare(stage, RAY_CLUSTER)
+        async with managing(stage, [worker]):
+            await make_room(worker.client, worker.cluster.get("clusterqueues.kueue.x-k8s.io", ("", "team")) or {})
+            await worker.cluster.add(definition(RAY_CLUSTER))
+            here = Ray(stage, RAY_CLUSTER)
+            await here.ask(2, autoscaled=False, managed_by=MULTIKUEUE_MANAGER, card=False)
+
+            def there() -> Any:
+                return worker.cluster.get("rayclusters.ray.io", ("default", "ray")) or {}
+
+            def counts(*, over: bool) -> list[int]:
+                found = [
+                    one for one in worker.copies if (look(one, "status.conditions[Finished].status") == "True") == over
+                ]
+                return sorted(one["spec"]["podSets"][1]["count"] for one in found)
+
+            def wanted() -> Any:
+                return look(there(), "spec.workerGroupSpecs")[0]["replicas"]
+
+            await worker.cluster.until(lambda: there() != {} and look(there(), "spec.suspend") is not True)
+            first = there()["metadata"]["uid"]
+            await here.scale(4)
+            await worker.cluster.until(lambda: wanted() == 4 and (counts(over=True), counts(over=False)) == ([2], [4]))
+            await here.scale(3)
+            await worker.cluster.until(lambda: wanted() == 3 and counts(over=False) == [3])
+            assert there()["metadata"]["uid"] == first and look(there(), "spec.suspend") is not True
+            await here.delete("ray")
+            await worker.cluster.until(lambda: not worker.copies and not there())

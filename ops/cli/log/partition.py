@@ -10,7 +10,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log.life import bus_here
 from ops.cli.log_options import LogSource
 from ops.production.archive.history import read_everything
-from ops.production.log.partitioning import Division, check_whole, divide, division_of
+from ops.production.log.partitioning import Division, divide, division_of, rolled_away
 from ops.production.process.clock import ScaledClock
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -38,12 +38,20 @@ async def _divided(partitions: int | None, source: LogSource, places: list[str],
     async with bus_here(source) as bus:
         entries = await read_everything(bus, source.archive)
         point, control = point_at(entries), Control(entries[CONTROL])
-        found = division_of(world_at(point), control.partitions, partitions, places, control, ends=ends_of(entries))
-        if found.fresh and dry_run:
-            await check_whole(bus, found.partitions, forks=len(found.moves))
-        elif found.fresh:
-            at = ScaledClock().now()
-            await divide(bus, found.partitions, at, found.placements, mapped=found.mapped, moves=found.moves)
+        rolled = bool(await rolled_away(bus))
+        found = division_of(
+            world_at(point), control.partitions, partitions, places, control, ends=ends_of(entries), rolled=rolled
+        )
+        if found.fresh and not dry_run:
+            await divide(
+                bus,
+                found.partitions,
+                ScaledClock().now(),
+                found.placements,
+                mapped=found.mapped,
+                moves=found.moves,
+                until_begun=found.until_begun,
+            )
         return found
 
 
@@ -58,6 +66,11 @@ def _told(found: Division, *, dry_run: bool) -> list[str]:
             f"{tree} moves from LOG_{order.origin} to LOG_{order.partition} with all that it has: what runs there goes on"
             for order in found.moves
             for tree in order.trees
+        ),
+        *(
+            f"LOG_{order.partition} begins as a fork of LOG_{order.origin}, without trees: the beginning of the log was rolled away"
+            for order in found.moves
+            if not order.trees
         ),
         *(
             f"{one.tree} is placed in LOG_{one.partition} when it is first asked"

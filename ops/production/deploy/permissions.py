@@ -24,6 +24,7 @@ from services.applier.events.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
+from services.jobs.kinds.ray import CLUSTER_AT
 from services.jobs.kinds.table import POD, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from services.multikueue.cluster_profile import CLUSTER_PROFILES
@@ -176,6 +177,8 @@ def dispatched(settings: SettingsObserved) -> list[Grant]:
         Grant(group=GROUP, resources=(f"{CLUSTERS.plural}/status",), verbs=("patch",)),
         *_by_group([*jobs, *serving], ("get",)),
         *_by_group(jobs, ("patch",), part="/status"),
+        # What Ray's autoscaler changes there is what the job here wants (docs/rules/multikueue.md#slices-of-ray).
+        *_by_group([resource_of(one) for one in kinds.by_place.values() if one.reader in CLUSTER_AT], ("patch",)),
     ]
 
 

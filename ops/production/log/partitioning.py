@@ -11,7 +11,7 @@ from events.partition_map import PartitionForked, PartitionMapObserved, TreePlac
 from events.subjects import CLUSTER, CONTROL, FACTS, decisions_stream
 from ops.production.log.control import say
 from ops.production.log.streams import streams_of, streams_on
-from ops.production.log.tree_moves import PartitionsRefused, fork_of, moves_of
+from ops.production.log.tree_moves import PartitionsRefused, empty_fork, fork_of, moves_of
 from projections.folds.partitions import observe_map
 from projections.partitions.homes import FIRST
 from projections.world import World
@@ -32,9 +32,11 @@ class Division(msgspec.Struct, frozen=True, kw_only=True):
     staying: dict[str, tuple[str, ...]] = {}
     """Trees that may have been asked for something, with the partition where each is and stays: with several where it is split."""
     moves: tuple[PartitionForked, ...] = ()
-    """The trees in use that move, each into a partition that begins as a fork of theirs."""
+    """The partitions that begin as forks: for trees in use that move, or without any, where the log was rolled."""
     mapped: int = 0
     """Among how many partitions the map places trees by their hash."""
+    until_begun: PartitionMapObserved | None = None
+    """The map that stands before forks without trees; None where there are none, and what is above stands first."""
     fresh: bool = True
     """Whether this changes anything."""
 
@@ -47,10 +49,12 @@ def division_of(
     control: Control | None = None,
     *,
     ends: Mapping[str, int] | None = None,
+    rolled: bool = False,
 ) -> Division:
     """What a division comes to; places are written `TREE=PARTITION`, and without a number there are as many as there are and are named.
 
-    `ends`: the last sequence of each stream, where trees may move. Raises `PartitionsRefused`.
+    `ends`: the last sequence of each stream, where partitions may begin as forks. `rolled`: what new partitions would fold from
+    its beginning is not there any more, so they begin as forks without trees. Raises `PartitionsRefused`.
     """
     control = control or Control()
     if partitions is None:
@@ -71,19 +75,24 @@ def division_of(
     moving = [one for one in asked if homes.get(one.tree, set()) - {decisions_stream(str(one.partition))}]
     # Of a tree in use its home says where it is.
     fresh = [one for one in asked if one not in moving and not homes.get(one.tree)]
-    _check_placed(fresh, moving, world, control)
+    opened = _opened(world, control, before, partitions) if rolled and not moving else ()
+    _check_placed(fresh, moving, world, control, opened)
     placements = kept | {one.tree: one for one in fresh}
     mapped = partitions
     if moving:
-        mapped = _plain(control, before)
-        _check_one_step(moving, before, partitions, control)
+        mapped = _plain(world, control, before)
+        _check_one_step(moving, before, partitions, world, control)
     elif partitions == before:
-        mapped = _plain(control, before)
+        mapped = _plain(world, control, before, opened)
     mapped = max(mapped, known.partitions if known is not None else 1)
     if not moving:
-        _check_begun(world, control, mapped)
+        _check_begun(world, control, mapped, opened)
     after = _map_of(mapped, placements)
-    moves = moves_of(world, after, moving, homes, control, ends or {})
+    # The first map names what it leaves free, and none may name a partition that has not begun.
+    named = tuple(TreePlacement(tree=tree, partition=0) for tree in sorted(placements))
+    until_begun = (known or PartitionMapObserved(partitions=1, placements=named)) if opened else None
+    orders = [empty_fork(number, control, ends or {}) for number in opened]
+    moves = moves_of(world, until_begun or after, moving, homes, control, ends or {}, orders)
     same = known is not None and (known.partitions, set(known.placements)) == (mapped, set(after.placements))
     nothing_placed = partitions == before == 1 and not after.placements
     return Division(
@@ -97,6 +106,7 @@ def division_of(
         },
         moves=moves,
         mapped=mapped,
+        until_begun=until_begun,
         fresh=bool(moves) or not (same or nothing_placed),
     )
 
@@ -107,14 +117,25 @@ def _map_of(partitions: int, placements: Mapping[str, TreePlacement]) -> Partiti
     )
 
 
-def _plain(control: Control, partitions: int) -> int:
-    """How many partitions there are, without the forks that came last: no tree goes there by its hash."""
-    while decisions_stream(str(partitions - 1)) in control.forks:
+def _opened(world: World, control: Control, before: int, partitions: int) -> tuple[int, ...]:
+    """The partitions that begin as forks without trees: those that are new, and those of which that was said and no more."""
+    said = (control.forks[name].partition for name in control.forks.keys() - world.forks.keys())
+    return tuple(sorted({*said, *range(before, partitions)}))
+
+
+def _plain(world: World, control: Control, partitions: int, opened: Sequence[int] = ()) -> int:
+    """How many partitions there are, without the forks that came last for the trees that moved: no tree goes there by its hash."""
+    while (name := decisions_stream(str(partitions - 1))) in control.forks:
+        order = world.forks.get(name)
+        if partitions - 1 in opened or (order is not None and not order.trees):
+            break
         partitions -= 1
     return partitions
 
 
-def _check_one_step(moving: Sequence[TreePlacement], before: int, partitions: int, control: Control) -> None:
+def _check_one_step(
+    moving: Sequence[TreePlacement], before: int, partitions: int, world: World, control: Control
+) -> None:
     """Raises `PartitionsRefused` where trees move and the log is divided further at once."""
     targets = {one.partition for one in moving}
     plain = [number for number in range(before, partitions) if number not in targets]
@@ -124,14 +145,20 @@ def _check_one_step(moving: Sequence[TreePlacement], before: int, partitions: in
             f"{partitions - len(targets - set(range(before)))} first, and move the tree then"
         )
     for one in moving:
-        if one.partition < before and f"LOG_{one.partition}" not in control.forks:
+        name = decisions_stream(str(one.partition))
+        plain_now = name not in control.forks or (name in world.forks and not world.forks[name].trees)
+        if one.partition < before and plain_now:
             raise PartitionsRefused(
                 f"{one.tree} is in use, and a tree in use moves into a partition that the log has not yet: write {one.tree}=LOG_{before}"
             )
 
 
 def _check_placed(
-    fresh: Sequence[TreePlacement], moving: Sequence[TreePlacement], world: World, control: Control
+    fresh: Sequence[TreePlacement],
+    moving: Sequence[TreePlacement],
+    world: World,
+    control: Control,
+    opened: Sequence[int],
 ) -> None:
     """Raises `PartitionsRefused` where a tree would be placed in a fork that has not begun: once it is asked there, that can't begin."""
     for one in fresh:
@@ -142,7 +169,7 @@ def _check_placed(
                 f"{one.tree} was asked for nothing yet, and {name} has not begun: move {' and '.join(there)} there first, "
                 f"and place {one.tree} in {name} then"
             )
-        if name in control.forks and name not in world.forks:
+        if name in control.forks and name not in world.forks and one.partition not in opened:
             raise PartitionsRefused(_not_begun(control, name))
 
 
@@ -153,10 +180,10 @@ def _not_begun(control: Control, name: str) -> str:
     )
 
 
-def _check_begun(world: World, control: Control, mapped: int) -> None:
+def _check_begun(world: World, control: Control, mapped: int, opened: Sequence[int]) -> None:
     """Raises `PartitionsRefused` where trees would be placed in a fork that has not begun: nobody decides there."""
     for name in sorted(control.forks.keys() - world.forks.keys()):
-        if control.forks[name].partition < mapped:
+        if control.forks[name].partition < mapped and control.forks[name].partition not in opened:
             raise PartitionsRefused(_not_begun(control, name))
 
 
@@ -207,18 +234,22 @@ async def divide(
     *,
     mapped: int = 0,
     moves: Sequence[PartitionForked] = (),
+    until_begun: PartitionMapObserved | None = None,
 ) -> None:
     """Place trees that are asked from now on among so many partitions, `mapped` of them by their hash; and move trees.
 
     Raises `PartitionsRefused`, `LogMovedOn`, `LogUnavailable`, `LogFull`.
 
     A new partition folds its inputs from their beginning, so a log of which that was rolled away gets none but forks, which
-    begin with what their origin has folded.
+    begin with what their origin has folded. Trees are placed in forks that have none by a map behind the orders.
 
     The streams come first, so that nothing is said by who may not create them, and then the number: whoever folds the map can
     read all that it speaks of. Orders come behind the map; what was broken off before one is done by the same command again.
     """
-    await check_whole(bus, partitions, forks=len(moves))
+    known = len((await streams_on(bus)).trees)
+    gone = await rolled_away(bus) if known + len(moves) < partitions else ""
+    if gone:
+        raise PartitionsRefused(f"{gone} meanwhile. Nothing was changed: give the command again")
     for name in streams_of(partitions).trees:
         try:
             await bus.stream(name)
@@ -236,11 +267,10 @@ async def divide(
     for order in moves:
         if control.forks.get(decisions_stream(str(order.partition))) != fork_of(order):
             raise PartitionsRefused(f"LOG_{order.partition} was given to other trees meanwhile: name another partition")
-    facts = (PartitionMapObserved(partitions=mapped or partitions, placements=tuple(placements)), *moves)
+    after = PartitionMapObserved(partitions=mapped or partitions, placements=tuple(placements))
+    facts = (after, *moves) if until_begun is None else (until_begun, *moves, after)
     sightings = [
-        Sighting(
-            id=f"{'tree-move' if number else 'partition-map'}:{at}", at=at, author="watcher", about=None, fact=fact
-        )
+        Sighting(id=f"division-{number}:{at}", at=at, author="watcher", about=None, fact=fact)
         for number, fact in enumerate(facts)
     ]
     await (await bus.stream(FACTS)).publish([fact_message(one, CLUSTER) for one in sightings])
@@ -250,18 +280,15 @@ def _forked(control: Control) -> set[int]:
     return {fork.partition for fork in control.forks.values()}
 
 
-async def check_whole(bus: Bus, partitions: int, *, forks: int = 0) -> None:
-    """Raises `PartitionsRefused` where a partition would be new, and no fork, and the beginning of an input of it is not on the bus any more."""
-    known = await streams_on(bus)
-    for name in known.inputs(FIRST) if len(known.trees) + forks < partitions else ():
+async def rolled_away(bus: Bus) -> str:
+    """What a new partition would have to fold and is not on the bus any more, in words; empty where all of it is."""
+    for name in (await streams_on(bus)).inputs(FIRST):
         try:
             async for _ in (await bus.stream(name)).read():
                 break
         except LogRolled as rolled:
-            raise PartitionsRefused(
-                f"{name} begins at {rolled.found}: what was before was rolled away, and a new partition has to fold all of it. Nothing was "
-                "changed. A log is divided before it is first rolled: begin a new one with `--partitions`, which takes over what runs"
-            ) from rolled
+            return f"{name} begins at {rolled.found}: what was before was rolled away"
+    return ""
 
 
 async def divide_at_start(bus: Bus, partitions: int, at: Millis) -> None:

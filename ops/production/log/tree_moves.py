@@ -34,17 +34,23 @@ def moves_of(
     homes: Mapping[str, set[str]],
     control: Control,
     ends: Mapping[str, int],
+    empty: Sequence[PartitionForked] = (),
 ) -> tuple[PartitionForked, ...]:
-    """The orders that move trees, each to its partition, once a map is folded; `ends` are the last sequences. Raises `PartitionsRefused`."""
+    """The orders that move trees, each to its partition, or none, once a map is folded; `ends` are the last sequences. Raises `PartitionsRefused`."""
     trees: dict[int, list[TreePlacement]] = {}
     for one in moving:
         trees.setdefault(one.partition, []).append(one)
-    orders = [_order(trees[number], homes, control, ends) for number in sorted(trees)]
+    orders = [*empty, *(_order(trees[number], homes, control, ends) for number in sorted(trees))]
     with world.trial():
         observe_map(world, after)
         for order in orders:
             if why := why_not_forked(world, order) or _in_the_way(world, order, moved_by(world, order)):
-                raise PartitionsRefused(f"{' and '.join(order.trees)} can't be moved from LOG_{order.origin}: {why}")
+                what = (
+                    f"{' and '.join(order.trees)} can't be moved"
+                    if order.trees
+                    else f"LOG_{order.partition} can't begin"
+                )
+                raise PartitionsRefused(f"{what} from LOG_{order.origin}: {why}")
     return tuple(orders)
 
 
@@ -74,11 +80,22 @@ def _order(
         raise PartitionsRefused(
             f"LOG_{partition} begins as a fork of LOG_{declared.origin}, and {trees[0].tree} is decided in LOG_{origin}: name another partition"
         )
+    return _forked(partition, origin, sorted(one.tree for one in trees), control, ends)
+
+
+def empty_fork(partition: int, control: Control, ends: Mapping[str, int]) -> PartitionForked:
+    """The order by which a partition begins without trees, with what the origin that was said has folded, else the first partition."""
+    declared = control.forks.get(decisions_stream(str(partition)))
+    return _forked(partition, declared.origin if declared is not None else 0, (), control, ends)
+
+
+def _forked(
+    partition: int, origin: int, trees: Sequence[str], control: Control, ends: Mapping[str, int]
+) -> PartitionForked:
+    declared, where_from = control.forks.get(decisions_stream(str(partition))), decisions_stream(str(origin))
     reached = control.number(where_from, ends.get(where_from, 0))
     above = declared.above if declared is not None else _above(reached)
-    return PartitionForked(
-        partition=partition, origin=origin, above=above, trees=tuple(sorted(one.tree for one in trees))
-    )
+    return PartitionForked(partition=partition, origin=origin, above=above, trees=tuple(trees))
 
 
 def _above(number: int) -> int:

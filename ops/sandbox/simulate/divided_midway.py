@@ -5,11 +5,14 @@ from contextlib import suppress
 
 from events.event import Millis
 from events.partition_map import TreePlacement
-from ops.production.log.partitioning import divide, division_of
+from events.subjects import CONTROL
+from ops.production.log.partitioning import Division, divide, division_of, rolled_away
 from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
+from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.simulation import Simulation
+from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn, LogUnavailable
 from services.runtime.partition.errors import MessageHalts
 
@@ -19,7 +22,7 @@ _AGAIN_S = 0.5
 async def divide_midway(simulation: Simulation, partitions: int, after: Millis) -> tuple[TreePlacement, ...]:
     """Divide the log so long after it began, as soon as the bus is there; the trees that could be placed by name.
 
-    What was rolled by then stays whole, and a message that can't be read is skipped first.
+    Where it was rolled by then the new partitions begin as forks without trees. A message that can't be read is skipped first.
     """
     await asyncio.sleep(after / 1000)
     while True:
@@ -28,22 +31,35 @@ async def divide_midway(simulation: Simulation, partitions: int, after: Millis) 
         if wait > 0:
             await asyncio.sleep(wait)
             continue
-        with suppress(LogUnavailable, LogMovedOn, MessageHalts):
-            placed = _free_trees(simulation, partitions)
-            try:
-                await divide(simulation.bus, partitions, simulation.clock.now(), placed)
-            except PartitionsRefused:
-                return ()
-            return placed
+        with suppress(LogUnavailable, LogMovedOn, MessageHalts, PartitionsRefused):
+            found = await _division(simulation, partitions)
+            await divide(
+                simulation.bus,
+                found.partitions,
+                simulation.clock.now(),
+                found.placements,
+                mapped=found.mapped,
+                moves=found.moves,
+                until_begun=found.until_begun,
+            )
+            return found.placements
         await asyncio.sleep(_AGAIN_S)
 
 
-def _free_trees(simulation: Simulation, partitions: int) -> tuple[TreePlacement, ...]:
+async def _division(simulation: Simulation, partitions: int) -> Division:
+    """What the division comes to with every tree placed that can be. Raises `PartitionsRefused` where the log changes meanwhile."""
     # What was rolled is here as it is in an archive.
-    world = world_at(point_at({name: list(stream.entries) for name, stream in simulation.bus.streams.items()}))
-    found: tuple[TreePlacement, ...] = ()
+    entries = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
+    world, control, ends = world_at(point_at(entries)), Control(entries.get(CONTROL, [])), ends_of(entries)
+    rolled = bool(await rolled_away(simulation.bus))
+
+    def division(*places: str) -> Division:
+        return division_of(world, control.partitions, partitions, places, control, ends=ends, rolled=rolled)
+
+    places: list[str] = []
     for number, tree in enumerate(sorted(world.quota.trees())):
+        place = f"{tree}=LOG_{1 + number % (partitions - 1)}"
         with suppress(PartitionsRefused):
-            place = f"{tree}=LOG_{1 + number % (partitions - 1)}"
-            found += division_of(world, 1, partitions, [place]).placements
-    return found
+            if not any(one.trees for one in division(place).moves):
+                places.append(place)
+    return division(*places)

@@ -8,7 +8,8 @@ import msgspec
 from events.api.labels import ELASTIC_JOB
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, is_array, is_object, object_at
-from events.json_path import FieldBroken, Location, dotted, get, whole
+from events.json_path import FieldBroken, Location, dotted, get, put, whole
+from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
 from services.jobs.pod_sets.pod_set import Pods
 
 _AUTOSCALER: JsonObject = {
@@ -19,12 +20,18 @@ _SUBMITTER: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {
 """What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
 CLUSTER = "rayCluster"
 """Where the watcher puts the RayCluster that a RayJob or RayService runs in before it asks about it."""
-CLUSTER_AT: Mapping[str, Location] = {
+CLUSTER_AT: Mapping[str, tuple[str, ...]] = {
     "ray cluster": ("spec",),
     "ray job": ("spec", "rayClusterSpec"),
     "ray service": ("spec", "rayClusterConfig"),
 }
 """By reader, where a kind describes its cluster."""
+WORKER_GROUPS = "workerGroupSpecs"
+"""Of a cluster, where its groups of workers are."""
+_SIZE = ("replicas", "numOfHosts")
+"""Of a worker group, what says how many pods it has."""
+_BOUNDS = ("minReplicas", "maxReplicas")
+"""Of a worker group, between what its operator keeps the replicas."""
 CLUSTER_NAME_AT: Mapping[str, Location] = {
     "ray job": ("status", "rayClusterName"),
     "ray service": ("status", "activeServiceStatus", "rayClusterName"),
@@ -66,17 +73,62 @@ def autoscaling_at(kind: JobKind, job: JsonObject) -> Location | None:
 
 
 def autoscaled_cluster(kind: JobKind, job: JsonObject) -> str:
-    """The name of the RayCluster that says how many workers an elastic RayJob or RayService wants; empty where it says so itself.
+    """The name of the RayCluster here that says how many workers an elastic RayJob or RayService wants; empty where it says so itself.
 
-    Ray's autoscaler changes the cluster and not the job that it is made for.
+    Ray's autoscaler changes the cluster and not the job that it is made for. Of one that runs elsewhere the cluster is there,
+    and what is changed of it is written into the job here.
 
     Rule: docs/rules/elastic.md#ray
     """
-    at = CLUSTER_NAME_AT.get(kind.reader)
-    elastic = object_at(job, "metadata", "annotations").get(ELASTIC_JOB) == "true"
-    if at is None or not elastic or autoscaling_at(kind, job) is None:
+    if CLUSTER_NAME_AT.get(kind.reader) is None or get(job, ("spec", "managedBy")) == MULTIKUEUE_MANAGER:
         return ""
-    return str(get(job, at) or "")
+    return cluster_name(kind, job) if is_autoscaled(kind, job) else ""
+
+
+def is_autoscaled(kind: JobKind, job: JsonObject) -> bool:
+    """Whether Ray's own autoscaler changes the size of a job, which has to be elastic for that."""
+    elastic = object_at(job, "metadata", "annotations").get(ELASTIC_JOB) == "true"
+    return elastic and autoscaling_at(kind, job) is not None
+
+
+def cluster_name(kind: JobKind, job: JsonObject) -> str:
+    """The RayCluster in which a job of Ray's runs by its status: itself if it is one; empty while it says none."""
+    at = CLUSTER_NAME_AT.get(kind.reader)
+    return str(get(job, at) or "") if at is not None else str(object_at(job, "metadata")["name"])
+
+
+def with_groups(kind: JobKind, job: JsonObject, written: JsonObject, counts: Mapping[str, int]) -> JsonObject:
+    """A job of Ray's with as many workers of each group as its slice has; `counts` are pods, by pod set.
+
+    It has the bounds of the groups of what is `written`, and those groups as they are there where that is the size of the slice.
+    Where Ray's autoscaler changes it, it keeps its sizes and gets the bounds alone.
+    """
+    at = (*CLUSTER_AT[kind.reader], WORKER_GROUPS)
+    wanted = {str(one.get("groupName")): one for one in array_at(written, *at)}
+    found: list[JsonObject] = []
+    for group in array_at(job, *at):
+        here = wanted.get(str(group.get("groupName")), group)
+        changed = {name: here[name] for name in _BOUNDS if name in here}
+        pods = counts.get(str(group.get("groupName")).lower())
+        if pods is not None and not is_autoscaled(kind, written) and _pods_in(group) != pods:
+            sized = here if _pods_in(here) == pods else {"replicas": pods // max(group.get("numOfHosts") or 1, 1)}
+            changed |= {name: sized[name] for name in _SIZE if name in sized}
+        found.append({**group, **changed})
+    return put(job, at, found) if found != array_at(job, *at) else job
+
+
+def groups_of(kind: JobKind, job: JsonObject, cluster: JsonObject) -> list[JsonObject]:
+    """The worker groups of a job of Ray's, with as many workers as a RayCluster has of each."""
+    sizes = {str(one.get("groupName")): one for one in array_at(cluster, "spec", WORKER_GROUPS)}
+    return [
+        {**one, **{name: value for name, value in sizes.get(str(one.get("groupName")), {}).items() if name in _SIZE}}
+        for one in array_at(job, *CLUSTER_AT[kind.reader], WORKER_GROUPS)
+    ]
+
+
+def _pods_in(group: JsonObject) -> int:
+    replicas, hosts = group.get("replicas"), group.get("numOfHosts")
+    return (1 if replicas is None else replicas) * (1 if hosts is None else hosts)
 
 
 def _scaled(job: JsonObject, found: list[Pods]) -> list[Pods]:

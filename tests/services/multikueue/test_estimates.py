@@ -40,7 +40,9 @@ class Asking(Manager):
         found: WorkloadSubmitted = delegated()
         return self.after(replace(found, spec=replace(found.spec, labels=labels)))
 
-    def answer(self, name: str, start: ForeseenStart | None, others: int = 0) -> list[AnyEvent]:
+    def answer(
+        self, name: str, start: ForeseenStart | None, others: int = 0, *, sent: int | None = None
+    ) -> list[AnyEvent]:
         """The question in a cluster stands so: it is answered, or it is not."""
         self.version += 1
         estimate = StartEstimate(start=start, others=others) if start is not None else None
@@ -54,6 +56,7 @@ class Asking(Manager):
                 counts={"main": 1},
                 active=False,
                 estimate=estimate,
+                sent=sent,
             )
         )
 
@@ -188,6 +191,26 @@ def test_the_cluster_with_fewer_jobs_of_this_manager_is_preferred() -> None:
     told.submitted()
     told.answer("w1", NOW)
     assert nominated(told.answer("w2", NOW)) == (("w1",), ("w2",))
+
+
+def test_jobs_of_other_partitions_count_as_they_were_seen_with_the_answer_and_those_of_this_one_as_they_are_by_now() -> (
+    None
+):
+    told = Asking(ClusterOrder.SPREAD)
+    told.submitted()
+    told.answer("w1", NOW, sent=2)
+    said = told.answer("w2", NOW, sent=3)
+    assert nominated(said) == (("w1",), ("w2",))
+    why = "w1 is preferred by Spread: w2 would start it now, 3 of the jobs from here run in it; "
+    assert [one.why for one in said if isinstance(one, ClustersNominated)] == [
+        f"{why}w1 would start it now, 2 of the jobs from here run in it"
+    ]
+    other = replace(told.world.dispatches[KEY], clusters=(), cluster="w1")
+    told = Asking(ClusterOrder.SPREAD)
+    told.world.dispatches |= {"team/x": other, "team/y": other, "team/z": other}
+    told.submitted()
+    told.answer("w1", NOW, sent=0)
+    assert nominated(told.answer("w2", NOW, sent=2)) == (("w2",), ("w1",)), "three were sent there since"
 
 
 def test_a_question_about_something_else_is_no_answer_and_is_asked_anew() -> None:

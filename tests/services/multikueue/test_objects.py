@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from services.jobs.kinds.table import JOB, JOB_SET, LEADER_WORKER_SET, TRAIN_JOB
+import pytest
+
+from events.job_kind import JobKind
+from events.json_object import JsonObject
+from events.json_path import Location, get, put
+from services.jobs.kinds.ray import CLUSTER_AT
+from services.jobs.kinds.table import JOB, JOB_SET, LEADER_WORKER_SET, RAY_CLUSTER, RAY_JOB, RAY_SERVICE, TRAIN_JOB
+from services.multikueue.autoscaled import autoscaled_patch, is_scaled_there
 from services.multikueue.objects import (
     amended,
     is_deferred,
@@ -195,6 +202,64 @@ def test_an_elastic_job_has_there_the_slice_and_the_size_that_were_admitted_ther
     capped = sized(8)
     capped["spec"]["completions"] = 6
     assert remote_job(JOB, capped, "next", "here", counts={"main": 6})["spec"]["parallelism"] == 8, "as it is written"
+
+
+@pytest.mark.parametrize("kind", [RAY_CLUSTER, RAY_JOB, RAY_SERVICE], ids=lambda kind: kind.kind)
+def test_a_job_of_ray_has_there_the_size_of_its_slice_within_the_bounds_that_are_written_by_now(kind: JobKind) -> None:
+    local, there = ray(kind, replicas=8, maxReplicas=9), ray(kind, replicas=2, maxReplicas=4)
+    there["metadata"]["labels"][SLICE] = "first"
+    step = step_patch(kind, local, there, "first", {"head": 1, "big": 4})
+    assert step is not None and groups(kind, step) == [{**GROUP, "replicas": 2, "maxReplicas": 9}], "it waits for more"
+    step = step_patch(kind, local, there, "next", {"head": 1, "big": 10})
+    assert step is not None and groups(kind, step) == [{**GROUP, "replicas": 5, "maxReplicas": 9}]
+    assert step["metadata"] == {"resourceVersion": "7", "labels": {SLICE: "next"}}
+    step = step_patch(kind, local, there, "next", {"head": 1, "big": 16})
+    assert step is not None and groups(kind, step) == groups(kind, local), "as it is written"
+    assert step_patch(kind, local, {**local, "metadata": there["metadata"]}, "first", {"big": 16}) is None
+    assert step_patch(kind, local, there, "next", {}) is None, "the slice before has it still"
+    made = remote_job(kind, local, "next", "here", counts={"head": 1, "big": 6})
+    assert groups(kind, made) == [{**GROUP, "replicas": 3, "maxReplicas": 9}]
+
+
+@pytest.mark.parametrize("kind", [RAY_CLUSTER, RAY_JOB, RAY_SERVICE], ids=lambda kind: kind.kind)
+def test_a_job_that_rays_autoscaler_changes_has_its_size_from_there_and_its_slice_and_bounds_from_here(
+    kind: JobKind,
+) -> None:
+    local = ray(kind, autoscaled=True, replicas=2, maxReplicas=9)
+    there = ray(kind, autoscaled=True, replicas=3, maxReplicas=4)
+    step = step_patch(kind, local, there, "next", {"head": 1, "big": 4})
+    assert step is not None and groups(kind, step) == [{**GROUP, "replicas": 3, "maxReplicas": 9}]
+    assert step["metadata"]["labels"] == {SLICE: "next"}
+    cluster = ray(RAY_CLUSTER, autoscaled=True, replicas=3)
+    taken = autoscaled_patch(kind, local, cluster)
+    assert taken is not None and groups(kind, taken) == [{**GROUP, "replicas": 3, "maxReplicas": 9}]
+    assert autoscaled_patch(kind, put(local, groups_at(kind), groups(kind, taken)), cluster) is None
+    assert is_scaled_there(kind, local, there)
+    stopped = put(local, tuple(kind.suspend.split(".")), True)
+    assert not is_scaled_there(kind, local, stopped), "what a stopped one has was written by who stopped it"
+    assert not is_scaled_there(kind, stopped, there), "it may not run here yet"
+    assert not is_scaled_there(kind, ray(kind), ray(kind)), "its size is written here"
+
+
+SLICE = "kueue.x-k8s.io/prebuilt-workload-name"
+GROUP = {"groupName": "Big", "numOfHosts": 2}
+
+
+def ray(kind: JobKind, *, autoscaled: bool = False, **group: Any) -> JsonObject:
+    """An elastic job of Ray's that runs, with a group of workers of two hosts each."""
+    at = CLUSTER_AT[kind.reader]
+    notes = {"kueue.x-k8s.io/elastic-job": "true"}
+    meta = {"name": "a", "namespace": "team", "resourceVersion": "7", "labels": {}, "annotations": notes}
+    value: JsonObject = {"apiVersion": "ray.io/v1", "kind": kind.kind, "metadata": meta, "spec": {}}
+    return put(value, at, {"enableInTreeAutoscaling": autoscaled, "workerGroupSpecs": [{**GROUP, **group}]})
+
+
+def groups_at(kind: JobKind) -> Location:
+    return (*CLUSTER_AT[kind.reader], "workerGroupSpecs")
+
+
+def groups(kind: JobKind, job: JsonObject) -> Any:
+    return get(job, groups_at(kind))
 
 
 def test_a_job_there_gets_the_priority_class_of_the_one_here() -> None:

@@ -87,12 +87,12 @@ def copy(version: int, *conditions: str) -> JsonObject:
     }
 
 
-async def folded(*connections: list[Sight]) -> Manager:
+async def folded(*connections: list[Sight], process: type[Opened] = Opened) -> Manager:
     """The manager's world once all of this was seen of w1, told over a log, and folded."""
     clock, facts, cluster = ScaledClock(1000.0), MemoryStream(FACTS), Seen(*connections)
     told = Manager()
     told.after(delegated())
-    seen, opened = SeenElsewhere(facts, clock, lambda _: ""), Opened(cluster)
+    seen, opened = SeenElsewhere(facts, clock, lambda _: ""), process(cluster)
     connection = ClusterConnection("w1", AbsentCluster(), opened, clock, seen, lambda _: None, opened)
     connection.want(W1, "multikueue", None)
     read = 0

@@ -27,7 +27,7 @@ from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.multikueue.plan import Outline, RemoteJob, RemotePlan, plan
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
-from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated, rejected
+from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated
 
 REPLACED = "WorkloadSliceReplaced"
 EVICTED_THERE = 'Workload evicted on worker cluster: "w1", resetting for re-admission, Previously: "Pending"'
@@ -262,11 +262,10 @@ def _classed(told: Manager, name: str, priority: int) -> None:
     )
 
 
-def test_kinds_whose_size_is_not_carried_over_do_not_run_elsewhere_while_they_are_elastic() -> None:
+def test_an_elastic_job_of_ray_is_tried_elsewhere_as_any_other() -> None:
     told = Manager()
-    said = told.after(elastic(1, kind="RayCluster", api_version="ray.io/v1"))
-    why = "A RayCluster that is elastic does not run on other clusters: leave out the annotation"
-    assert rejected(said) == f'{why} kueue.x-k8s.io/elastic-job, Previously: "Pending"'
+    told.after(elastic(1, kind="RayCluster", api_version="ray.io/v1"))
+    assert told.world.dispatches[KEY].clusters == ("w1", "w2")
 
 
 def test_a_copy_that_is_gone_before_the_job_is_in_its_slice_gives_it_back_and_nobody_else_gets_it_meanwhile() -> None:

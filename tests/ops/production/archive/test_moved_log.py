@@ -16,6 +16,7 @@ from events.admission import QuotaReserved
 from events.catalogue import Fact
 from events.codec import decode_commit, decode_sighting
 from events.commit import Sighting
+from events.quota import LocalQueueObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadFinished
 from ops.production.archive.backup import make_backup
@@ -28,7 +29,7 @@ from ops.production.log.control import say
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.shelf import WATCHER
-from ops.production.log.partitioning import divide, division_of
+from ops.production.log.partitioning import divide, division_of, rolled_away
 from ops.production.log.server.server import NatsServer
 from ops.production.log.snapshots import names_world
 from ops.production.log.streams import streams_on
@@ -40,6 +41,7 @@ from ops.queries.billing.card_sums import plain_quota
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
+from ops.queries.time_travel import ends_of as last_of
 from ops.queries.time_travel import span
 from services.runtime.control_log import Control
 from services.runtime.fact_message import fact_message
@@ -47,7 +49,7 @@ from services.runtime.log_port import Entry
 from tests.ops.production.archive.test_archivist import Place
 from tests.ops.queries.audit.logs import view_of
 from tests.services.runtime.partition.test_forks import ABOVE, BESIDE, DECIDERS, FORK, MAP, ORDER, OTHERS
-from tests.stories.small_world import job, platform
+from tests.stories.small_world import job, platform, queue
 
 STAGES = ("said", "ordered", "moved")
 """The fork stands on CONTROL; the order on FACTS as well; both decide. What was first is on the bus no more in any of them."""
@@ -111,6 +113,34 @@ async def server_in(folder: Path) -> AsyncGenerator[tuple[JetStreamBus, str], No
         await server.stop()
 
 
+async def roll(log: Log, place: Place, url: str, *before: Fact) -> None:
+    """Have two trees decided on one partition until the beginning of all that it folds is rolled away."""
+    await log.tell(*before, *platform(nominal=2), *BESIDE, job("a"), OTHERS, job("b"), job("c"))
+    async with log.served(url) as running:
+        await until(lambda: [*admitted(running, "LOG_0")] == ["other/j", "team/a", "team/b"])
+        await running.quiet()
+    await sign(log.bus, place.witness)
+    await place.archivist.look(0)
+    first = await ends_of(log.bus)
+    async with log.served(url) as running:
+        for number in range(_ENOUGH_TO_SAVE):
+            last = f"other/j{number or ''}"
+            await log.tell(replace(OTHERS, workload=f"other/j{number + 1}"))
+            await log.tell(WorkloadFinished(workload=last, reason="Succeeded"))
+            await until(lambda: f"other/j{number + 1}" in admitted(running, "LOG_0"))  # noqa: B023 - it is awaited here
+        await running.quiet()
+        async with asyncio.timeout(60):
+            while not await saved_beyond(log.bus, first):  # noqa: ASYNC110 - what is looked at is no event
+                await asyncio.sleep(0.02)
+    ends = await ends_of(log.bus)
+    view = view_of(await (await log.bus.stream(FACTS)).get(ends[FACTS]))
+    await log.bus.shelf.put(WATCHER, view, upto=ends, rules="1")
+    await sign(log.bus, place.witness)
+    await place.archivist.look(0)
+    firsts = [(await generations(log.bus.client, name))[0].first for name in ("LOG_0", "DEVICES_default", FACTS)]
+    assert min(firsts) > 1 and not place.archivist.problem, place.archivist.kept
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def backups(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of each stage, by its name."""
@@ -122,30 +152,7 @@ async def backups(tmp_path_factory: pytest.TempPathFactory) -> Path:
             await sign(bus, place.witness)
             await make_backup(bus, place.witness, str(place.archive), str(folder / stage))
 
-        await log.tell(MAP, *platform(nominal=2), *BESIDE, job("a"), OTHERS, job("b"), job("c"))
-        async with log.served(url) as running:
-            await until(lambda: [*admitted(running, "LOG_0")] == ["other/j", "team/a", "team/b"])
-            await running.quiet()
-        await sign(bus, place.witness)
-        await place.archivist.look(0)
-        first = await ends_of(bus)
-        async with log.served(url) as running:
-            for number in range(_ENOUGH_TO_SAVE):
-                last = f"other/j{number or ''}"
-                await log.tell(replace(OTHERS, workload=f"other/j{number + 1}"))
-                await log.tell(WorkloadFinished(workload=last, reason="Succeeded"))
-                await until(lambda: f"other/j{number + 1}" in admitted(running, "LOG_0"))  # noqa: B023 - it is awaited here
-            await running.quiet()
-            async with asyncio.timeout(60):
-                while not await saved_beyond(bus, first):  # noqa: ASYNC110 - what is looked at is no event
-                    await asyncio.sleep(0.02)
-        ends = await ends_of(bus)
-        view = view_of(await (await bus.stream(FACTS)).get(ends[FACTS]))
-        await bus.shelf.put(WATCHER, view, upto=ends, rules="1")
-        await sign(bus, place.witness)
-        await place.archivist.look(0)
-        firsts = [(await generations(bus.client, name))[0].first for name in ("LOG_0", "DEVICES_default", FACTS)]
-        assert min(firsts) > 1 and not place.archivist.problem, place.archivist.kept
+        await roll(log, place, url, MAP)
         await say(await bus.stream(CONTROL), FORK, log.clock.now())
         await keep("said")
         await log.tell(ORDER)
@@ -241,3 +248,35 @@ async def test_a_log_is_restored_as_it_was_amid_a_move_and_goes_on(stage: str, b
             if (one["queue"], one["resource"]) == ("cq", "nvidia.com/gpu")
         ]
         assert held == held_in_tree(found)
+
+
+async def test_a_log_that_was_rolled_grows_while_its_services_run_and_is_audited_and_decided_on(tmp_path: Path) -> None:
+    async with server_in(tmp_path / "nats") as (bus, url):
+        log, place = Log(bus), Place(bus, tmp_path)
+        await roll(log, place, url, queue("new", nominal=2))
+        entries = await read_everything(bus, str(place.archive))
+        rolled = bool(await rolled_away(bus))
+        world, ends = world_at(point_at(entries)), last_of(entries)
+        found = division_of(world, 1, 3, ["queue/new=LOG_2"], ends=ends, rolled=rolled)
+        new = replace(job("n", queue="lq-new"), workload="fresh/n")
+        async with log.served(url) as running:
+            await divide(
+                bus,
+                found.partitions,
+                log.clock.now(),
+                found.placements,
+                mapped=found.mapped,
+                moves=found.moves,
+                until_begun=found.until_begun,
+            )
+            await log.tell(LocalQueueObserved(namespace="fresh", name="lq-new", cluster_queue="new"), new)
+            await until(lambda: [*admitted(running, "LOG_2")] == ["fresh/n"])
+            assert [*admitted(running, "LOG_0")] == ["other/j3", "team/a", "team/b"] and not admitted(running, "LOG_1")
+            await running.quiet()
+        await sign(bus, place.witness)
+        entries = await read_everything(bus, str(place.archive))
+        assert not Auditor(load_evidence(str(place.witness))).examine(entries).findings
+        for name in ("LOG_0", "LOG_1", "LOG_2", "DEVICES_default"):
+            assert not fold_partition(name, entries, verify=True)[1].is_wrong
+        async with log.served(url) as running:
+            await until(lambda: [*admitted(running, "LOG_2")] == ["fresh/n"])

@@ -188,14 +188,14 @@ def test_of_a_tree_that_is_split_all_partitions_are_named_that_decide_about_its_
 
 
 @pytest.mark.parametrize("rolled", [FACTS, DEVICE_PARTITION])
-async def test_a_log_of_which_the_beginning_was_rolled_away_gets_no_new_partitions_and_is_left_as_it_is(
+async def test_new_partitions_are_refused_if_the_beginning_was_rolled_away_meanwhile_and_the_log_is_left_as_it_is(
     rolled: str,
 ) -> None:
     bus = MemoryBus()
     stream = bus.memory(rolled)
     await stream.publish([Message("kuelog.facts._cluster.X", b"1", "a"), Message("kuelog.facts._cluster.X", b"2", "b")])
     stream.remove(1)
-    with pytest.raises(PartitionsRefused, match=f"{rolled} begins at 2: what was before was rolled away"):
+    with pytest.raises(PartitionsRefused, match=f"{rolled} begins at 2: what was before was rolled away meanwhile"):
         await divide(bus, 2, 1000)
     assert "LOG_1" not in bus.streams and not bus.memory(CONTROL).entries and len(stream.entries) == 2
     await divide(MemoryBus(), 2, 1000)
