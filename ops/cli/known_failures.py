@@ -15,10 +15,10 @@ from ops.production.archive.errors import (
     LogDiffers,
     NotProvable,
     QueryRefused,
+    StampRefused,
 )
 from ops.production.archive.proof.approvers import ApproverRefused
 from ops.production.archive.proof.handing_out import NotHandedOut
-from ops.production.archive.proof.timestamps import StampRefused
 from ops.production.archive.proof.witness import WitnessKeyMissing
 from ops.production.configuration.configuration_file import ConfigurationBroken
 from ops.production.kubernetes.client import KubeConfigMissing

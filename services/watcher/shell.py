@@ -30,6 +30,7 @@ from services.watcher.claims.selectors import Selectors
 from services.watcher.fact_messages import FactWriter, object_trigger, sight_trigger
 from services.watcher.fields.problems import is_named
 from services.watcher.first_sight import Begun, FirstSight
+from services.watcher.jobs.last_seen_jobs import LastSeenJobs
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
@@ -83,7 +84,7 @@ class Watcher:
         self._scribe = FactWriter(self.view, self._seen, self._reported.routes)
         self.outbox = Outbox(self._facts, self._clock, self._tracer)
         self._seeing = asyncio.Lock()
-        self._jobs: dict[str, JsonObject] = {}
+        self._jobs = LastSeenJobs()
         self._first = seen_first(self._settings or SettingsObserved())
         self._waiting = len(self._first) + 1 + len(JOB_KINDS)
         kinds = self.view.kinds
@@ -97,7 +98,7 @@ class Watcher:
 
     def job(self, place: str) -> JsonObject | None:
         """A job as it was last seen, by `kind/namespace/name`; None where it was not."""
-        return self._jobs.get(place)
+        return self._jobs.of(place)
 
     async def run(self) -> None:
         """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
@@ -151,6 +152,7 @@ class Watcher:
             tasks.create_task(self._go_on(workloads, sights))
             for resource in JOB_KINDS:
                 tasks.create_task(self._watch(resource, listed if resource == PODS else None))
+            del pods, listed  # What is listed is held no longer than it takes to look at it.
 
     async def _read_back(self) -> None:
         """Fold the facts that are on the log already, so that only differences are reported."""
@@ -211,6 +213,7 @@ class Watcher:
 
     async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
         sights, _ = await self._begin(resource, listed=listed)
+        del listed
         await self._go_on(resource, sights)
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
@@ -228,6 +231,7 @@ class Watcher:
             if self.view.node_usage.missed:
                 await self.outbox.stored()
                 raise FellBehind("a flavor has a topology by now: what pods hold of nodes has to be counted")
+            del sight  # The next may be long in coming.
 
     async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, KnownVersion]) -> None:
         """Report a restored cluster: it lists an older version than was reported before it was asked."""
@@ -330,19 +334,21 @@ class Watcher:
         if self.view.claims.holds(kind):
             return  # Who claims devices is looked at by itself (`_count_claims`).
         if kind in DEPENDED_ON and (kind != "Namespace" or self.view.chooses):
-            await self._look_again(sorted(self._jobs.items()), version)
+            await self._look_again(self._jobs.places(), version)
 
     async def _count_claims(self, version: str) -> None:
         """Look again at those whose pods claim devices, after a change of what these are counted by."""
         if self.view.claims.changed:
             self.view.claims.changed = False
-            claim = [one for one in sorted(self._jobs.items()) if self.view.claims_at(one[0])]
+            claim = [place for place in self._jobs.places() if self.view.claims_at(place)]
             await self._look_again(claim, version)
 
-    async def _look_again(self, jobs: Sequence[tuple[str, JsonObject]], version: str) -> None:
-        for place, job in jobs:
-            again = self.view.look_at(place.split("/", 1)[0], job)
-            await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
+    async def _look_again(self, places: Sequence[str], version: str) -> None:
+        for place in places:
+            job = self._jobs.of(place)
+            if job is not None:
+                again = self.view.look_at(place.split("/", 1)[0], job)
+                await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
 
     async def _lose(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
@@ -360,7 +366,7 @@ class Watcher:
     async def _lose_place(self, place: str, about: ObjectVersion) -> None:
         if self._reported.outdated(about):
             return  # Somebody has seen another of that name since.
-        self._jobs.pop(place, None)
+        self._jobs.forget(place)
         facts = self.view.lose(*place.split("/", 2))
         await self.outbox.put(self._letters(f"{place}:{about.uid}:{about.version}:gone", facts, lost=about))
 
@@ -372,7 +378,7 @@ class Watcher:
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
         managed = managed or (resource == WORKLOAD_KIND and self._counts and not belongs_to_job(value))
         if managed or (resource.kind in kinds.parents and kinds.takes_serving(labels_of(value))):
-            self._jobs[place] = value
+            self._jobs.note(place, value)
         return self.view.see(resource.kind, value)
 
     async def _report(self, trigger: str, facts: Sequence[Fact]) -> None:

@@ -18,7 +18,7 @@ from ops.cli.log_options import LogSource, worker_sources
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
 from ops.files.run_folder import HoldsNoLog
 from ops.production.archive.archive_pages import ArchivedStreams
-from ops.production.archive.errors import FolderUnreadable
+from ops.production.archive.errors import FolderUnreadable, StampRefused
 from ops.production.archive.finding import AuditFinding, Report
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import end_of
@@ -26,7 +26,7 @@ from ops.production.archive.paged_history import PastGaps, open_stored
 from ops.production.archive.proof.evidence import Evidence, Statement, load_evidence, load_statement, stamped_text
 from ops.production.archive.proof.handing_out import file_of, hand_out, shown, statement_in
 from ops.production.archive.proof.keys import begin_anew
-from ops.production.archive.proof.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
+from ops.production.archive.proof.timestamps import check_stamp, roots_in, stamp, stamped
 from ops.production.archive.proof.witness import HEADS, HeadWitness
 from ops.production.log.streams import streams_on
 from ops.queries.audit.citations import citations_in, held_against

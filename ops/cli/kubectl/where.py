@@ -7,12 +7,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
-from kubernetes.aio import config as kube_config
-from kubernetes.aio.config.config_exception import ConfigException
 
 from events.json_object import JsonObject
 from ops.cli.kubectl.nouns import Noun
 from ops.production.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
+from ops.production.kubernetes.official_client import ConfigException, kube_config
 
 T = TypeVar("T")
 

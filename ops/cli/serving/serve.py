@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from ops.files.run_folder import held, keep_from_demos
 from ops.production.archive.archivist import RollLimits, archivist_of
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.configuration.configuration_file import configuration_of, read_configuration
-from ops.production.health import health_served
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.bus import JetStreamBus, without_password
@@ -26,7 +25,6 @@ from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.site_copies import SiteCopies
 from ops.production.log.sites import Joining, embedded_server
-from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
@@ -187,7 +185,7 @@ async def _serve_one(
         running = Running(
             ports, (service,), settings=settings, witness=folder, handing_out=handing_out, partitions=partitions
         )
-        await stack.enter_async_context(served(running, metrics))
+        await stack.enter_async_context(metrics_served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
         console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
         await until_stopped(running.run())
@@ -237,12 +235,30 @@ async def _up_on_cluster(
         archivist = archivist_of(bus, data.resolve(), limits=rolled)
         witness = data.resolve() / "witness"
         running = Running(ports, settings=settings, witness=witness, archivist=archivist, handing_out=handing_out)
-        await stack.enter_async_context(served(running, metrics))
+        await stack.enter_async_context(metrics_served(running, metrics))
         await stack.enter_async_context(console_beside(nats, pages, console))
         if server is not None:
             await stack.enter_async_context(kept(server, running.disk_full))
         await until_stopped(running.run())
     console.print("stopped")
+
+
+def metrics_served(running: Running, at: Endpoint) -> AbstractAsyncContextManager[None]:
+    """The metrics of the services in this process; who serves none at this port loads no server."""
+    if not at.port:
+        return nullcontext()
+    from ops.production.metrics.endpoint import served  # noqa: PLC0415
+
+    return served(running, at)
+
+
+def health_served(running: Running, at: Endpoint) -> AbstractAsyncContextManager[None]:
+    """What probes ask of the services in this process; who answers none at this port loads no server."""
+    if not at.port:
+        return nullcontext()
+    from ops.production.health import health_served as answered  # noqa: PLC0415
+
+    return answered(running, at)
 
 
 async def _on_cluster(

@@ -9,11 +9,10 @@ from rich.console import Console
 from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cli.serving.console_beside import console_beside
-from ops.cli.serving.serve import settings_of, stop_signal
+from ops.cli.serving.serve import metrics_served, settings_of, stop_signal
 from ops.production.archive.archivist import RollLimits
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.sites import Joining
-from ops.production.metrics.endpoint import served
 from ops.production.process.event_loop import run
 from ops.production.process.memory_tuning import tune_memory
 from ops.sandbox.failures import SANDBOX_FAILURES
@@ -70,7 +69,7 @@ async def _up_embedded(
             partitions=partitions,
             joining=joining,
         ) as on,
-        served(on.running, metrics),
+        metrics_served(on.running, metrics),
         console_beside(on.server.url, pages, console, scale=scale),
     ):
         begin_with_nodes(on.cluster, pools)

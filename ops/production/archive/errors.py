@@ -92,6 +92,10 @@ class NotProvable(Exception):
         self.stream, self.sequence = stream, sequence
 
 
+class StampRefused(Exception):
+    """There is no time stamp, or it does not count. The message says why."""
+
+
 class QueryRefused(Exception):
     """DuckDB can't make sense of a query."""
 

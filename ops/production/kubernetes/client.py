@@ -21,13 +21,11 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
-from kubernetes.aio import client as kube
-from kubernetes.aio import config as kube_config
-from kubernetes.aio.config.config_exception import ConfigException
 
 from events.json_object import JsonObject
 from ops.files.reading import Unreadable, yaml_file
 from ops.production.kubernetes.kept_connections import HttpAnswer, KeptConnections
+from ops.production.kubernetes.official_client import ConfigException, RESTClientObject, kube, kube_config
 from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
@@ -123,10 +121,9 @@ class KubeClient(ApiRequests):
     def __init__(self, configuration: kube.Configuration, *, burst: int = 64, service: str = "") -> None:
         self.host = configuration.host
         self._agent = f"{MANAGER}/{version('kuelog')}{f' ({service})' if service else ''}"
-        self._api = kube.ApiClient(configuration)
         self._configuration = configuration
         self._room = asyncio.Semaphore(burst)
-        rest: Any = self._api.rest_client
+        rest: Any = RESTClientObject(configuration)
         self._tls: ssl.SSLContext = rest.ssl_context
         # Asked once: the client would look into the environment, and for a netrc, at each request.
         self._proxy = _proxy_to(self.host)
@@ -146,7 +143,6 @@ class KubeClient(ApiRequests):
         self._kept.close()
         if self._session is not None:
             await self._session.close()
-        await self._api.close()
 
     async def headers(self) -> dict[str, str]:
         """The authentication of each request; tokens are renewed by the official client."""

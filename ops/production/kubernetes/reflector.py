@@ -68,11 +68,13 @@ class Reflector:
         while True:
             try:
                 resource = versions.tried
-                objects, version = await self._list(resource)
+                listed = Listed(*await self._list(resource))
+                version = listed.version
                 versions.found()
                 self.watches.lists[resource.kind, why] += 1
                 self._hear(resource)
-                yield Listed(objects, version)
+                yield listed
+                del listed  # Else all of it was held for as long as the watch goes on.
                 async with aclosing(self._follow(resource, version)) as sights:
                     async for sight in sights:
                         failures = 0

@@ -10,13 +10,11 @@ from typing import Any
 
 import aiohttp
 import structlog
-from kubernetes.aio import client as kube
-from kubernetes.aio import config as kube_config
-from kubernetes.aio.config.config_exception import ConfigException
 
 from events.bounded_yaml import Unreadable, yaml_of
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.kept_connections import HttpAnswer
+from ops.production.kubernetes.official_client import ConfigException, kube, kube_config
 from ops.production.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import ClusterUnavailable, RemoteCluster, Resource, Sight
 

@@ -48,6 +48,28 @@ def test_what_runs_a_service_loads_no_client_for_kubernetes_before_the_service_m
     assert not loaded
 
 
+def test_what_runs_a_service_loads_no_server_and_no_reader_of_time_stamps_before_it_is_asked_for_one() -> None:
+    unasked = ("aiohttp.web", "cryptography.x509", "rfc3161_client")
+    code = f"import sys, ops.cli.serving.serve; print([name for name in {unasked} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_of_the_official_client_for_kubernetes_what_is_needed_is_loaded_and_no_second_client_with_its_libraries() -> (
+    None
+):
+    whole = ("kubernetes.client", "oauthlib", "pydantic", "requests", "urllib3", "websocket")
+    code = f"import sys, ops.production.kubernetes.remote; print([name for name in {whole} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_who_asks_for_more_of_the_official_client_gets_it_whole() -> None:
+    code = "import ops.production.kubernetes.client; from kubernetes.aio import client, watch; print(client.ApiClient, watch.Watch)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "api_client.ApiClient" in done.stdout and "NotLoaded" not in done.stdout
+
+
 @pytest.mark.parametrize("name", [one.name for one in COMMANDS])
 def test_every_command_can_be_loaded_and_says_of_itself_what_help_says_of_it(name: str) -> None:
     done = CliRunner().invoke(app, [name, "--help"])

@@ -17,12 +17,11 @@ import structlog
 
 from events.event import Millis
 from ops.files.reading import Unreadable, json_of
-from ops.production.archive.errors import FolderUnreadable
+from ops.production.archive.errors import FolderUnreadable, StampRefused
 from ops.production.archive.folder import Folder
 from ops.production.archive.proof.checkpoint import Checkpoint
 from ops.production.archive.proof.evidence import Statement, stamped_text
 from ops.production.archive.proof.keys import ring_in
-from ops.production.archive.proof.timestamps import StampRefused, stamp
 from ops.production.archive.proof.witness import HEADS
 from services.runtime.clock_port import Clock
 
@@ -81,6 +80,9 @@ class HandingOut:
         return bool(self._server) and shown(self._server) in self.problems
 
     async def _stamped(self, statement: Statement) -> Statement:
+        # Only who has checkpoints stamped pays for it: 3 MB.
+        from ops.production.archive.proof.timestamps import stamp  # noqa: PLC0415
+
         try:
             token = await stamp(self._server, stamped_text(statement))
         except StampRefused as problem:

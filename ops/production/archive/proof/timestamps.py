@@ -19,15 +19,12 @@ from rfc3161_client import (
 )
 
 from events.event import Millis
+from ops.production.archive.errors import StampRefused
 
 _PATIENCE_S = 20.0
 _OK = 200
 _MOST = 1 << 20
 """No answer of such a server is longer."""
-
-
-class StampRefused(Exception):
-    """There is no time stamp, or it does not count. The message says why."""
 
 
 class Stamped(msgspec.Struct, frozen=True, kw_only=True):

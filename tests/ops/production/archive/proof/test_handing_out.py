@@ -13,10 +13,11 @@ from nats.js.api import StreamConfig
 from typer.testing import CliRunner
 
 from ops.cli.main import app
+from ops.production.archive.errors import StampRefused
 from ops.production.archive.folder import Folder
 from ops.production.archive.proof.evidence import Statement, load_statement, save_evidence, stamped_text
 from ops.production.archive.proof.handing_out import AGAIN_MS, EVERY_MS, HandingOut, file_of, shown, statement_in
-from ops.production.archive.proof.timestamps import StampRefused, check_stamp, roots_in, stamp, stamped
+from ops.production.archive.proof.timestamps import check_stamp, roots_in, stamp, stamped
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from tests.ops.production.archive.stamping import StampServer
