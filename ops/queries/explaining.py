@@ -34,6 +34,7 @@ from projections.explanation.words import Explanation, Raise, Shortage, StoppedO
 from projections.flavors.plan import Plan
 from projections.partitions.homes import parts_of_tree
 from projections.preemption.loops import loops_of
+from projections.queues.active_condition import why_closed
 from projections.queues.on_their_way import on_their_way
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
@@ -46,7 +47,7 @@ from services.admitter.entry import QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
 from services.admitter.topology import demand_of, nearest
-from services.queue_manager.enqueue import standing_obstacle
+from services.queue_manager.enqueue import closed_by, standing_obstacle
 from services.runtime.log_port import Entry
 from services.runtime.partition.admission_window import SIZE
 from services.runtime.partition.fold import PartitionFold
@@ -88,6 +89,7 @@ def explain(
         return explanation
     queue = world.cluster_queue_of(workload)
     obstacle = standing_obstacle(world, workload) or _budget_used_up(world, workload, at) or _split(world, queue)
+    obstacle = _with_cause(world, queue, obstacle)
     node = world.quota.node(queue.name) if queue is not None else None
     if queue is None or node is None:
         waiting(world, workload, explanation, at=at, obstacle=obstacle, tried=None, shortages=())
@@ -135,6 +137,16 @@ def _try_remedies(
         explanation.note = TIME_IS_OVER
     elif not explanation.raises and any(one.missing for one in numbers):
         explanation.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
+
+
+def _with_cause(
+    world: World, queue: ClusterQueueObserved | None, obstacle: tuple[str, str] | None
+) -> tuple[str, str] | None:
+    """An obstacle that is a closed queue with what closes it; Kueue's words, which stand on the Workload, don't say that."""
+    if queue is None or obstacle is None or obstacle != closed_by(queue.name):
+        return obstacle
+    reason, message = obstacle
+    return reason, f"{message}: it {why_closed(world, queue.name)}"
 
 
 def _budget_used_up(world: World, workload: Workload, at: Millis) -> tuple[str, str] | None:

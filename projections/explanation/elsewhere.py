@@ -9,6 +9,8 @@ from events.catalogue import AnyEvent
 from events.citation import CitedCommit
 from events.multikueue import (
     ClustersNamed,
+    KubeConfigPlace,
+    MultiKueueClusterObserved,
     RemoteJobRefused,
     RemoteJobSynced,
     RemoteWorkloadGone,
@@ -30,6 +32,9 @@ _WHY = ("Finished", "Evicted")
 def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
     """An event about other clusters as a moment of a life, what and detail; None for all others."""
     match event:
+        case MultiKueueClusterObserved():
+            since = f" since {format_timestamp(event.since)}" if event.since else ""
+            return ("connected" if event.active else "not connected"), f"by {_way_to(event)}{since}"
         case RemoteWorkloadObserved():
             return "cluster answers", f"{event.cluster}: {answer(event)}"
         case RemoteWorkloadGone():
@@ -42,6 +47,13 @@ def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
             return "job not made there", f"{event.cluster}: {event.message}"
         case _:
             return None
+
+
+def _way_to(cluster: MultiKueueClusterObserved) -> str:
+    """How a cluster is reached."""
+    if cluster.profile:
+        return f"ClusterProfile {cluster.profile}"
+    return f"{'Secret' if cluster.location_type is KubeConfigPlace.SECRET else 'file'} {cluster.location}"
 
 
 def answer(copy: RemoteWorkloadObserved) -> str:

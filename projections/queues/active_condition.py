@@ -107,6 +107,15 @@ def cluster_queue_active(world: QueueState, name: str) -> ActiveCondition:
     return ActiveCondition(False, reasons[0][0], f"{_NO_MORE}: {', '.join(message for _, message in reasons)}.")
 
 
+def why_closed(world: QueueState, name: str) -> str:
+    """What keeps a cluster queue from taking anything in, with what its checks that are not active say of themselves; empty where it does."""
+    queue = world.cluster_queues[name]
+    found = ["is terminating"] if queue.terminating else [message for _, message in inactive_reasons(world, name)]
+    checks = [rule.name for rule in queue.checks if rule.name in world.checks]
+    asleep = [f"{one}: {told.message}" for one in checks if not (told := check_active(world, one)).active]
+    return "; ".join([*found, *asleep])
+
+
 def takes_in(world: QueueState, name: str) -> bool:
     """Whether a cluster queue admits at all."""
     return not world.cluster_queues[name].terminating and not inactive_reasons(world, name)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from events.api.labels import MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
 from events.event import Millis
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import object_at
 from events.multikueue import (
     AccessProvider,
     KubeConfigPlace,
@@ -26,6 +26,7 @@ from events.multikueue import (
 from events.object_version import version_number
 from events.timestamp import format_timestamp
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED
+from services.multikueue.active import active_patch
 from services.multikueue.cluster_profile import (
     BAD_PROFILE,
     CLUSTER_PROFILES,
@@ -35,6 +36,7 @@ from services.multikueue.cluster_profile import (
     kubeconfig_of,
 )
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused, check_kubeconfig, check_path
+from services.multikueue.one_name import OneName, address_in
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.clock_port import Clock
@@ -69,6 +71,11 @@ class Telling(Protocol):
     @property
     def leads(self) -> bool:
         """Whether it is shown from here which clusters are connected."""
+        ...
+
+    @property
+    def names(self) -> OneName:
+        """Which name leads to which cluster."""
         ...
 
     def serves(self, workload: str) -> bool:
@@ -114,6 +121,10 @@ class ClusterConnection:
         """Set when it is to be reached otherwise."""
         self._attempts = 0
 
+    def renew(self) -> None:
+        """End the connection, and try again."""
+        self._changed.set()
+
     def want(self, found: MultiKueueClusterObserved, origin: str, providers: tuple[AccessProvider, ...] | None) -> None:
         """How it is to be reached from now on, and whose copies are followed; no providers where ClusterProfiles may not be used."""
         by = providers if found.profile else None
@@ -154,6 +165,7 @@ class ClusterConnection:
             while True:
                 self._changed.clear()
                 pause = await self._once()
+                self._telling.names.note_tried(self.name)
                 until = None if pause is None else self._clock.now() + pause
                 await self._clock.wait(self._changed, until)
         finally:
@@ -174,6 +186,12 @@ class ClusterConnection:
             return _FIRST_PAUSE
         try:
             kubeconfig, until = await self._with_credentials(loaded)
+            address = address_in(kubeconfig)
+            if other := await self._telling.names.other(self.name, address):
+                told = f"it leads to {address}, as MultiKueueCluster {other} does: a cluster has one name"
+                await self._show(found, BAD, f"load client config failed: {told}")
+                return _FIRST_PAUSE
+            self._telling.names.note_tried(self.name)
             await self._serve(found, origin, kubeconfig, until)
         except (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused) as problem:
             self._attempts += 1
@@ -360,28 +378,6 @@ class ClusterConnection:
                 return
             else:
                 return
-
-
-def active_patch(
-    value: JsonObject, generation: int, status: str, reason: str, message: str, at: Millis
-) -> JsonObject | None:
-    """The merge patch that sets the condition Active of a MultiKueueCluster; None when it says so."""
-    conditions = objects_at(value, "status", "conditions")
-    before = object_at(next((one for one in conditions if one.get("type") == "Active"), None))
-    if (before.get("status"), before.get("reason"), before.get("message")) == (status, reason, message):
-        return None
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
-    ours = {
-        "type": "Active",
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since or format_timestamp(at),
-        "observedGeneration": generation,
-    }
-    rest = [one for one in conditions if one.get("type") != "Active"]
-    version = {"resourceVersion": value["metadata"]["resourceVersion"]}
-    return {"metadata": version, "status": {"conditions": [*rest, ours]}}
 
 
 def _is_admitted(copy: RemoteWorkloadObserved) -> bool:

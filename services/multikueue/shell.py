@@ -12,6 +12,7 @@ from projections.partitions.homes import FIRST, is_placed_here
 from services.multikueue.cluster_profile import GATE
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.lane import Lane
+from services.multikueue.one_name import OneName
 from services.multikueue.plan import RemoteState
 from services.multikueue.seen import SeenElsewhere
 from services.multikueue.writing import RemoteWriter
@@ -34,6 +35,7 @@ class RemoteClusters:
         self._lanes: dict[str, Lane] = {}
         self._worlds: dict[str, RemoteState] = {}
         """By partition that is written from here, its world."""
+        self.names = OneName(self._renew)
 
     def lane(self, partition: str, lease: Lease | None) -> Observer:
         """Who observes a partition and has other clusters kept as was decided there, while the lease is held."""
@@ -83,6 +85,7 @@ class RemoteClusters:
         wanted = world.multikueue_clusters if world is not None and rule is not None else {}
         by_profile = world is not None and rule is not None and enabled(world.settings, GATE)
         providers = rule.access_providers if rule is not None and by_profile else None
+        self.names.want(wanted)
         for name in [name for name in self._connections if name not in wanted]:
             self._tasks.pop(name).cancel()
             del self._connections[name]
@@ -98,6 +101,10 @@ class RemoteClusters:
                 _note_folded(connection, name, one, one.remotes)
             connection.want(found, rule.origin if rule is not None else "", providers)
             connection.take_up_all()
+
+    def _renew(self, name: str) -> None:
+        if (connection := self._connections.get(name)) is not None:
+            connection.renew()
 
     def _poke(self, workload: str) -> None:
         for lane in self._lanes.values():

@@ -183,7 +183,12 @@ def _closed(world: QueueState, workload: Workload, cluster_queue: str) -> tuple[
             return "Misconfigured", f"ClusterQueue {cluster_queue} {where}: submit the job in another namespace"
         where = f"is decided in {home}, and the workload in {world.partition}"
         return "Misconfigured", f"ClusterQueue {cluster_queue} {where}: submit the job anew"
-    return None if takes_in(world, cluster_queue) else ("Suspended", f"ClusterQueue {cluster_queue} is inactive")
+    return None if takes_in(world, cluster_queue) else closed_by(cluster_queue)
+
+
+def closed_by(cluster_queue: str) -> tuple[str, str]:
+    """Reason and message where a cluster queue takes nothing in, in Kueue's words."""
+    return "Suspended", f"ClusterQueue {cluster_queue} is inactive"
 
 
 def _missing(world: Configuration, kind: str, namespace: str, name: str) -> str:

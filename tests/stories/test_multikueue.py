@@ -11,6 +11,7 @@ import yaml
 from msgspec.structs import replace
 
 from events.api.labels import DECISION
+from events.json_path import look
 from events.multikueue import MultiKueueSettings
 from events.settings import SettingsObserved
 from ops.production.archive.history import read_everything
@@ -23,7 +24,9 @@ from ops.production.served import MULTIKUEUE, SERVICES
 from ops.production.wiring import Running
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
+from services.multikueue.connection import CLUSTERS as CONNECTED
 from services.multikueue.connection import SECRETS
+from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
@@ -38,6 +41,7 @@ SETTINGS = SettingsObserved(multikueue=RULE, devices=False)
 BESIDE = {("get", "", "secrets"), ("get", "multicluster.x-k8s.io", "clusterprofiles")}
 """What it may ask for in its own namespace."""
 KUEUE = "kueue.x-k8s.io/v1beta2"
+CONFIGS = Resource(group="kueue.x-k8s.io", plural="multikueueconfigs", version="v1beta2", kind="MultiKueueConfig")
 CHECK = {
     "apiVersion": KUEUE,
     "kind": "AdmissionCheck",
@@ -252,6 +256,27 @@ async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_clu
         )
 
 
+async def test_a_second_name_of_a_cluster_is_refused_and_what_runs_there_runs_on(tmp_path: Path) -> None:
+    async with asyncio.timeout(60), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
+        w2.admits = False
+        await stage.add(delegated("patient", 3000))
+        await stage.until(lambda: stage.running("patient"))
+        (there,) = w1.jobs
+        meta, source = {"name": "a"}, {"kubeConfig": {"location": "w1", "locationType": "Secret"}}
+        cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": meta}
+        await stage.client.merge(CONFIGS, "", "all", {"spec": {"clusters": ["a", "w1", "w2"]}})
+        await stage.add({**cluster, "spec": {"clusterSource": source}})
+        await stage.until(lambda: active(stage, "a")[:2] == ("False", "BadKubeConfig"))
+        where = w1.kubeconfig.read_text().partition("server: ")[2].split()[0]
+        assert active(stage, "a")[2] == (
+            f"load client config failed: it leads to {where}, as MultiKueueCluster w1 does: a cluster has one name"
+        )
+        assert stage.running("patient") and [one["metadata"]["uid"] for one in w1.jobs] == [there["metadata"]["uid"]]
+        await stage.client.delete(CONNECTED, "", "w1")
+        await stage.until(lambda: active(stage, "a") == ("True", "Active", "Connected"))
+        await stage.until(lambda: look(workload(stage), "status.clusterName") == "a")
+
+
 async def test_a_kubeconfig_with_an_authority_that_is_none_is_shown_on_the_cluster_and_read_again_once_mended(
     tmp_path: Path,
 ) -> None:
@@ -265,6 +290,7 @@ async def test_a_kubeconfig_with_an_authority_that_is_none_is_shown_on_the_clust
         cluster = {"apiVersion": KUEUE, "kind": "MultiKueueCluster", "metadata": {"name": "w3"}}
         await stage.add({**cluster, "spec": {"clusterSource": source}})
         await stage.until(lambda: active(stage, "w3")[:2] == ("False", "ClientConnectionFailed"))
+        await stage.client.delete(CONNECTED, "", "w1")  # A cluster has one name.
         mended = {"data": {"kubeconfig": base64.b64encode(whole.encode()).decode()}}
         await stage.client.merge(SECRETS, "default", "w3", mended)
         await stage.until(lambda: active(stage, "w3") == ("True", "Active", "Connected"))

@@ -23,6 +23,7 @@ from events.quota import (
     QueueingStrategy,
     Quota,
     ResourceGroup,
+    StopPolicy,
 )
 from events.selector import LabelSelector
 from events.workload import WorkloadChanged, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
@@ -42,6 +43,7 @@ from projections.state_hash import state_hash
 from services.admitter.entry import QueueHead
 from services.admitter.flavor_plans import plan_for
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
+from tests.services.multikueue.test_rules import KEY, Manager, cluster, delegated
 from tests.stories.small_world import Story, job, platform, queue
 
 
@@ -64,6 +66,20 @@ def test_who_would_fit_and_waits_until_what_was_decided_before_is_written_is_tol
     assert found.message.startswith("it would fit as things stand, but 4 admissions that were decided before are still")
     assert found.waits_for == tuple(f"team/{name} to be written" for name in "abcd")
     assert "goes on by itself" in found.fix
+
+
+def test_who_asks_a_queue_that_is_closed_is_told_what_closes_it_and_what_its_check_says() -> None:
+    story = Manager()
+    story.told(replace(cluster("w1"), active=False), ObjectRemoved(kind="MultiKueueCluster", name="w2"), delegated())
+    story.decided()
+    found = told(story, KEY)
+    assert (found.tier, found.reason) == (Tier.QUEUE, "Suspended")
+    assert found.message == (
+        "ClusterQueue cq is inactive: it references inactive AdmissionCheck(s): mk; mk: Missing clusters: [w2 w3 w4], Inactive clusters: [w1]"
+    )
+    stopped = Story().told(*platform(), replace(queue("cq", nominal=8), stop=StopPolicy.HOLD), job("a"))
+    stopped.decided()
+    assert told(stopped, "team/a").message == "ClusterQueue cq is inactive: it is stopped"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What is said about workloads that are tried, or run, in other clusters."""
 
+from msgspec.structs import replace
+
 from events.catalogue import AnyEvent
 from events.event import Millis
 from events.multikueue import RemoteCondition, RemoteJobRefused, RemoteWorkloadGone, RemoteWorkloadObserved
@@ -97,6 +99,20 @@ def test_the_life_of_a_job_and_of_a_cluster_has_what_each_cluster_answered() -> 
     assert life == [("sent to", "w1, w2"), answers, chosen, ready, gone]
     assert _life("multikueuecluster/w2", said) == [("sent to", "w1, w2"), gone]
     assert _life("multikueuecluster/w1", said) == [("sent to", "w1, w2"), answers, chosen]
+
+
+def test_the_life_of_a_cluster_says_when_it_was_connected_and_lost_and_by_what_it_is_reached() -> None:
+    by_profile = replace(cluster("w1", active=False, since=3_000), profile="west", location="")
+    said: list[AnyEvent] = [
+        replace(cluster("w1", active=False, since=0), location="s"),
+        cluster("w1", since=2_000),
+        by_profile,
+    ]
+    assert _life("multikueuecluster/w1", said) == [
+        ("not connected", "by Secret s"),
+        ("connected", f"by Secret w1 since {_START}02Z"),
+        ("not connected", f"by ClusterProfile west since {_START}03Z"),
+    ]
 
 
 def _life(wanted: str, events: list[AnyEvent]) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from ops.sandbox.embedded_cluster.embedded import kubeconfig_text
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from services.multikueue.connection import ClusterConnection
+from services.multikueue.one_name import OneName
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.cluster_port import Changed, ClusterUnavailable, Listed, Resource, Sight, Vanished
 from tests.services.multikueue.test_rules import KEY, Manager, delegated
@@ -53,6 +54,8 @@ class Opened:
 
     def __init__(self, cluster: Seen) -> None:
         self.cluster = cluster
+        self.names = OneName(lambda _: None)
+        self.names.want({"w1": W1})
 
     def serves(self, workload: str) -> bool:
         del workload
