@@ -14,6 +14,7 @@ from tests.peers.worlds.seen import Seen
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
     "head in flight": "Kueue does not count who is tried at the moment among those that wait at a local queue, and counts anew only when something changes",
+    "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
     "not told anew": "Kueue says anew how a share stands, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
@@ -51,6 +52,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
+        around.here = here
         ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
         if ended:
             meant[ended] += 1
@@ -68,10 +70,11 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
 
 
 class _Around:
-    """What was seen before a step, by which a difference after it is told to be meant."""
+    """What was seen before a step, and after it `here`, by which a difference is told to be meant."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.here: Seen = {"workloads": {}}
         self.ours: Seen = {"workloads": {}}
         self._theirs: Seen = {"workloads": {}}
         self._said: dict[str, list[Any]] = {}
@@ -93,6 +96,8 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0]
             ):
                 return "later checks"
+            case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
+                return "pods of none tried"
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
             case ("queues", _, "share") if one.there == self._before(one.path):
@@ -119,9 +124,14 @@ class _Around:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
+    def _has_no_attempt(self, name: str) -> bool:
+        """Whether it was refused before a flavor was looked at."""
+        condition = self.here["workloads"][name]["conditions"].get("QuotaReserved")
+        return condition is not None and not condition[2].startswith(_ATTEMPT)
+
     def _for_some_flavors(self, name: str) -> bool:
-        """Whether its queue has checks for some flavors, and it has no quota."""
-        found = self.ours["workloads"].get(name)
+        """Whether its queue has checks for some flavors."""
+        found = self.here["workloads"].get(name)
         queues = {one["metadata"]["name"]: one["spec"] for one in self._world.objects if one["kind"] == "ClusterQueue"}
         queue = queues.get(f"{self._world.space}-q{found['door'][1:]}", {}) if found else {}
         strategy = queue.get("admissionChecksStrategy", {}).get("admissionChecks", ())
