@@ -187,14 +187,9 @@ def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen
 
 
 def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
-    """Whether the head of a StrictFIFO queue was deleted, and Kueue goes on trying it."""
-    gone = before["workloads"].get(step.name)
-    if (
-        step.verb != "delete"
-        or step.kind != "Workload"
-        or gone is None
-        or _strategy(world, gone["door"]) != "StrictFIFO"
-    ):
+    """Whether the head of a StrictFIFO queue was deleted, or its local queue, and Kueue goes on trying it."""
+    gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
+    if step.verb != "delete" or gone is None or _strategy(world, gone["door"]) != "StrictFIFO":
         return False
     queue = f"{world.space}-q{gone['door'][1:]}"
     return there["queues"][queue]["pendingWorkloads"] == here["queues"][queue]["pendingWorkloads"] + 1
