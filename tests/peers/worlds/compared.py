@@ -5,7 +5,7 @@ A difference that is meant has its name and its reason here, and is told apart a
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tests.peers.worlds.drawn import Step, World
@@ -14,13 +14,15 @@ from tests.peers.worlds.seen import Seen
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
     "head in flight": "Kueue does not count who is tried at the moment among those that wait at a local queue, and counts anew only when something changes",
+    "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
     "not told anew": "Kueue says anew how a share stands, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
-    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, who gets the room in the meantime",
+    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims: that one gets the room in the meantime",
+    "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
@@ -52,7 +54,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
-        around.here = here
+        around.there, around.here = there, here
         ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
         if ended:
             meant[ended] += 1
@@ -70,10 +72,11 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
 
 
 class _Around:
-    """What was seen before a step, and after it `here`, by which a difference is told to be meant."""
+    """What was seen before a step, and after it `there` and `here`, by which a difference is told to be meant."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.there: Seen = {"workloads": {}}
         self.here: Seen = {"workloads": {}}
         self.ours: Seen = {"workloads": {}}
         self._theirs: Seen = {"workloads": {}}
@@ -89,6 +92,8 @@ class _Around:
         """The name of a difference that is meant."""
         if one.path[2:3] == ("conditions",) and _worded_later(one):
             return "later message"
+        if one.path[0] == "workloads" and self._wavers(one):
+            return "says one and the other"
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_reservation(name, one)
@@ -104,6 +109,12 @@ class _Around:
                 return "not told anew"
             case _:
                 return ""
+
+    def _wavers(self, one: Difference) -> bool:
+        """Whether it is about why a workload waits of which Kueue says something else all the time."""
+        found = self.there["workloads"].get(one.path[1]) or {}
+        about_words = one.path[2:] == ("conditions", "QuotaReserved") and _waits(one.there) and _waits(one.here)
+        return bool(found.get("wavers")) and (about_words or one.path[2:3] in (("requests",), ("wavers",)))
 
     def _of_reservation(self, name: str, one: Difference) -> str:
         known = name in self.ours["workloads"]
@@ -170,20 +181,49 @@ def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen
     if _is_ghost(world, step, before, there, here):
         return "ghost head"
     known = before["workloads"]
-    both = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items() if name in known}
-    only_there = {name for name, (one, other) in both.items() if one and _holds(one) and not _holds(other)}
-    only_here = {name for name, (one, other) in both.items() if one and _holds(other) and not _holds(one)}
-    new = [name for name in here["workloads"] if name not in known]
-    if any(_holds(here["workloads"][name]) != _holds(there["workloads"].get(name) or {"pods": {}}) for name in new):
+    both = {
+        name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
+    }
+    only_there = {name for name, (one, other) in both.items() if _holds(one) and not _holds(other)}
+    only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
+    if only_here and not only_there and all(_is_starved(name, there) for name in only_here):
+        return "flavors in turn"
+    refused = all(name in known and not _holds(known[name]) for name in only_here)
+    if not (only_there and only_here and refused):
         return ""
-    if not (only_there and only_here) or any(_holds(known[name]) for name in only_here):
-        return ""
-    if all(
-        _evictions(side["workloads"][name]) > _evictions(known[name]) for name in only_there for side in (there, here)
-    ):
+    if all(_left_in_between(name, known, both) for name in only_there):
         return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
-    return "refused head yields" if yielded and not any(_holds(known[name]) for name in only_there) else ""
+    waited = all(name in known and not _holds(known[name]) for name in only_there)
+    return "refused head yields" if yielded and waited else ""
+
+
+def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload was evicted in this step on both sides, or somebody was for it."""
+    if name in known and all(_evictions(side) > _evictions(known[name]) for side in both[name]):
+        return True
+    return any(
+        all(
+            _evictions(side) > _evictions(known[other]) and f"uid of {name}," in side["conditions"]["Evicted"][2]
+            for side in both[other]
+        )
+        for other in both.keys() & known.keys()
+    )
+
+
+def _is_starved(name: str, there: Seen) -> bool:
+    """Whether Kueue has not tried a workload yet, since another one with several pod sets has flavors left for ever."""
+    mine = there["workloads"][name]
+    if "QuotaReserved" in mine["conditions"]:
+        return False
+    return any(
+        other["door"] == mine["door"]
+        and other["priority"] >= mine["priority"]
+        and not _holds(other)
+        and len(other["requests"]) > 1
+        for key, other in there["workloads"].items()
+        if key != name
+    )
 
 
 def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
