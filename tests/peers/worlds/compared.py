@@ -282,7 +282,8 @@ def _clauses(message: str) -> dict[tuple[str, str], str]:
     found = {
         (one[1], one[2]): one[0]
         for one in re.finditer(
-            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+),.*?(?=, insufficient|$)", message
+            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:\S+ more needed|[^,]* > maximum capacity \(\S+\))",
+            message,
         )
     }
     return found | {(one[1], ""): one[0] for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", message)}
