@@ -124,8 +124,12 @@ class _Around:
             return ""
         if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
             return "kept message"
-        if one.there and one.here and _are_one_order(one.there[2], one.here[2]):
-            return "order of resources"
+        if one.there and one.here:
+            sides = [
+                re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2]
+                for side in (one.there, one.here)
+            ]
+            return "order of resources" if _are_one_order(sides[0], sides[1]) else ""
         return ""
 
     def _before(self, path: tuple[str, ...]) -> Any:
@@ -282,7 +286,7 @@ def _clauses(message: str) -> dict[tuple[str, str], str]:
     found = {
         (one[1], one[2]): one[0]
         for one in re.finditer(
-            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:\S+ more needed|[^,]* > maximum capacity \(\S+\))",
+            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:(?:\S+ )?more needed|[^,]* > maximum capacity \(\S+\))",
             message,
         )
     }
