@@ -17,7 +17,7 @@ MEANT = {
     "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
-    "not told anew": "Kueue says anew how a share stands, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
+    "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
@@ -106,6 +106,10 @@ class _Around:
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
             case ("queues", _, "share") if one.there == self._before(one.path):
+                return "not told anew"
+            case ("queues", name, "pendingWorkloads") if f"l{name.rpartition('-q')[2]}" not in self.here[
+                "doors"
+            ] and one.there == self._before(one.path):
                 return "not told anew"
             case _:
                 return ""
@@ -236,7 +240,7 @@ def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -
     if step.verb != "delete" or gone is None or _strategy(world, gone["door"]) != "StrictFIFO":
         return False
     queue = f"{world.space}-q{gone['door'][1:]}"
-    return there["queues"][queue]["pendingWorkloads"] == here["queues"][queue]["pendingWorkloads"] + 1
+    return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]
 
 
 def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:

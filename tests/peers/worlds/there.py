@@ -123,11 +123,10 @@ class Kueue:
 
     def _versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
+        told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts}
         return {
-            (f"{key} {name}", space or name.partition("-")[0]): _but_for_words(value)
-            if key == WORKLOADS
-            else value["metadata"]["resourceVersion"]
-            for key in (WORKLOADS, QUEUES, DOORS)
+            (f"{key} {name}", space or name.partition("-")[0]): of(value)
+            for key, of in told.items()
             for (space, name), value in self._caches.of(key).items()
         }
 
@@ -171,6 +170,15 @@ class Kueue:
             return
         finally:
             await self._caches.refresh(WORKLOADS)
+
+
+def _version(value: JsonObject) -> Any:
+    return value["metadata"]["resourceVersion"]
+
+
+def _but_for_counts(value: JsonObject) -> Any:
+    """What a local queue shows but for how many wait there: who is tried at the moment is none of them."""
+    return {**(value.get("status") or {}), "pendingWorkloads": 0}
 
 
 def _but_for_words(value: JsonObject) -> Any:
