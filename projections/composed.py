@@ -127,6 +127,7 @@ def _both(one: LineSnapshot, other: LineSnapshot) -> LineSnapshot:
         stale=tuple(sorted({*one.stale, *other.stale})),
         held={**one.held, **other.held},
         scan=one.scan or other.scan,
+        tried=one.tried or other.tried,
     )
 
 

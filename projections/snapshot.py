@@ -41,10 +41,10 @@ from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.object_versions import KnownVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.queues.order import order_in_line
-from projections.queues.pending_queues import Scan
+from projections.queues.pending_queues import Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
-from projections.state_hash import scan_of, stale_classes, state_hash
+from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.lifecycle import Workload
@@ -65,6 +65,8 @@ class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     held: dict[str, str]
     scan: tuple[str, bool, bool, bool] | None = None
     """The workload that tries its flavors one by one, as `scan_of` gives it."""
+    tried: tuple[ScanProgress, ...] = ()
+    """How far it had come each time, as `tried_of` gives it."""
 
 
 class CareTables(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,6 +199,7 @@ def tables_of(world: World) -> Tables:
             stale=tuple(stale_classes(world, name)),
             held=dict(world.lines.of(name).held),
             scan=scan_of(world, name),
+            tried=tried_of(world, name),
         )
         for name in world.lines.names()
         if not world.lines.of(name).empty
@@ -296,7 +299,7 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
         key, as_it_was, nothing_back, done = saved.scan
         came = world.quota.changed(name) + line.news[0]
         stamp = world.stamp(name)
-        line.scan[key] = Scan(came if as_it_was else -1, stamp if nothing_back else -1, done=done)
+        line.scan[key] = Scan(came if as_it_was else -1, stamp if nothing_back else -1, done, saved.tried)
     word = dict[str, str]().setdefault
     for key, told in saved.parked.items():
         reason, kind, held = word(told, told), saved.refused.get(key), world.workloads.get(key)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from projections.configuration import TABLES, table_of
+from projections.queues.pending_queues import ScanProgress
 from projections.queues.state import QueueState
 from projections.world import World
 
@@ -60,6 +61,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
             "held": dict(sorted(world.lines.of(name).held.items())),
             "stale": stale_classes(world, name),
             "scan": scan_of(world, name),
+            "tried": tried_of(world, name),
         }
         for name in world.lines.names()
         if not world.lines.of(name).empty
@@ -176,6 +178,12 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         ("cards", cards),
         ("care", care),
     ]
+
+
+def tried_of(world: QueueState, cluster_queue: str) -> tuple[ScanProgress, ...]:
+    """How far the workload of a queue that tries its flavors one by one had come each time, since quota came back last."""
+    stamp = world.stamp(cluster_queue)
+    return next((one.tried for one in world.lines.of(cluster_queue).scan.values() if one.stamp == stamp), ())
 
 
 def scan_of(world: QueueState, cluster_queue: str) -> tuple[str, bool, bool, bool] | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from events.admission import AdmissionRefused
 from projections.feature_gates import enabled
-from projections.queues.pending_queues import PendingQueues
+from projections.queues.pending_queues import PendingQueues, ScanProgress
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import Workload
@@ -35,6 +35,15 @@ def progress_of(world: QueueState, workload: Workload, cluster_queue: str) -> Pr
     if not preserved and scan.stamp != world.stamp(cluster_queue):
         return NOTHING
     return {(pod_set, resource): index for pod_set, resource, index in last.progress}
+
+
+def comes_round(world: QueueState, workload: Workload, cluster_queue: str, progress: ScanProgress) -> bool:
+    """Whether it had come as far before, and no quota came back since.
+
+    Pod sets that have different flavors left reach the last one in turn, and never together: to go on would end the same.
+    """
+    scan = world.lines.of(cluster_queue).scan.get(workload.key)
+    return scan is not None and progress in scan.tried and scan.stamp == world.stamp(cluster_queue)
 
 
 def went_through_all(lines: PendingQueues, quota: QuotaTree, workload: Workload, cluster_queue: str) -> bool:

@@ -59,7 +59,7 @@ def requeue_refused(world: QueueState, workload: Workload, event: AdmissionRefus
     if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
         if event.progress:
             came = world.quota.changed(event.cluster_queue) + line.news[0]
-            line.note_scan(world.trail, workload.key, came, world.stamp(event.cluster_queue))
+            line.note_scan(world.trail, workload.key, came, world.stamp(event.cluster_queue), event.progress)
         else:
             line.end_scan(world.trail, workload.key)
         line.push(world.trail, workload.key, order, kind=workload.equivalence)

@@ -39,13 +39,21 @@ class ParkedClass:
         """How far the quota had changed when the class was last found not to fit."""
 
 
+ScanProgress = tuple[tuple[str, str, int], ...]
+"""How far an attempt has come: pod set, resource, index of the last flavor that was tried."""
+
+
 class Scan(msgspec.Struct, frozen=True):
-    """How far the tree had come when a workload was tried on its first flavor, its queue's stamp when it was tried last,
-    and whether it has been through all of them."""
+    """How far a workload has come in trying its flavors one by one."""
 
     began: int
+    """How far the tree had come when it was tried on its first flavor."""
     stamp: int
+    """Its queue's stamp when it was tried last."""
     done: bool
+    """It has been through all of them."""
+    tried: tuple[ScanProgress, ...] = ()
+    """How far it had come each time, since that stamp."""
 
 
 class PendingQueue:
@@ -143,14 +151,19 @@ class PendingQueue:
         for role in [role for role, holder in self.held.items() if holder == key]:
             trail.drop(self.held, role)
 
-    def note_scan(self, trail: Trail, key: str, came: int, stamp: int) -> None:
+    def note_scan(self, trail: Trail, key: str, came: int, stamp: int, progress: ScanProgress) -> None:
         """A workload was tried on some of its flavors and will go on with the next.
 
         Rule: docs/rules/flavors.md#scan-progress
         """
         known = self.scan.get(key)
         self.forget_scan(trail)
-        trail.put(self.scan, key, Scan(came if known is None or known.done else known.began, stamp, done=False))
+        if known is None or known.done:
+            scan = Scan(came, stamp, done=False, tried=(progress,))
+        else:
+            before = known.tried if known.stamp == stamp else ()
+            scan = Scan(known.began, stamp, done=False, tried=(*before, progress))
+        trail.put(self.scan, key, scan)
 
     def end_scan(self, trail: Trail, key: str) -> None:
         """A workload was tried on the last of its flavors."""

@@ -16,11 +16,12 @@ from events.admission import (
     Victim,
 )
 from events.workload import PodSetAssignment
-from projections.flavors.scan import went_through_all
+from projections.flavors.scan import comes_round, went_through_all
 from projections.preemption.candidates import Candidate
 from projections.preemption.considered import ConsideredHolders, considered
 from projections.preemption.requested import ANY_ADMISSION
 from projections.preemption.state import PreemptionState
+from projections.queues.pending_queues import ScanProgress
 from projections.queues.requeue_rule import stays_in_line
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
@@ -75,7 +76,7 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
     reason, message = reason or own_reason, message or own_message
     last = entry.workload.attempt
     kind = entry.head.parked_as
-    progress = _progress(entry)
+    progress = _progress(world, entry)
     if (
         kind
         and not progress
@@ -114,14 +115,15 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
     )
 
 
-def _progress(entry: AdmissionEntry) -> tuple[tuple[str, str, int], ...]:
-    """The flavor to go on with, by pod set and resource; empty for one that waits for victims or a gate: it starts anew.
+def _progress(world: QueueState, entry: AdmissionEntry) -> ScanProgress:
+    """The flavor to go on with, by pod set and resource; empty for one that waits for victims or a gate, or has come round: it starts anew.
 
-    Rule: docs/rules/cycle.md#waits-for-victims
+    Rules: docs/rules/cycle.md#waits-for-victims, docs/rules/flavors.md#scan-progress
     """
     if entry.assignment is None or entry.requeue in _ANEW:
         return ()
-    return tuple(step for step in entry.assignment.progress if step[2] >= 0)
+    progress = tuple(step for step in entry.assignment.progress if step[2] >= 0)
+    return () if comes_round(world, entry.workload, entry.queue.name, progress) else progress
 
 
 def _considered(world: QuotaState, entry: AdmissionEntry) -> ConsideredHolders:

@@ -249,7 +249,8 @@ def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
     )
 
 
-def _requests(world: PlanState, workload: Workload) -> dict[str, Requests]:
+def requests_shown(world: DeviceState, workload: Workload) -> dict[str, Requests]:
+    """By pod set, what a workload that waits was tried with; empty while it has quota, or was not tried yet."""
     if workload.admission is not None or workload.attempt is None:
         return {}
     return requested_by(world, world.cluster_queues.get(workload.attempt.cluster_queue), workload)
@@ -264,7 +265,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         sequence=workload.decided,
         of=workload,
         settings=world.settings,
-        requests=_requests(world, workload),
+        requests=requests_shown(world, workload),
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,

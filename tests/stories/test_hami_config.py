@@ -69,7 +69,7 @@ def test_cards_are_asked_for_by_the_names_of_the_configuration_and_only_by_them(
     assert by_old.world.workloads["team/old"].admitted and given(by_old, "old") == [], (
         "no card is asked for by that name"
     )
-    shown = workload_status(told.world.workloads["team/a"], told.world.settings, config_of(told.world))
+    shown = workload_status(told.world.workloads["team/a"], told.world.settings)
     assert "admission" in shown
     assert meaning_of(MEMORY, config_of(told.world)) is not None and meaning_of(MEMORY) is None
 

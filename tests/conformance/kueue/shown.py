@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from projections.workloads.lifecycle import News, Workload
 from services.applier.events.workload_events import workload_events
 from services.applier.manifests import workload_status
+from services.applier.plan import requests_shown
 from tests.conformance.difference import first_difference
 from tests.conformance.kueue.case_world import CaseWorld
 
@@ -42,13 +43,10 @@ def all_shown(at: CaseWorld, recorded: list[Case], *, without: Collection[str] =
 
 def _object(at: CaseWorld, workload: Workload) -> Case:
     """The object as it was recorded, with what the cycle has changed: what puts workloads in line is recorded elsewhere."""
-    before, lined, after = (
-        by_part(one)
-        for one in (
-            at.recorded[workload.key].get("status") or {},
-            workload_status(at.lined[workload.key], at.world.settings),
-            workload_status(workload, at.world.settings),
-        )
+    before = by_part(at.recorded[workload.key].get("status") or {})
+    lined, after = (
+        by_part(workload_status(one, at.world.settings, requests_shown(at.world, one)))
+        for one in (at.lined[workload.key], workload)
     )
     changed = {part for part in {*lined, *after} if lined.get(part) != after.get(part)}
     kept = {part: value for part, value in before.items() if part not in changed}

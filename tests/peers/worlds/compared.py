@@ -5,7 +5,7 @@ A difference that is meant has its name and its reason here, and is told apart a
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tests.peers.worlds.drawn import Step, World
@@ -14,12 +14,15 @@ from tests.peers.worlds.seen import Seen
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
     "head in flight": "Kueue does not count who is tried at the moment among those that wait at a local queue, and counts anew only when something changes",
+    "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
+    "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
-    "not told anew": "Kueue says anew how a share stands, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
+    "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
-    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, who gets the room in the meantime",
+    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims: that one gets the room in the meantime",
+    "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
@@ -51,6 +54,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
+        around.there, around.here = there, here
         ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
         if ended:
             meant[ended] += 1
@@ -68,10 +72,12 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
 
 
 class _Around:
-    """What was seen before a step, by which a difference after it is told to be meant."""
+    """What was seen before a step, and after it `there` and `here`, by which a difference is told to be meant."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.there: Seen = {"workloads": {}}
+        self.here: Seen = {"workloads": {}}
         self.ours: Seen = {"workloads": {}}
         self._theirs: Seen = {"workloads": {}}
         self._said: dict[str, list[Any]] = {}
@@ -86,6 +92,8 @@ class _Around:
         """The name of a difference that is meant."""
         if one.path[2:3] == ("conditions",) and _worded_later(one):
             return "later message"
+        if one.path[0] == "workloads" and self._wavers(one):
+            return "says one and the other"
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_reservation(name, one)
@@ -93,12 +101,24 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0]
             ):
                 return "later checks"
+            case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
+                return "pods of none tried"
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
+            case ("queues", name, "pendingWorkloads") if f"l{name.rpartition('-q')[2]}" not in self.here[
+                "doors"
+            ] and one.there == self._before(one.path):
+                return "not told anew"
             case _:
                 return ""
+
+    def _wavers(self, one: Difference) -> bool:
+        """Whether it is about why a workload waits of which Kueue says something else all the time."""
+        found = self.there["workloads"].get(one.path[1]) or {}
+        about_words = one.path[2:] == ("conditions", "QuotaReserved") and _waits(one.there) and _waits(one.here)
+        return bool(found.get("wavers")) and (about_words or one.path[2:3] in (("requests",), ("wavers",)))
 
     def _of_reservation(self, name: str, one: Difference) -> str:
         known = name in self.ours["workloads"]
@@ -108,8 +128,12 @@ class _Around:
             return ""
         if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
             return "kept message"
-        if one.there and one.here and _are_one_order(one.there[2], one.here[2]):
-            return "order of resources"
+        if one.there and one.here:
+            sides = [
+                re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2]
+                for side in (one.there, one.here)
+            ]
+            return "order of resources" if _are_one_order(sides[0], sides[1]) else ""
         return ""
 
     def _before(self, path: tuple[str, ...]) -> Any:
@@ -119,9 +143,14 @@ class _Around:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
+    def _has_no_attempt(self, name: str) -> bool:
+        """Whether it was refused before a flavor was looked at."""
+        condition = self.here["workloads"][name]["conditions"].get("QuotaReserved")
+        return condition is not None and not condition[2].startswith(_ATTEMPT)
+
     def _for_some_flavors(self, name: str) -> bool:
-        """Whether its queue has checks for some flavors, and it has no quota."""
-        found = self.ours["workloads"].get(name)
+        """Whether its queue has checks for some flavors."""
+        found = self.here["workloads"].get(name)
         queues = {one["metadata"]["name"]: one["spec"] for one in self._world.objects if one["kind"] == "ClusterQueue"}
         queue = queues.get(f"{self._world.space}-q{found['door'][1:]}", {}) if found else {}
         strategy = queue.get("admissionChecksStrategy", {}).get("admissionChecks", ())
@@ -160,34 +189,58 @@ def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen
     if _is_ghost(world, step, before, there, here):
         return "ghost head"
     known = before["workloads"]
-    both = {name: (there["workloads"].get(name), one) for name, one in here["workloads"].items() if name in known}
-    only_there = {name for name, (one, other) in both.items() if one and _holds(one) and not _holds(other)}
-    only_here = {name for name, (one, other) in both.items() if one and _holds(other) and not _holds(one)}
-    new = [name for name in here["workloads"] if name not in known]
-    if any(_holds(here["workloads"][name]) != _holds(there["workloads"].get(name) or {"pods": {}}) for name in new):
+    both = {
+        name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
+    }
+    only_there = {name for name, (one, other) in both.items() if _holds(one) and not _holds(other)}
+    only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
+    if only_here and not only_there and all(_is_starved(name, there) for name in only_here):
+        return "flavors in turn"
+    refused = all(name in known and not _holds(known[name]) for name in only_here)
+    if not (only_there and only_here and refused):
         return ""
-    if not (only_there and only_here) or any(_holds(known[name]) for name in only_here):
-        return ""
-    if all(
-        _evictions(side["workloads"][name]) > _evictions(known[name]) for name in only_there for side in (there, here)
-    ):
+    if all(_left_in_between(name, known, both) for name in only_there):
         return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
-    return "refused head yields" if yielded and not any(_holds(known[name]) for name in only_there) else ""
+    waited = all(name in known and not _holds(known[name]) for name in only_there)
+    return "refused head yields" if yielded and waited else ""
+
+
+def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload was evicted in this step on both sides, or somebody was for it."""
+    if name in known and all(_evictions(side) > _evictions(known[name]) for side in both[name]):
+        return True
+    return any(
+        all(
+            _evictions(side) > _evictions(known[other]) and f"uid of {name}," in side["conditions"]["Evicted"][2]
+            for side in both[other]
+        )
+        for other in both.keys() & known.keys()
+    )
+
+
+def _is_starved(name: str, there: Seen) -> bool:
+    """Whether Kueue has not tried a workload yet, since another one with several pod sets has flavors left for ever."""
+    mine = there["workloads"][name]
+    if "QuotaReserved" in mine["conditions"]:
+        return False
+    return any(
+        other["door"] == mine["door"]
+        and other["priority"] >= mine["priority"]
+        and not _holds(other)
+        and len(other["requests"]) > 1
+        for key, other in there["workloads"].items()
+        if key != name
+    )
 
 
 def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
-    """Whether the head of a StrictFIFO queue was deleted, and Kueue goes on trying it."""
-    gone = before["workloads"].get(step.name)
-    if (
-        step.verb != "delete"
-        or step.kind != "Workload"
-        or gone is None
-        or _strategy(world, gone["door"]) != "StrictFIFO"
-    ):
+    """Whether the head of a StrictFIFO queue was deleted, or its local queue, and Kueue goes on trying it."""
+    gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
+    if step.verb != "delete" or gone is None or _strategy(world, gone["door"]) != "StrictFIFO":
         return False
     queue = f"{world.space}-q{gone['door'][1:]}"
-    return there["queues"][queue]["pendingWorkloads"] == here["queues"][queue]["pendingWorkloads"] + 1
+    return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]
 
 
 def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
@@ -237,7 +290,8 @@ def _clauses(message: str) -> dict[tuple[str, str], str]:
     found = {
         (one[1], one[2]): one[0]
         for one in re.finditer(
-            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+),.*?(?=, insufficient|$)", message
+            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:(?:\S+ )?more needed|[^,]* > maximum capacity \(\S+\))",
+            message,
         )
     }
     return found | {(one[1], ""): one[0] for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", message)}

@@ -69,7 +69,8 @@ async def _change(client: ApiRequests, step: Step) -> None:
             case _:
                 raise AssertionError(step.verb)
     except (ObjectInvalid, ObjectConflict):
-        return
+        if step.kind == "Workload" and step.verb == "create":
+            raise
 
 
 async def _show(client: ApiRequests, step: Step, now: Millis) -> None:

@@ -406,6 +406,7 @@ class _Draw:
         changed = self._changed(verb, name, groups) if verb in more else None
         if changed is not None:
             return changed
+        verb = "finish" if verb in more else verb
         match verb:
             case "finish" | "delete":
                 living.remove(name)
@@ -477,7 +478,7 @@ class _Draw:
                 return _merge("Cohort", cohort, {"spec": quotas})
             case "cohort-parent":
                 parent = self._chance.choice((None, f"{self._space}-c0", f"{self._space}-c9"))
-                return _merge("Cohort", cohort, {"spec": {"parentName": parent}})
+                return _merge("Cohort", cohort, {"spec": {"parentName": parent}}) if parent != cohort else None
             case "no-cohort":
                 return Step(verb="delete", kind="Cohort", name=cohort)
             case "weight":

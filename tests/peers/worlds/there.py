@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from events.json_object import JsonObject
 from events.json_path import look
@@ -44,6 +45,8 @@ class Kueue:
 
     def __init__(self, client: KubeClient, caches: Caches) -> None:
         self._client, self._caches = client, caches
+        self._wavering: set[tuple[str, str]] = set()
+        """Workloads that wait, of which Kueue says something else all the time."""
 
     async def play(self, worlds: Sequence[World]) -> dict[int, Answer]:
         """All of them step by step, each step of all of them at once."""
@@ -62,7 +65,12 @@ class Kueue:
                 if answers[world.seed].broken:
                     continue
                 objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS)]
-                answers[world.seed].seen.append(seen(*objects, world.space))
+                found = seen(*objects, world.space)
+                for name in found["workloads"].keys() & {
+                    name for space, name in self._wavering if space == world.space
+                }:
+                    found["workloads"][name]["wavers"] = True
+                answers[world.seed].seen.append(found)
                 answers[world.seed].uids.update(
                     (name, one["metadata"]["uid"]) for (space, name), one in objects[0].items() if space == world.space
                 )
@@ -90,7 +98,8 @@ class Kueue:
         """Until nothing of these worlds changes any more; meanwhile pods of those that are evicted end."""
         spaces = {world.space: world for world in worlds if not answers[world.seed].broken}
         began = quiet = time.monotonic()
-        before = self._versions()
+        before, words = self._versions(), self._words()
+        self._wavering = set()
         while time.monotonic() - quiet < QUIET_S * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
@@ -99,8 +108,12 @@ class Kueue:
             now = self._versions()
             changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
             before, restless = now, {space for _, space in changed} & spaces.keys()
+            said = self._words()
+            self._wavering |= {name for name in words if words[name] != said.get(name)}
+            words = said
             if restless:
                 quiet = time.monotonic()
+                self._wavering = set()
             if restless and quiet - began >= _LONGEST_S:
                 for space in restless:
                     names = sorted(name for name, whose in changed if whose == space)
@@ -108,12 +121,21 @@ class Kueue:
                         spaces.pop(space).seed
                     ].broken = f"Kueue does not come to rest: {', '.join(names)} still changes"
 
-    def _versions(self) -> dict[tuple[str, str], str]:
-        """By kind and name, and by world, the version of each object."""
+    def _versions(self) -> dict[tuple[str, str], Any]:
+        """By kind and name, and by world, the version of each object; of who waits all but for why."""
+        told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts}
         return {
-            (f"{key} {name}", space or name.partition("-")[0]): value["metadata"]["resourceVersion"]
-            for key in (WORKLOADS, QUEUES, DOORS)
+            (f"{key} {name}", space or name.partition("-")[0]): of(value)
+            for key, of in told.items()
             for (space, name), value in self._caches.of(key).items()
+        }
+
+    def _words(self) -> dict[tuple[str, str], str]:
+        """By workload that waits, why."""
+        return {
+            name: look(value, "status.conditions[QuotaReserved].message") or ""
+            for name, value in self._caches.of(WORKLOADS).items()
+            if not look(value, "status.admission")
         }
 
     async def _let_go(self, value: JsonObject) -> None:
@@ -148,6 +170,22 @@ class Kueue:
             return
         finally:
             await self._caches.refresh(WORKLOADS)
+
+
+def _version(value: JsonObject) -> Any:
+    return value["metadata"]["resourceVersion"]
+
+
+def _but_for_counts(value: JsonObject) -> Any:
+    """What a local queue shows but for how many wait there: who is tried at the moment is none of them."""
+    return {**(value.get("status") or {}), "pendingWorkloads": 0}
+
+
+def _but_for_words(value: JsonObject) -> Any:
+    """What is seen of a workload without why it has no quota, and what it was tried with."""
+    found = seen({("", value["metadata"]["name"]): value}, {}, {}, "")["workloads"][value["metadata"]["name"]]
+    waits = not found["pods"] and found["conditions"].get("QuotaReserved", [""])[0] == "False"
+    return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
 
 
 def _holds(value: JsonObject, kind: str) -> bool:

@@ -5,7 +5,7 @@ from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import QuotaReleased, WorkloadDeleted, WorkloadQueued, WorkloadSpec, WorkloadSubmitted
 from projections.evolve import evolve
-from projections.flavors.scan import progress_of, went_through_all
+from projections.flavors.scan import comes_round, progress_of, went_through_all
 from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
@@ -81,6 +81,28 @@ def test_one_that_went_through_all_flavors_in_vain_has_nothing_more_to_say_until
     assert went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
     world.quota.add_usage("cq", {})
     assert not went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
+
+
+def test_who_has_come_as_far_before_has_come_round_unless_quota_came_back_or_the_search_began_anew() -> None:
+    world = waiting()
+
+    def round_at(*progress: tuple[str, str, int]) -> bool:
+        return comes_round(world, world.workloads["team/w"], "cq", progress)
+
+    main, other = ("main", "cpu", 0), ("other", "cpu", 0)
+    assert not round_at(main)
+    fold(world, refused((main,)), refused((other,)))
+    assert round_at(main) and round_at(other) and not round_at(main, other) and not round_at()
+    world.settle()
+    again = world_of(tables_of(world))
+    assert comes_round(again, again.workloads["team/w"], "cq", (main,)), "also where the world was saved meanwhile"
+    assert state_hash(again) == state_hash(world)
+    world.quota.remove_usage("cq", {})
+    assert not round_at(main)
+    fold(world, refused((other,)))
+    assert round_at(other) and not round_at(main)
+    fold(world, refused(()), refused((main,)))
+    assert round_at(main) and not round_at(other)
 
 
 def test_progress_is_part_of_the_state_and_of_its_snapshots() -> None:

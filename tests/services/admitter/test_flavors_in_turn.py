@@ -1,0 +1,51 @@
+"""Flavors that a workload is tried on one after the other, over several cycles."""
+
+from events.admission import AdmissionRefused, QuotaReserved
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import (
+    ClusterQueueObserved,
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    NamespaceObserved,
+    Quota,
+    ResourceGroup,
+)
+from events.selector import LabelSelector
+from events.workload import WorkloadSpec, WorkloadSubmitted
+from tests.stories.small_world import Story
+
+
+def asking(name: str, created_at: int, *cores: int) -> WorkloadSubmitted:
+    pod_sets = tuple(
+        PodSet(
+            name=f"s{number}", count=1, shape=PodShape(containers=(ContainerShape(name="c", requests={"cpu": amount}),))
+        )
+        for number, amount in enumerate(cores)
+    )
+    return WorkloadSubmitted(
+        workload=f"team/{name}", uid=name, created_at=created_at, spec=WorkloadSpec(queue="lq", pod_sets=pod_sets)
+    )
+
+
+def test_pod_sets_that_reach_their_last_flavors_in_turn_are_told_so_once_and_let_others_be_tried() -> None:
+    quotas = tuple(
+        FlavorQuotas(flavor=name, quotas=(Quota(resource="cpu", nominal=nominal),))
+        for name, nominal in (("small", 2), ("large", 4))
+    )
+    story = Story().told(
+        NamespaceObserved(name="team"),
+        FlavorObserved(name="small"),
+        FlavorObserved(name="large"),
+        ClusterQueueObserved(
+            name="cq", namespaces=LabelSelector(), groups=(ResourceGroup(resources=("cpu",), flavors=quotas),)
+        ),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+        asking("holds", 0, 4),
+    )
+    story.decided()
+    story.told(asking("turns", 1, 2, 2), asking("behind", 2, 1))
+    story.decided()
+    refusals = [one for one in story.decisions if isinstance(one, AdmissionRefused) and one.workload == "team/turns"]
+    assert [one.progress for one in refusals] == [(("s0", "cpu", 0),), (("s1", "cpu", 0),), ()]
+    assert [one.workload for one in story.decisions if isinstance(one, QuotaReserved)] == ["team/holds", "team/behind"]
