@@ -303,8 +303,7 @@ class Watcher:
             if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
                 await self._lose_place(place, self._about(place, version=version, gone=True))
         self.view.expect(kind, objects)
-        letters: list[OutboxMessage] = []
-        changed = False
+        letters, changed = list[OutboxMessage](), False
         for one in objects:
             facts = self._facts_of(resource, one)
             changed = changed or bool(facts)
@@ -340,13 +339,11 @@ class Watcher:
         """Look again at those whose pods claim devices, after a change of what these are counted by."""
         if self.view.claims.changed:
             self.view.claims.changed = False
-            claim = [place for place in self._jobs.places() if self.view.claims_at(place)]
-            await self._look_again(claim, version)
+            await self._look_again(filter(self.view.claims_at, self._jobs.places()), version)
 
-    async def _look_again(self, places: Sequence[str], version: str) -> None:
+    async def _look_again(self, places: Iterable[str], version: str) -> None:
         for place in places:
-            job = self._jobs.of(place)
-            if job is not None:
+            if (job := self._jobs.of(place)) is not None:
                 again = self.view.look_at(place.split("/", 1)[0], job)
                 await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
 
@@ -354,9 +351,8 @@ class Watcher:
         if not is_named(value):
             return
         meta, place = value["metadata"], place_in(resource.kind, value)
-        about = self._about(
-            place, uid=meta.get("uid", ""), version=version_number(meta.get("resourceVersion")), gone=True
-        )
+        version = version_number(meta.get("resourceVersion"))
+        about = self._about(place, uid=meta.get("uid", ""), version=version, gone=True)
         self._seen.forget(resource.kind, value)
         if resource.kind == PODS.kind:
             self.view.node_usage.lose(about.namespace, about.name)

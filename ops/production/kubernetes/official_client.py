@@ -1,6 +1,7 @@
 """The official client for Kubernetes, of which only this much is loaded: its packages would load everything they have.
 
-That is a second client, for who does not wait asynchronously, and a validator of models, which nobody here asks for: 19 MB in each process.
+That is a second client, for who does not wait asynchronously, and a validator of models, which nobody here asks for: 20 MB, 10 of them the
+validator's, which a process that `typer` has read options for holds anyway.
 """
 
 import sys
@@ -9,8 +10,10 @@ from typing import Any
 
 for _package in ("kubernetes", "kubernetes.aio"):
     _found = find_spec(_package)
-    if _found is not None:  # Without it the imports below say so.
-        sys.modules.setdefault(_package, module_from_spec(_found))
+    if _package not in sys.modules and _found is not None:  # Without it the imports below say so.
+        sys.modules[_package] = module_from_spec(_found)
+        if (_parent := _package.rpartition(".")[0]) in sys.modules:
+            setattr(sys.modules[_parent], _package.rpartition(".")[2], sys.modules[_package])
 
 from kubernetes.aio import client as kube  # noqa: E402 - not before it is kept small
 from kubernetes.aio.client.rest import RESTClientObject  # noqa: E402

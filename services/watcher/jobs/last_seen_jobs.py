@@ -24,7 +24,7 @@ class LastSeenJobs:
             self.forget(place)
 
     def forget(self, place: str) -> None:
-        """A job is gone."""
+        """Let go of a job that is not there any more."""
         self._seen.pop(place, None)
 
     def places(self) -> list[str]:

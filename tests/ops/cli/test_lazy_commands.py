@@ -65,7 +65,12 @@ def test_of_the_official_client_for_kubernetes_what_is_needed_is_loaded_and_no_s
 
 
 def test_who_asks_for_more_of_the_official_client_gets_it_whole() -> None:
-    code = "import ops.production.kubernetes.client; from kubernetes.aio import client, watch; print(client.ApiClient, watch.Watch)"
+    code = """
+import ops.production.kubernetes.client
+import kubernetes.client
+from kubernetes.aio import client, watch
+print(client.ApiClient, watch.Watch, kubernetes.aio.client.models.V1Pod, kubernetes.client.V1Pod)
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert "api_client.ApiClient" in done.stdout and "NotLoaded" not in done.stdout
 

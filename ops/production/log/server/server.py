@@ -170,8 +170,8 @@ class NatsServer:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # Its heap is small beside what it reads through: Go would let it grow to twice what it holds.
-                env={"GOGC": "50", **os.environ},
+                # What it holds is small beside what goes through it: Go would let that grow to as much again.
+                env={"GOGC": "25", **os.environ},
             )
 
     async def _end(self, with_signal: signal.Signals) -> None:
