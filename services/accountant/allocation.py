@@ -19,16 +19,14 @@ from projections.topology.placement.workload_cards import cards_where_placed
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload
 from projections.workloads.second_pass import has_delayed_topology
-from services.accountant.guarding import ACCOUNTANT, one
+from services.accountant.guarding import one
 from services.accountant.state import AccountantState
 
 
-def allocations(world: AccountantState) -> Iterator[Decision]:
-    """Reserve or refuse cards for each workload under review that waits for them."""
-    for key in world.work.take(ACCOUNTANT):
-        workload = world.workloads.get(key)
-        if workload is not None and world.settings.devices and world.cards.nodes:
-            yield from one(world, Scope.WORKLOAD, key, partial(_gift, world, workload))
+def allocations(world: AccountantState, workload: Workload) -> Iterator[Decision]:
+    """Reserve or refuse cards for a workload under review, if it waits for them."""
+    if world.settings.devices and world.cards.nodes:
+        yield from one(world, Scope.WORKLOAD, workload.key, partial(_gift, world, workload))
 
 
 def _gift(world: TopologyState, workload: Workload) -> list[Decision]:

@@ -1,5 +1,6 @@
 """What the accountant decides: which cards a workload gets and when they are released, which are in service, and drift."""
 
+from collections.abc import Iterator
 from itertools import chain
 
 from events.catalogue import Decision
@@ -8,6 +9,7 @@ from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.allocation import allocations
 from services.accountant.differences import differences, overdue
+from services.accountant.guarding import ACCOUNTANT
 from services.accountant.pod_assignment import assignments
 from services.accountant.release import releases
 from services.accountant.service import losses, returns
@@ -29,8 +31,7 @@ class Accountant:
             releases(world),
             returns(world, position.at),
             losses(world, position.at),
-            assignments(world),
-            allocations(world),
+            _reviews(world),
             differences(world, position.at),
             overdue(world, position.at),
             shortages(world),
@@ -41,3 +42,12 @@ class Accountant:
             if len(events) >= MOST_EVENTS:
                 break
         return events
+
+
+def _reviews(world: World) -> Iterator[Decision]:
+    """Cards for each workload under review, and for its pods; one that is given cards comes up again behind that, for its pods may be waiting."""
+    for key in world.work.take(ACCOUNTANT):
+        workload = world.workloads.get(key)
+        if workload is not None:
+            yield from assignments(world, workload)
+            yield from allocations(world, workload)

@@ -3,9 +3,11 @@
 from msgspec.structs import replace
 
 from events.control import ObjectRemoved
-from events.device import PodCardsAssigned, PodObserved
+from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.topology import PodTopology
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story, job, platform
 
 
@@ -53,6 +55,20 @@ def test_a_place_is_told_anew_only_when_the_pod_that_had_it_has_ended_or_is_gone
     assert told_to(story.told(ObjectRemoved(kind="Pod", namespace="team", name="y"))) == [("more", 1)]
     failed = replace(waiting("x"), gated=False, phase="Failed")
     assert told_to(story.told(failed, waiting("other", 10))) == [("other", 0)]
+
+
+def test_a_pod_that_waits_when_its_workload_gets_cards_of_another_host_is_told_them_at_once() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r1"))
+    story.unchecked = True  # As on a partition: who is passed over is not looked at by chance.
+    story.told(asking("a", count=2)).decided()
+    x, y, again = (
+        replace(waiting(name, at), topology=PodTopology(gated=True)) for at, name in enumerate(("x", "y", "again"))
+    )
+    assert told_to(story.told(x, y)) == [("x", 0), ("y", 1)]
+    lost = (ObjectRemoved(kind="Node", namespace="", name="a"), ObjectRemoved(kind="Pod", namespace="team", name="x"))
+    said = story.told(*lost, again).decided()
+    assert [one.placements[0].node for one in said if isinstance(one, DevicesReserved)] == ["c"]
+    assert [(one.pod, one.index) for one in said if isinstance(one, PodCardsAssigned)][-1] == ("again", 0)
 
 
 def test_pods_beyond_those_that_were_let_in_wait() -> None:
