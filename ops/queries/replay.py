@@ -55,6 +55,7 @@ def fold_partition(
     entries: Mapping[str, Sequence[Entry]],
     *,
     verify: bool = False,
+    looks_at_all: bool = False,
     listener: Listener | None = None,
     inherited: Listener | None = None,
     start: PartitionFold | None = None,
@@ -62,11 +63,13 @@ def fold_partition(
 ) -> tuple[PartitionFold, Replayed]:
     """Fold one partition and count and hash what comes out; with `verify` decide each of its decisions again, compare bytes.
 
+    Whom the services have passed over is found sooner or later; with `looks_at_all` at the first decision that passes over somebody, in time
+    that grows with decisions and workloads.
     `inherited` hears what a fork has of the history of others, `listener` what was decided in it.
     """
     fold = start or PartitionFold(partition)
     began = fold.base
-    again = Verification(_inputs(partition, entries)) if verify else None
+    again = Verification(_inputs(partition, entries), looks_at_all=looks_at_all) if verify else None
     how = PartitionFold.fold_commit if again is None else again.fold
     events = 0
     rules: dict[str, None] = {}

@@ -79,6 +79,8 @@ def test_somebody_whom_every_service_passes_over_is_found(monkeypatch: pytest.Mo
     assert first.author == "queue-manager"
     assert b'"workload":"day/w3"' in first.decided
     assert b'"workload":"day/w3"' not in first.recorded
+    _, at_once = fold_partition(PARTITION, entries, verify=True, looks_at_all=True)
+    assert at_once.differences[0].sequence < first.sequence
 
 
 def test_four_times_the_log_takes_about_four_times_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -275,7 +275,9 @@ def hold_partition(
         hear(event, position)
         book.queues.clear()
 
-    fold, replayed = fold_partition(partition, entries, verify=True, start=start, listener=hear, inherited=inherit)
+    fold, replayed = fold_partition(
+        partition, entries, verify=True, looks_at_all=True, start=start, listener=hear, inherited=inherit
+    )
     broken = [*book.broken, *card_book.broken, *places.broken, *charges.broken, *saved.broken]
     broken += [
         f"{partition}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences
