@@ -33,7 +33,7 @@ test: $(READY) ## run every test, and the checks of style and structure
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(BIN)/basedpyright
-	@$(BIN)/pytest --numprocesses 2 --dist worksteal
+	@$(BIN)/pytest --numprocesses 3 --dist worksteal
 	@$(BIN)/python -m tests.figures
 
 lint: $(READY) ## check style, structure and types

@@ -30,8 +30,6 @@ class Platform:
     """Processes that share leases, and who of them holds which: never two the same one."""
 
     def __init__(self, leases: BusLeases) -> None:
-        self.moves: list[tuple[str, str]] = []
-        """Which lease was taken by whom."""
         self._leases = leases
         self._there: dict[str, tuple[OwnLeases, asyncio.Task[None]]] = {}
         self._moved = asyncio.Event()
@@ -52,6 +50,10 @@ class Platform:
     def held(self) -> dict[str, list[str]]:
         return {name: [one.name for one in own.all if one.held] for name, (own, _) in self._there.items()}
 
+    def kinds(self) -> list[int]:
+        """Of how many kinds of work each holds leases, in the order of their start."""
+        return [len({one.rpartition(".")[2] for one in held}) for held in self.held().values()]
+
     async def until(self, *counts: int) -> None:
         """Wait until each lease is held, by replicas that hold so many, in the order of their start."""
         async with asyncio.timeout(SOON):
@@ -69,7 +71,6 @@ class Platform:
 
     def _note(self, lease: str, replica: str, *, held: bool) -> None:
         if held:
-            self.moves.append((lease, replica))
             assert sum(lease in held for held in self.held().values()) <= 1
         self._moved.set()
 
@@ -89,21 +90,15 @@ async def test_a_replica_that_joins_gets_its_share_and_one_that_ends_leaves_its_
     platform.start("a")
     await platform.until(6)
     platform.start("b")
+    # How many moves that takes is held in tests/services/runtime/test_lease_shares.py: here a lease that its next holder is slow to take
+    # is taken by another one meanwhile.
     await platform.until(3, 3)
-    assert len(platform.moves) == 6 + 3, "no lease moves that need not"
-    assert platform.held() == {
-        "a": ["LOG_1.admitter", "LOG_1.applier", "watcher"],
-        "b": ["DEVICES_default.accountant", "LOG_0.admitter", "LOG_0.applier"],
-    }
+    assert platform.kinds() == [3, 3], "one of each kind"
     platform.start("c")
     await platform.until(2, 2, 2)
-    assert len(platform.moves) == 6 + 3 + 2
     await platform.stop("a")
     await platform.until(3, 3)
-    # Of each kind first, then in all: who got both of the leases of another kind may give one of a third in return.
-    assert len(platform.moves) <= 6 + 3 + 2 + 3
-    for held in platform.held().values():
-        assert len({one.rpartition(".")[2] for one in held}) == 3, "one of each kind"
+    assert platform.kinds() == [3, 3], "one of each kind"
 
 
 async def test_what_a_replica_says_of_itself_is_forgotten_when_it_leaves(bus: JetStreamBus) -> None:
