@@ -11,7 +11,7 @@ from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.queues.status import NOT_PENDING
 from projections.quota.adjusted_pods import adjusted
-from projections.quota.effective_requests import PODS, pod_set_requests
+from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
 from projections.workloads.conditions import PENDING, SILENT
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 
@@ -46,7 +46,7 @@ def requested_by(world: DeviceState, queue: ClusterQueueObserved | None, workloa
 
     Rule: docs/rules/quota.md#filled-in
     """
-    covers_pods = queue is not None and any(PODS in group.resources for group in queue.groups)
+    covers_pods = queue is not None and has_quota_of_pods(queue)
     return {
         one.name: pod_set_requests(
             adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, one),

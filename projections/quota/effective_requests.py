@@ -6,10 +6,16 @@ from fractions import Fraction
 from events.amount import Requests, add, add_requests, multiply, scale_requests
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quantity import ceil_fraction, parse_quantity, units_per_one
+from events.quota import ClusterQueueObserved
 from events.settings import SettingsObserved, Transformation, TransformationStrategy
 from projections.devices.card_config import HAMI, CardConfig
 
 PODS = "pods"
+
+
+def has_quota_of_pods(queue: ClusterQueueObserved) -> bool:
+    """Whether a queue counts pods as a resource."""
+    return any(PODS in group.resources for group in queue.groups)
 
 
 def container_requests(container: ContainerShape, *, device_totals: bool, config: CardConfig = HAMI) -> Requests:

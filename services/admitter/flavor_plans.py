@@ -10,7 +10,7 @@ from projections.flavors.suitability import PlanRules
 from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted, misfit
 from projections.quota.charge_quota import remaining_usage
-from projections.quota.effective_requests import PODS, pod_set_requests
+from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_in
 from services.admitter.entry import QueueHead
@@ -33,7 +33,7 @@ def plan_for(world: AdmitterState, head: QueueHead) -> Plan:
 
 def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> Plan:
     """The plan for other counts of pods, given by the name of the pod set (partial admission); it is not cached."""
-    covers_pods = any(PODS in group.resources for group in head.queue.groups)
+    covers_pods = has_quota_of_pods(head.queue)
     held = _held_before(replaced_in(world, head.workload, head.queue.name))
     asked = [
         PodSetRequest(

@@ -10,7 +10,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log.life import bus_here
 from ops.cli.log_options import LogSource
 from ops.production.archive.history import read_everything
-from ops.production.log.partitioning import Division, divide, division_of, rolled_away
+from ops.production.log.partitioning import Division, carry_out, division_of, rolled_away
 from ops.production.process.clock import ScaledClock
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -43,15 +43,7 @@ async def _divided(partitions: int | None, source: LogSource, places: list[str],
             world_at(point), control.partitions, partitions, places, control, ends=ends_of(entries), rolled=rolled
         )
         if found.fresh and not dry_run:
-            await divide(
-                bus,
-                found.partitions,
-                ScaledClock().now(),
-                found.placements,
-                mapped=found.mapped,
-                moves=found.moves,
-                until_begun=found.until_begun,
-            )
+            await carry_out(bus, found, ScaledClock().now())
         return found
 
 

@@ -276,6 +276,19 @@ async def divide(
     await (await bus.stream(FACTS)).publish([fact_message(one, CLUSTER) for one in sightings])
 
 
+async def carry_out(bus: Bus, division: Division, at: Millis) -> None:
+    """Do what a division comes to. Raises what `divide` raises."""
+    await divide(
+        bus,
+        division.partitions,
+        at,
+        division.placements,
+        mapped=division.mapped,
+        moves=division.moves,
+        until_begun=division.until_begun,
+    )
+
+
 def _forked(control: Control) -> set[int]:
     return {fork.partition for fork in control.forks.values()}
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from events.event import Millis
 from events.partition_map import TreePlacement
 from events.subjects import CONTROL
-from ops.production.log.partitioning import Division, divide, division_of, rolled_away
+from ops.production.log.partitioning import Division, carry_out, division_of, rolled_away
 from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -33,15 +33,7 @@ async def divide_midway(simulation: Simulation, partitions: int, after: Millis) 
             continue
         with suppress(LogUnavailable, LogMovedOn, MessageHalts, PartitionsRefused):
             found = await _division(simulation, partitions)
-            await divide(
-                simulation.bus,
-                found.partitions,
-                simulation.clock.now(),
-                found.placements,
-                mapped=found.mapped,
-                moves=found.moves,
-                until_begun=found.until_begun,
-            )
+            await carry_out(simulation.bus, found, simulation.clock.now())
             return found.placements
         await asyncio.sleep(_AGAIN_S)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from events.event import Millis
 from events.subjects import CONTROL
 from ops.production.archive.history import Paged, cut_to_common_end
-from ops.production.log.partitioning import Division, divide, division_of
+from ops.production.log.partitioning import Division, carry_out, division_of
 from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -83,14 +83,7 @@ async def _move(simulation: Simulation, places: Places, chance: random.Random) -
     division = _division(await _known(simulation), places)
     while division is not None and division.moves:
         with suppress(LogUnavailable, LogMovedOn):
-            await divide(
-                bus,
-                division.partitions,
-                simulation.clock.now(),
-                division.placements,
-                mapped=division.mapped,
-                moves=division.moves,
-            )
+            await carry_out(bus, division, simulation.clock.now())
             return True
         await asyncio.sleep(_AGAIN_S)
         await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))

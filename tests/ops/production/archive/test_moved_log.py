@@ -29,7 +29,7 @@ from ops.production.log.control import say
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.shelf import WATCHER
-from ops.production.log.partitioning import divide, division_of, rolled_away
+from ops.production.log.partitioning import carry_out, division_of, rolled_away
 from ops.production.log.server.server import NatsServer
 from ops.production.log.snapshots import names_world
 from ops.production.log.streams import streams_on
@@ -200,7 +200,7 @@ async def place_again(bus: JetStreamBus, archive: str, at: int) -> bool:
     world, ends = world_at(point_at(entries)), {name: len(found) for name, found in entries.items()}
     found = division_of(world, control.partitions, None, ["queue/cq=LOG_1"], control, ends=ends)
     if found.fresh:
-        await divide(bus, found.partitions, at, found.placements, mapped=found.mapped, moves=found.moves)
+        await carry_out(bus, found, at)
     return found.fresh
 
 
@@ -260,15 +260,7 @@ async def test_a_log_that_was_rolled_grows_while_its_services_run_and_is_audited
         found = division_of(world, 1, 3, ["queue/new=LOG_2"], ends=ends, rolled=rolled)
         new = replace(job("n", queue="lq-new"), workload="fresh/n")
         async with log.served(url) as running:
-            await divide(
-                bus,
-                found.partitions,
-                log.clock.now(),
-                found.placements,
-                mapped=found.mapped,
-                moves=found.moves,
-                until_begun=found.until_begun,
-            )
+            await carry_out(bus, found, log.clock.now())
             await log.tell(LocalQueueObserved(namespace="fresh", name="lq-new", cluster_queue="new"), new)
             await until(lambda: [*admitted(running, "LOG_2")] == ["fresh/n"])
             assert [*admitted(running, "LOG_0")] == ["other/j3", "team/a", "team/b"] and not admitted(running, "LOG_1")

@@ -14,7 +14,7 @@ from events.quota import LocalQueueObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadFinished
 from ops.production.log.control import say
-from ops.production.log.partitioning import Division, PartitionsRefused, divide, division_of, rolled_away
+from ops.production.log.partitioning import Division, PartitionsRefused, carry_out, division_of, rolled_away
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition, fold_up
@@ -54,15 +54,7 @@ async def division(day: Day, partitions: int | None, *places: str) -> Division:
 
 
 async def divided(day: Day, found: Division) -> None:
-    await divide(
-        day.bus,
-        found.partitions,
-        5000 + len(day.entries[FACTS]),
-        found.placements,
-        mapped=found.mapped,
-        moves=found.moves,
-        until_begun=found.until_begun,
-    )
+    await carry_out(day.bus, found, 5000 + len(day.entries[FACTS]))
 
 
 def asked(name: str) -> Fact:
