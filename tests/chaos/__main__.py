@@ -7,12 +7,13 @@ anything is killed every second; amid them all are upgraded in turn.
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.chaos.run import BUS, Plan, play
+from tests.chaos.run import ARCHIVE, BUS, Plan, play
 
 LONG = (
     Plan(seed=131, kills=131, jobs=1000),
@@ -42,10 +43,18 @@ async def main(words: Sequence[str]) -> int:
     """Play all of them."""
     broken = 0
     for plan in plans(words):
-        with tempfile.TemporaryDirectory() as folder:
-            outcome = await play(plan, Path(folder))
+        folder = Path(tempfile.mkdtemp(prefix="kuelog-chaos-"))
+        try:
+            outcome = await play(plan, folder)
+        except BaseException:
+            print(f"what is left of it is in {folder}", file=sys.stderr)
+            raise
         print(f"{outcome} (load {os.getloadavg()[0]:.1f})", flush=True)
-        broken += bool(outcome.broken)
+        if outcome.broken:
+            broken += 1
+            print(f"it is kept in {folder}: kuelog history WORKLOAD --archive {folder / ARCHIVE}", flush=True)
+        else:
+            shutil.rmtree(folder)
     return 1 if broken else 0
 
 

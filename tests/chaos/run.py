@@ -17,6 +17,8 @@ import msgspec
 
 from events.partition_map import TreePlacement
 from events.settings import SettingsObserved
+from ops.production.archive.archive import write_archive
+from ops.production.archive.errors import LogDiffers
 from ops.production.archive.history import read_everything
 from ops.production.archive.proof.evidence import load_evidence
 from ops.production.crds.definitions import manifests
@@ -45,6 +47,8 @@ SLOTS = tuple(
     for service in ("queue-manager", "admitter", "preemptor", "accountant", "watcher", "applier")
     for twin in "ab"
 )
+ARCHIVE = "archive"
+"""Where in its folder a run lays the log down whose laws were broken."""
 _WITNESSES = ("watcher-a", "applier-a")
 BUS = "bus"
 _ROOM = 256 << 20
@@ -318,9 +322,19 @@ class Run:
             length = sum(map(len, entries.values()))
             if length != seen:
                 seen, since = length, time.monotonic()
-            if not broken or time.monotonic() - since > _STILL_S:
+            if not broken:
+                return []
+            if time.monotonic() - since > _STILL_S:
+                self._keep(entries, changes)
                 return broken
             await asyncio.sleep(_AGAIN_S)
+
+    def _keep(self, entries: dict[str, list[Entry]], changes: list[ObjectChange]) -> None:
+        """Lay down what `kuelog history --archive` and a reader need to find out which decision was wrong, and what the jobs were told."""
+        evidence = load_evidence(str(self._folder / "witness"))
+        with suppress(LogDiffers):  # Then an auditor has told it already.
+            write_archive(entries, evidence, str(self._folder / ARCHIVE))
+        (self._folder / "jobs.json").write_bytes(b"\n".join(map(msgspec.json.encode, changes)))
 
     def told(self) -> Iterator[str]:
         """What the processes have logged."""
