@@ -134,6 +134,7 @@ from projections.folds.set_aside import set_aside, take_up_again
 from projections.folds.slices import evolve_slices
 from projections.folds.upkeep import evolve_upkeep
 from projections.folds.variants import evolve_variants, evolve_workload_fact
+from projections.folds.workloads import forget_written
 from projections.log_position import LogPosition
 from projections.partitions.homes import is_foreign
 from projections.queues.order import order_anew
@@ -272,6 +273,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             set_aside(world, event, position)
         case ResourceVersionsRestarted():
             world.versions.restart(event.epoch)
+            forget_written(world)
         case BudgetThresholdReached():
             tell_threshold(world, event, position.at)
         case BudgetRenewed():

@@ -3,7 +3,6 @@
 import msgspec
 
 from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
-from events.application import DecisionApplied
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, LineKind, MonthClosed, PriceListSet
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
@@ -48,14 +47,13 @@ from projections.billing.terms.prices import PriceBook
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
-from projections.workloads.decided_moments import DecidedEvent, DecidedMoments
+from projections.workloads.decided_moments import MomentsByWorkload
 from projections.workloads.long_gone import LongGone
 from projections.workloads.slice_chains import SliceChains
 from projections.workloads.variant_families import VariantFamilies
 
 _ENTERED = (PriceListSet, ExchangeRateSet, AccountsSet, CorrectionEntered, MonthClosed)
 """What operators enter: it says nothing of how far the cluster was seen."""
-_NOTHING_DECIDED = DecidedMoments()
 
 
 class Ledger:
@@ -88,8 +86,7 @@ class Ledger:
         self._current: dict[str, Attempt] = {}
         self._asking: dict[str, str] = {}
         """The cluster queue of each workload that has requested preemption."""
-        self._decided: dict[str, DecidedMoments] = {}
-        """By workload, the last seconds in which the log decided about its quota."""
+        self._decided = MomentsByWorkload()
         self._gone = LongGone()
         self._variants = VariantFamilies()
         self._slices = SliceChains()
@@ -126,11 +123,7 @@ class Ledger:
             self._forget(gone, position.at)
         for told in self._variants.told(event):
             self.fold(told, position)
-        if isinstance(event, DecidedEvent):
-            known = self._decided.get(event.workload, _NOTHING_DECIDED)
-            self._decided[event.workload] = known.noted(event, position.at, position.sequence)
-        elif isinstance(event, DecisionApplied) and (decided := self._decided.get(event.workload)) is not None:
-            self._decided[event.workload] = decided.shown(event.sequence)
+        self._decided.hear(event, position.at, position.sequence)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, position)
@@ -247,11 +240,8 @@ class Ledger:
 
     def _take_over(self, event: DecidedElsewhere, position: LogPosition) -> None:
         """What another manager has let in while kuelog was away is billed from when that is on the log."""
-        known = self._decided.get(event.workload, _NOTHING_DECIDED)
-        decided = known.second_of_others(event.status.conditions)
-        if event.workload not in self._about or not decided:
+        if event.workload not in self._about or not self._decided.take_over(event):
             return
-        self._decided[event.workload] = known.taken_over(decided)
         self._let_quota_go(event.workload, position)
         self._adopt(event.workload, event.status, position)
 
@@ -383,8 +373,9 @@ class Ledger:
         if any(attempt.keys for attempt in self._attempts.get(workload, {}).values()):
             self._gone.keep(workload, at)
             return
-        for known in (self._about, self._attempts, self._current, self._asking, self._decided):
+        for known in (self._about, self._attempts, self._current, self._asking):
             known.pop(workload, None)
+        self._decided.forget(workload)
         self.strays.forget(workload)
 
 

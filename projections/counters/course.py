@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from events.event import Millis
 from events.slices import WorkloadSliceSubmitted
-from events.workload import AdoptedStatus, Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
+from events.workload import Condition, ConditionStatus, DecidedElsewhere, EvictionCount, PriorityRef, WorkloadSubmitted
 from projections.counters.gate_removals import waiting_members
 from projections.workloads.decided_moments import DecidedMoments
 from projections.workloads.lifecycle import (
@@ -119,16 +119,16 @@ def course_of(workload: Workload) -> Course:
             waiting=waiting_members(workload.spec),
             cluster_queue=workload.line if admission is None else admission.cluster_queue,
             checked=bool(workload.checks),
-            decided=DecidedMoments(tuple(sorted(moments(workload))), last=workload.decided),
+            decided=DecidedMoments(tuple(sorted(moments(workload))), last=workload.decided, written=workload.written),
         ),
         workload.conditions,
         workload.evictions,
     )
 
 
-def taken_over(course: Course, status: AdoptedStatus) -> Course:
+def taken_over(course: Course, told: DecidedElsewhere) -> Course:
     """A known workload after what another manager has decided about it; as it was where the log has said that itself."""
-    decided = course.decided.second_of_others(status.conditions)
+    status, decided = told.status, course.decided.second_of_others(told)
     if course.finished or not decided:
         return course
     queue = status.cluster_queue or course.cluster_queue

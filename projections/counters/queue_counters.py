@@ -131,6 +131,10 @@ class QueueCounters:
                 self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
             case ClustersNominated() | ClusterChosen():
                 self._dispatch(event)
+            case ResourceVersionsRestarted():
+                for key, course in list(self._courses.items()):
+                    if course.decided.written:
+                        self._put(key, replace(course, decided=course.decided.restarted()))
             case PartitionMapObserved():
                 for key in self._undecided.divide():
                     self.trail.drop(self._courses, key)
@@ -169,7 +173,7 @@ class QueueCounters:
             case WorkloadQueued() | WorkloadParked() if course.reserved_at is None and event.cluster_queue:
                 self._put(key, replace(course, cluster_queue=event.cluster_queue))
             case DecidedElsewhere() if not self._variants.has(key):
-                self._put(key, taken_over(course, event.status))
+                self._put(key, taken_over(course, event))
             case ChecksRequired():
                 self._put(key, replace(course, checked=bool(event.checks)))
             case CheckReported() | CheckSettled():
@@ -202,7 +206,7 @@ class QueueCounters:
             case DecisionApplied() if course.discarded and event.sequence >= course.discarded:
                 self.trail.drop(self._courses, key)
             case DecisionApplied():
-                shown = course.decided.shown(event.sequence)
+                shown = course.decided.shown(event.sequence, event.version)
                 if shown is not course.decided:
                     self._put(key, replace(course, decided=shown))
             case _:

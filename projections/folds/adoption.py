@@ -31,15 +31,15 @@ from projections.workloads.lifecycle import (
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
-def is_of_others(status: AdoptedStatus, workload: Workload) -> bool:
-    """Whether a status shows a decision that the log has never made.
+def is_of_others(status: AdoptedStatus, version: int, workload: Workload) -> bool:
+    """Whether a status, which its object had at a version, shows a decision that the log has never made.
 
     What kuelog writes is on the log before: a write whose report was lost, or is on its way, shows a moment of the log.
 
     Rule: docs/rules/adoption.md#word-of-others
     """
     decided = decided_at(status.conditions)
-    return decided > 0 and decided not in moments(workload)
+    return version > workload.written and decided > 0 and decided not in moments(workload)
 
 
 def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:

@@ -8,7 +8,6 @@ from events.application import FAILED_TO_START, DecisionApplied, DecisionRejecte
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import (
-    AdoptedStatus,
     CheckReported,
     CheckState,
     CheckStatus,
@@ -71,7 +70,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             # Its object is to name the job, which runs if the workload was let in before the job came.
             world.put_workload(_turned(replace(workload, owner=event.owner, prebuilt=True), position))
         case DecidedElsewhere():
-            _take_over(world, workload, event.status, position)
+            _take_over(world, workload, event, position)
         case WorkloadChanged():
             change(world, workload, event, position)
         case PodsReady():
@@ -116,6 +115,13 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             assert_never(event)
 
 
+def forget_written(world: PreemptionState) -> None:
+    """Once resourceVersions begin anew: those from before can't be compared with those to come."""
+    for workload in list(world.workloads.values()):
+        if workload.written:
+            world.put_workload(replace(workload, written=0))
+
+
 def _was_let_run(workload: Workload, decision: str) -> bool:
     """Whether a job that stands still by this decision was let run by it."""
     admission = workload.admission
@@ -155,6 +161,8 @@ def _applied(world: PreemptionState, workload: Workload, event: DecisionApplied)
     world.trail.drop(world.rejected, workload.key)
     if event.ended:
         workload = found_running(workload, event.ended)
+    if workload.earlier and event.version and event.sequence >= workload.decided:
+        workload = replace(workload, earlier=(), written=event.version)
     world.put_workload(
         replace(
             workload,
@@ -208,12 +216,13 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
         take_over_dispatch(world, workload, event.adopted)
 
 
-def _take_over(world: PreemptionState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> None:
+def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewhere, position: LogPosition) -> None:
     """Let a known workload stand as another manager has left it.
 
     Rule: docs/rules/adoption.md#word-of-others
     """
-    if workload.finished or not is_of_others(status, workload):
+    status = told.status
+    if workload.finished or not is_of_others(status, told.version, workload):
         return
     left = replace(
         leave(world, workload),

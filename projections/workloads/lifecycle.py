@@ -163,6 +163,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """kuelog keeps its object no longer: the finalizer may be removed."""
     earlier: tuple[int, ...] = ()
     """Seconds in which it was decided about, that its conditions show no more and its object may still."""
+    written: int = 0
+    """The resourceVersion with which its object showed all that was decided when `earlier` was forgotten; what it was before says nothing."""
     news: tuple[News, ...] = ()
     """Kubernetes Events that the applier has not written yet."""
     discarded: str = ""
@@ -266,8 +268,8 @@ def moments(workload: Workload) -> frozenset[int]:
 
 def with_earlier(workload: Workload, before: Workload) -> Workload:
     """The workload with what its conditions have shown before, for its object may show that until the last decision is applied."""
-    if workload.applied > before.applied and workload.applied >= workload.decided:
-        return msgspec.structs.replace(workload, earlier=())
+    if workload.written != before.written:
+        return workload
     lost = moments(before) - moments(workload)
     return msgspec.structs.replace(workload, earlier=(*workload.earlier, *sorted(lost))) if lost else workload
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
+from events.control import ResourceVersionsRestarted
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -22,6 +23,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadSubmitted,
 )
+from projections.counters.course import course_of
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, false, true
@@ -53,6 +55,7 @@ LOG = {
     "finished": FINISHED,
 }
 
+REFUSED = AdmissionRefused(workload=KEY, cluster_queue="cq", requeue="NoFit", reason="WaitingForQuota", message="full")
 LATER = MINUTE * 90
 """Kueue has decided half an hour after the log did."""
 
@@ -202,11 +205,8 @@ def test_who_was_let_in_meanwhile_waits_no_longer() -> None:
 @pytest.mark.parametrize("shows", ["refused", "admitted", "put back"])
 def test_a_write_of_ours_that_comes_long_behind_newer_decisions_is_not_the_word_of_others(shows: str) -> None:
     """What another replica, or a slow API server, lets in late shows what the log has decided two turns before."""
-    refused = AdmissionRefused(
-        workload=KEY, cluster_queue="cq", requeue="NoFit", reason="WaitingForQuota", message="full"
-    )
     steps: dict[str, tuple[AnyEvent, AdoptedStatus]] = {
-        "refused": (refused, shown(false("QuotaReserved", "Pending", since=MINUTE))),
+        "refused": (REFUSED, shown(false("QuotaReserved", "Pending", since=MINUTE))),
         "admitted": (ADMITTED[-2], let_in(MINUTE * 2, HERE)),
         "then": (ADMITTED[-1], shown()),
         "stopped": (EVICTED[-1], shown()),
@@ -232,6 +232,38 @@ def test_once_the_object_shows_the_last_decision_what_was_shown_before_is_needed
     assert room.workload.earlier
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.decided, version=9))
     assert room.workload.earlier == ()
+
+
+WAITED = shown(false("QuotaReserved", "Pending", since=MINUTE * 60))
+
+
+def waited_then_runs() -> Room:
+    """It was let in after it was shown to wait, and its object shows that at version 9."""
+    room = Room().tell(*LOG["waits"], REFUSED)
+    room.at = MINUTE * 120
+    room.tell(*ADMITTED[-2:])
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.decided, version=9))
+    assert stands(room).holds
+    return room
+
+
+@pytest.mark.parametrize(("version", "counts"), [(8, False), (9, False), (10, True)])
+def test_what_its_object_was_before_it_showed_the_last_decision_says_nothing_when_it_is_told_late(
+    version: int, *, counts: bool
+) -> None:
+    """A watcher that was listing meanwhile, or was cut off from the bus, tells it behind what was written since."""
+    room = waited_then_runs()
+    told = DecidedElsewhere(workload=KEY, version=version, status=WAITED)
+    assert bool(course_of(room.workload).decided.second_of_others(told)) is counts
+    room.tell(told)
+    assert bool(stands(room).holds) is not counts
+
+
+def test_versions_that_begin_anew_are_not_held_against_those_from_before() -> None:
+    room = waited_then_runs()
+    room.tell(ResourceVersionsRestarted(epoch=1, kind="Workload", listed=4, known=9))
+    room.tell(DecidedElsewhere(workload=KEY, version=5, status=WAITED))
+    assert not stands(room).holds
 
 
 @pytest.mark.parametrize("found", ["reserved", "admitted elsewhere"])

@@ -5,6 +5,7 @@ import pytest
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
+from events.control import ResourceVersionsRestarted
 from events.event import Millis
 from events.workload import (
     AdoptedStatus,
@@ -21,7 +22,7 @@ from events.workload import (
 from projections.billing.ledger import Ledger
 from projections.counters.queue_counters import QueueCounters
 from projections.log_position import LogPosition
-from projections.workloads.decided_moments import DecidedMoments
+from projections.workloads.decided_moments import DecidedEvent, DecidedMoments
 
 MINUTE: Millis = 60_000
 KEY = "team/w"
@@ -55,7 +56,7 @@ class Folds:
 
     def hear(self, *events: AnyEvent) -> None:
         for event in events:
-            facts = isinstance(event, WorkloadSubmitted | DecidedElsewhere | DecisionApplied)
+            facts = not isinstance(event, DecidedEvent | WorkloadAdmitted)
             at, position = self.minute * MINUTE, self.minute + 1
             partition = "FACTS" if facts else "LOG_0"
             self.ledger.fold(event, LogPosition(partition=partition, sequence=position, at=at))
@@ -73,12 +74,12 @@ class Folds:
         return sum(quota.held.values()) > before, counted.admitted_at is not None
 
 
-def elsewhere(minute: int) -> DecidedElsewhere:
+def elsewhere(minute: int, version: int = 9) -> DecidedElsewhere:
     since = minute * MINUTE
     false = Condition(
         type="QuotaReserved", status=ConditionStatus.FALSE, reason="Pending", message="", since=since, generation=1
     )
-    return DecidedElsewhere(workload=KEY, version=9, status=AdoptedStatus(conditions=(false,)))
+    return DecidedElsewhere(workload=KEY, version=version, status=AdoptedStatus(conditions=(false,)))
 
 
 @pytest.mark.parametrize("minute", [1, 2, 5, 9, 13])
@@ -100,6 +101,26 @@ def test_once_the_object_shows_the_last_reservation_what_was_decided_before_it_i
     folds.hear(DecisionApplied(workload=KEY, partition="LOG_0", sequence=3, version=4), elsewhere(2))
     assert folds.holds == (True, True)
     folds.hear(DecisionApplied(workload=KEY, partition="LOG_0", sequence=len(STORY), version=5), elsewhere(2))
+    assert folds.holds == (False, False)
+
+
+def test_what_the_object_was_before_it_showed_the_last_decision_says_nothing_when_it_is_told_late() -> None:
+    """A watcher that was listing meanwhile, or was cut off from the bus, tells it behind what was written since."""
+    folds = Folds()
+    folds.hear(
+        DecisionApplied(workload=KEY, partition="LOG_0", sequence=len(STORY), version=5), elsewhere(2, version=5)
+    )
+    assert folds.holds == (True, True)
+    folds.hear(EVICTED, RELEASED, QUEUED, RESERVED, ADMITTED, elsewhere(2, version=5))
+    assert folds.holds == (True, True)
+    folds.hear(elsewhere(2, version=6))
+    assert folds.holds == (False, False)
+
+
+def test_versions_that_begin_anew_are_not_held_against_those_from_before() -> None:
+    folds = Folds()
+    folds.hear(DecisionApplied(workload=KEY, partition="LOG_0", sequence=len(STORY), version=50))
+    folds.hear(ResourceVersionsRestarted(epoch=1, kind="Job", listed=4, known=50), elsewhere(2, version=5))
     assert folds.holds == (False, False)
 
 
