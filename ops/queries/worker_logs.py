@@ -55,17 +55,16 @@ def in_workers(
 ) -> list[JsonObject]:
     """What the log of each cluster says about a workload that is tried or runs there, as of the same time.
 
-    Each says which commit is cited, and what is wrong with it if anything is. Without `patience` it is the first answer.
+    Each says which commit is cited, and what is wrong with it if anything is, as of a cluster that nobody knows. Without
+    `patience` it is the first answer.
     """
     workload = find_workload(world, wanted)
     dispatch = world.dispatches.get(workload.key) if workload is not None else None
-    if workload is None or dispatch is None:
-        return []
-    names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
-    found: list[JsonObject] = []
-    for name in sorted(names):
-        if name not in workers:
-            continue
+    names = () if dispatch is None else (dispatch.cluster,) if dispatch.cluster else dispatch.clusters
+    found = [_unknown(world, name) for name in sorted({*workers} - {*names} - {*world.multikueue_clusters})]
+    if workload is None:
+        return found
+    for name in sorted({*names} & {*workers}):
         copy = world.remotes.get(workload.key, {}).get(name)
         cited = copy.cited if copy is not None else None
         problem = why_not_there(cited, workers[name].get(cited.stream, ())) if cited is not None else ""
@@ -77,6 +76,12 @@ def in_workers(
             about |= {"at": "", "explanation": None, "problem": problem or str(unknown)}
         found.append(about)
     return found
+
+
+def _unknown(world: World, name: str) -> JsonObject:
+    known = ", ".join(sorted(world.multikueue_clusters)) or "none"
+    problem = f"there is no MultiKueueCluster {name}; those that are there: {known}"
+    return {"cluster": name, "cited": "", "problem": problem, "at": "", "explanation": None}
 
 
 def _explained(there: Point, key: str, patience: Callable[[], Patience] | None, namespace: str) -> JsonObject:

@@ -31,6 +31,8 @@ def the_logs_answer_as_one(run: Path) -> None:
     assert len(cited) == 2 and set(cited) <= places, "each choice cites the admission in the cluster's own log"
     told = kuelog("explain", "lab/training", "--data", str(run), "--at", "+30s", *there)
     assert "on the log of east, of which LOG_0/" in told.stdout, told.stdout + told.stderr
+    mistaken = kuelog("explain", "lab/training", "--data", str(run), f"--worker=wset={run / 'clusters' / 'west'}")
+    assert "there is no MultiKueueCluster wset; those that are there: east, west" in mistaken.stdout, mistaken.stderr
     held = kuelog("audit", "verify", "--data", str(run), *there)
     assert held.returncode == 0 and "of east cited, all there" in held.stdout, held.stdout + held.stderr
     crossed = kuelog("audit", "verify", "--data", str(run), f"--worker=east={run / 'clusters' / 'west'}")
