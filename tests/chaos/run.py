@@ -1,8 +1,8 @@
 """One run: services as processes on a real bus, a stream of jobs, kills in the order of a seed, and the laws afterwards.
 
 A kill comes when the log has grown by as much as the seed says, so what is killed in the middle of which commit varies, and how
-fast the machine is decides nothing; or every so many seconds whoever serves by then: only where several kills in a row let nothing be
-decided, the next one waits until something is.
+fast the machine is decides nothing; or every so many seconds whoever serves by then: only where many kills in a row let no job go on,
+the next one waits until one does.
 """
 
 import asyncio
@@ -83,8 +83,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Into which the log is divided; as many trees share the jobs."""
     every_s: float = 0.0
     """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
-    in_vain: int = 4
-    """After so many of these kills in a row without a commit the next one waits for one: on a slow machine, too, jobs end."""
+    in_vain: int = 12
+    """After so many of these kills in a row in which no job has come, started or ended the next one waits for that: on a slow machine, too, jobs end."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -210,6 +210,7 @@ class Run:
         self._processes: dict[str, ServiceProcess] = {}
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
+        self._lived: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._following: list[asyncio.Task[None]] = []
         self._restarting: asyncio.Task[None] | None = None
         """A server of the bus that was killed, and is being started again."""
@@ -278,7 +279,7 @@ class Run:
         """Kill somebody every so often, and start each again, until all jobs have come and ended."""
         chance = random.Random(f"{self.plan.seed}/kills")
         ended = asyncio.create_task(self._all_ended(feeding))
-        seen, vain = -1, 0
+        vain = 0
         if not self.plan.rolling:
             self._enough.set()
         try:
@@ -288,13 +289,11 @@ class Run:
                     await self.upgrade_all()
                     self._enough.set()
                 await asyncio.wait({ended}, timeout=self.plan.every_s)
-                seen, vain = (seen, vain + 1) if self.position == seen else (self.position, 0)
+                vain = 0 if list(_drained(self._lived)) else vain + 1
                 if vain >= self.plan.in_vain:
-                    grown = asyncio.create_task(self._beyond(seen + 1))
-                    await asyncio.wait({grown, ended}, return_when=asyncio.FIRST_COMPLETED)
-                    if grown.done():
-                        await grown
-                    grown.cancel()
+                    lived = asyncio.create_task(self._lived.get())
+                    await asyncio.wait({lived, ended}, return_when=asyncio.FIRST_COMPLETED)
+                    lived.cancel()
                 if not ended.done():
                     await self._kill_beside(chance)
             await ended
