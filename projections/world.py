@@ -10,6 +10,7 @@ trail goes back behind it, so a decision that does not come to stand takes none 
 """
 
 import heapq
+from collections.abc import Iterable
 from functools import partial
 
 from events.event import Millis
@@ -73,6 +74,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         """Messages that were not folded as they stand, by stream, fault and author."""
         self.versions = ObjectVersions(self.trail)
         self.lines = PendingQueues()
+        self._beside: list[World] = []
         self.quota = QuotaTree(self.trail)
         self.holding = {}
         self.requests, self.answered, self.claims = {}, {}, {}
@@ -168,6 +170,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         before = self.workloads.get(workload.key)
         if before is not None and (before.earlier or before.conditions is not workload.conditions):
             workload = with_earlier(workload, before)
+        workload = self._shared(workload)
         self.trail.put(self.workloads, workload.key, workload)
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:
@@ -188,6 +191,22 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         due = next_deadline(workload, self.settings)
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
+
+    def _shared(self, workload: Workload) -> Workload:
+        """The record as another world of this process holds it already, where one does."""
+        for world in self._beside:
+            held = world.workloads.get(workload.key)
+            if held is not None and held == workload:
+                return held
+        return workload
+
+    def stand_beside(self, others: Iterable["World"]) -> None:
+        """Hold what is alike in other worlds of this process only once, from now on."""
+        self._beside = list(others)
+        self.lines.beside[:] = [one.lines for one in self._beside]
+        self.lines.share()
+        for key, workload in self.workloads.items():
+            self.workloads[key] = self._shared(workload)
 
     def _note_part(self, before: Workload | None, workload: Workload) -> None:
         """Whose object has several workloads is known by that object."""
