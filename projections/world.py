@@ -74,7 +74,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         """Messages that were not folded as they stand, by stream, fault and author."""
         self.versions = ObjectVersions(self.trail)
         self.lines = PendingQueues()
-        self._beside: list[World] = []
+        self._beside: list[dict[str, Workload]] = []
+        """Records of other worlds of this process: those that are alike are held once."""
         self.quota = QuotaTree(self.trail)
         self.holding = {}
         self.requests, self.answered, self.claims = {}, {}, {}
@@ -170,7 +171,10 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         before = self.workloads.get(workload.key)
         if before is not None and (before.earlier or before.conditions is not workload.conditions):
             workload = with_earlier(workload, before)
-        workload = self._shared(workload)
+        for records in self._beside:
+            held = records.get(workload.key)
+            if held is not None and held == workload:
+                workload = held
         self.trail.put(self.workloads, workload.key, workload)
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:
@@ -192,21 +196,17 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
 
-    def _shared(self, workload: Workload) -> Workload:
-        """The record as another world of this process holds it already, where one does."""
-        for world in self._beside:
-            held = world.workloads.get(workload.key)
-            if held is not None and held == workload:
-                return held
-        return workload
-
     def stand_beside(self, others: Iterable["World"]) -> None:
         """Hold what is alike in other worlds of this process only once, from now on."""
-        self._beside = list(others)
-        self.lines.beside[:] = [one.lines for one in self._beside]
+        worlds = list(others)
+        self._beside = [one.workloads for one in worlds]
+        self.lines.beside[:] = [one.lines for one in worlds]
         self.lines.share()
-        for key, workload in self.workloads.items():
-            self.workloads[key] = self._shared(workload)
+        for records in self._beside:
+            for key, workload in self.workloads.items():
+                held = records.get(key)
+                if held is not None and held == workload:
+                    self.workloads[key] = held
 
     def _note_part(self, before: Workload | None, workload: Workload) -> None:
         """Whose object has several workloads is known by that object."""
