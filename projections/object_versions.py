@@ -19,7 +19,7 @@ from events.workload import WorkloadDeleted
 from projections.trail import Trail
 
 REMEMBERED: Millis = 3_600_000
-_KNOWN = 4096
+_KNOWN, _CONTEXTS = 4096, 64
 _STEP: Millis = REMEMBERED // 6
 """What is gone is forgotten together, so many times an hour."""
 ACCOUNTED = "accounted"
@@ -156,7 +156,13 @@ class FoldedFacts:
 @lru_cache(maxsize=_KNOWN)
 def _known(version: int, context: int, gone: bool, since: Millis) -> KnownVersion:
     """The version; one for all worlds of a process, which take each fact in turn."""
-    return KnownVersion(version=version, context=context, gone=gone, since=since)
+    return KnownVersion(version=version, context=_context(context), gone=gone, since=since)
+
+
+@lru_cache(maxsize=_CONTEXTS)
+def _context(context: int) -> int:
+    """The number; one for all versions that were seen with it."""
+    return context
 
 
 def _key(about: ObjectVersion) -> str:

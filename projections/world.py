@@ -169,6 +169,9 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
         before = self.workloads.get(workload.key)
+        known = (
+            None if before is workload else before
+        )  # What was due of the same record is reckoned anew: settings may be others.
         if before is not None and (before.earlier or before.conditions is not workload.conditions):
             workload = with_earlier(workload, before)
         for records in self._beside:
@@ -192,9 +195,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             if holders is not None and workload.key in holders and holders.place(self.trail, workload):
                 self.quota.note_change(workload.admission.cluster_queue)
         self._note_second_pass(workload)
-        due = next_deadline(workload, self.settings)
-        if due is not None:
-            heapq.heappush(self._deadlines, (due, workload.key))
+        self._note_deadline(known, workload)
 
     def stand_beside(self, others: Iterable["World"]) -> None:
         """Hold what is alike in other worlds of this process only once, from now on."""
@@ -207,6 +208,12 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
                 held = records.get(key)
                 if held is not None and held == workload:
                     self.workloads[key] = held
+
+    def _note_deadline(self, before: Workload | None, workload: Workload) -> None:
+        """Have it looked at when something about it falls due, unless the same was due before."""
+        due = next_deadline(workload, self.settings)
+        if due is not None and (before is None or next_deadline(before, self.settings) != due):
+            heapq.heappush(self._deadlines, (due, workload.key))
 
     def _note_part(self, before: Workload | None, workload: Workload) -> None:
         """Whose object has several workloads is known by that object."""

@@ -82,6 +82,7 @@ class Applier:
         self.results: Counter[str] = Counter()
         """How many applications were reported as what, since this process began."""
         self._done: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
+        """What was settled of workloads, until the log says so."""
         self._recorded_refusals: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
 
@@ -91,6 +92,9 @@ class Applier:
         planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):
             self.backlog.drop(key)
+            self._done.pop(key, None)
+            if (known := world.workloads.get(key)) is None or known.finished:
+                self._write.forget(key)
         for application in planned:
             if self._done.get(application.workload) != application.state:
                 self.backlog.offer(application, self._clock.now())

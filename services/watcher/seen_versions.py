@@ -37,8 +37,13 @@ class SeenVersions:
     def note(self, kind: str, value: JsonMapping) -> None:
         """Note up to which resource version an object was seen."""
         meta = value["metadata"]
-        version = version_number(meta.get("resourceVersion"))
-        self._objects[place_in(kind, value)] = str(meta.get("uid", "")), version
+        version, place, uid = (
+            version_number(meta.get("resourceVersion")),
+            place_in(kind, value),
+            str(meta.get("uid", "")),
+        )
+        before = self._objects.get(place)
+        self._objects[place] = before[0] if before is not None and before[0] == uid else uid, version
         self.reach(kind, version)
 
     def forget(self, kind: str, value: JsonMapping) -> None:
