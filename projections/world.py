@@ -169,9 +169,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
         before = self.workloads.get(workload.key)
-        known = (
-            None if before is workload else before
-        )  # What was due of the same record is reckoned anew: settings may be others.
+        # What is due of a record that stays is reckoned anew: settings may be others.
+        known = None if before is workload else before
         if before is not None and (before.earlier or before.conditions is not workload.conditions):
             workload = with_earlier(workload, before)
         for records in self._beside:
