@@ -1,6 +1,10 @@
 """Which version of which object a fact is about: what tells a newer fact from an older one, in whatever order they are written."""
 
+from functools import lru_cache
+
 from events.event import Value
+
+_PLACES = 4096
 
 
 class ObjectVersion(Value, frozen=True, kw_only=True):
@@ -27,7 +31,13 @@ class ObjectVersion(Value, frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """The object, as `kind/namespace/name`."""
-        return f"{self.kind}/{self.namespace}/{self.name}"
+        return object_place(self.kind, self.namespace, self.name)
+
+
+@lru_cache(maxsize=_PLACES)
+def object_place(kind: str, namespace: str, name: str) -> str:
+    """An object, as `kind/namespace/name`; one text for all who ask in turn, because each of them keeps it."""
+    return f"{kind}/{namespace}/{name}"
 
 
 def version_number(text: object) -> int:

@@ -11,8 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from events.catalogue import Fact
+from events.event import Millis
 from events.pod_set import PodSet
-from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
+from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 
 _encoder = msgspec.json.Encoder()
 _specs = msgspec.json.Decoder(WorkloadSpec)
@@ -21,7 +22,7 @@ _owners = msgspec.json.Decoder(Owner)
 _assignments = msgspec.json.Decoder(tuple[PodSetAssignment, ...])
 SPECS = 32_768
 """So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
-_POD_SETS, _OWNERS, _ASSIGNMENTS, _TEXTS = 4096, 1024, 8192, 8192
+_POD_SETS, _OWNERS, _ASSIGNMENTS, _TEXTS, _TIMES, _WORDS = 4096, 1024, 8192, 8192, 64, 256
 
 
 def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
@@ -53,11 +54,25 @@ def sharing(fact: Fact) -> Fact:
     match fact:
         case WorkloadSubmitted():
             owner = None if fact.owner is None else shared_owner(fact.owner, fact.uid)
-            return replace(fact, owner=owner, spec=shared_spec(fact.spec))
+            return replace(fact, owner=owner, spec=shared_spec(fact.spec), created_at=_time(fact.created_at))
         case WorkloadChanged():
             return replace(fact, spec=shared_spec(fact.spec))
+        case WorkloadFinished():
+            return replace(fact, reason=_word(fact.reason), message=_word(fact.message))
         case _:
             return fact
+
+
+@lru_cache(maxsize=_WORDS)
+def _word(text: str) -> str:
+    """The text; most workloads end for the same reason, and many with the same message."""
+    return text
+
+
+@lru_cache(maxsize=_TIMES)
+def _time(at: Millis) -> Millis:
+    """The time; clusters tell it in whole seconds, so that many are created at the same one."""
+    return at
 
 
 @lru_cache(maxsize=SPECS)

@@ -6,6 +6,7 @@ log's own time, so that what is kept stays as small as the cluster.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -18,6 +19,7 @@ from events.workload import WorkloadDeleted
 from projections.trail import Trail
 
 REMEMBERED: Millis = 3_600_000
+_KNOWN, _CONTEXTS = 4096, 64
 _STEP: Millis = REMEMBERED // 6
 """What is gone is forgotten together, so many times an hour."""
 ACCOUNTED = "accounted"
@@ -111,7 +113,7 @@ class ObjectVersions:
                 return
             self._trail.drop(self._gone.get(before.since // _STEP, {}), key)
         since = at if about.gone else 0
-        known = KnownVersion(version=about.version, context=about.context, gone=about.gone, since=since)
+        known = _known(about.version, about.context, about.gone, since)
         if known == before:
             return
         self._trail.put(self.known, key, known)
@@ -149,6 +151,18 @@ class FoldedFacts:
         folds = self._versions.take(sighting.about, fact, sighting.at)
         self._trail.forget()
         return folds
+
+
+@lru_cache(maxsize=_KNOWN)
+def _known(version: int, context: int, gone: bool, since: Millis) -> KnownVersion:
+    """The version; one for all worlds of a process, which take each fact in turn."""
+    return KnownVersion(version=version, context=_context(context), gone=gone, since=since)
+
+
+@lru_cache(maxsize=_CONTEXTS)
+def _context(context: int) -> int:
+    """The number; one for all versions that were seen with it."""
+    return context
 
 
 def _key(about: ObjectVersion) -> str:

@@ -90,6 +90,7 @@ class _Pile:
             if key in self.keys:
                 self.keys.remove(key)
                 return key
+        self.keys = set()  # One that was large once would stay so.
         return None
 
     def add_all(self, keys: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ trail goes back behind it, so a decision that does not come to stand takes none 
 """
 
 import heapq
+from collections.abc import Iterable
 from functools import partial
 
 from events.event import Millis
@@ -73,6 +74,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         """Messages that were not folded as they stand, by stream, fault and author."""
         self.versions = ObjectVersions(self.trail)
         self.lines = PendingQueues()
+        self._beside: list[dict[str, Workload]] = []
+        """Records of other worlds of this process: those that are alike are held once."""
         self.quota = QuotaTree(self.trail)
         self.holding = {}
         self.requests, self.answered, self.claims = {}, {}, {}
@@ -166,8 +169,14 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
         before = self.workloads.get(workload.key)
+        # What is due of a record that stays is reckoned anew: settings may be others.
+        known = None if before is workload else before
         if before is not None and (before.earlier or before.conditions is not workload.conditions):
             workload = with_earlier(workload, before)
+        for records in self._beside:
+            held = records.get(workload.key)
+            if held is not None and held == workload:
+                workload = held
         self.trail.put(self.workloads, workload.key, workload)
         self.work.mark_dirty(workload.key)
         if workload.spec.elastic:
@@ -185,8 +194,24 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             if holders is not None and workload.key in holders and holders.place(self.trail, workload):
                 self.quota.note_change(workload.admission.cluster_queue)
         self._note_second_pass(workload)
+        self._note_deadline(known, workload)
+
+    def stand_beside(self, others: Iterable["World"]) -> None:
+        """Hold what is alike in other worlds of this process only once, from now on."""
+        worlds = list(others)
+        self._beside = [one.workloads for one in worlds]
+        self.lines.beside[:] = [one.lines for one in worlds]
+        self.lines.share()
+        for records in self._beside:
+            for key, workload in self.workloads.items():
+                held = records.get(key)
+                if held is not None and held == workload:
+                    self.workloads[key] = held
+
+    def _note_deadline(self, before: Workload | None, workload: Workload) -> None:
+        """Have it looked at when something about it falls due, unless the same was due before."""
         due = next_deadline(workload, self.settings)
-        if due is not None:
+        if due is not None and (before is None or next_deadline(before, self.settings) != due):
             heapq.heappush(self._deadlines, (due, workload.key))
 
     def _note_part(self, before: Workload | None, workload: Workload) -> None:

@@ -144,6 +144,9 @@ class Running:
                     self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
             if self.ports.leases is not None:
                 tasks.create_task(self.leases.share(self.ports.leases))
+            worlds = [host.fold.world for host in self.hosts.values()]
+            for world in worlds:
+                world.stand_beside(one for one in worlds if one is not world)
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))

@@ -1,5 +1,7 @@
 """The order in which the workloads of a queue are tried (docs/rules/queues.md#order)."""
 
+from functools import lru_cache
+
 from events.event import Millis
 from events.settings import RequeuingTimestamp, SettingsObserved
 from events.workload import ConditionStatus
@@ -9,18 +11,26 @@ from projections.queues.pending_queues import OrderKey
 from projections.queues.state import QueueState
 from projections.workloads.lifecycle import EVICTED, PREEMPTED, Workload
 
+_PRIORITIES = 1024
+
 
 def order_in_line(world: QueueState, workload: Workload) -> OrderKey:
     """The total order: sticky preemptor, priority, time, UID, key; and the local queue, where each has a head of its own."""
     sticky = world.lines.of(workload.line).held.get("sticky") == workload.key if workload.line else False
     order = (
         0 if sticky else 1,
-        -workload.priority,
+        _highest_first(workload.priority),
         queue_timestamp(workload, world.settings),
         workload.uid,
         workload.key,
     )
     return (*order, workload.local_queue) if by_usage(world, workload.line) else order
+
+
+@lru_cache(maxsize=_PRIORITIES)
+def _highest_first(priority: int) -> int:
+    """A number that is smaller for a higher priority; one for all workloads that have it."""
+    return -priority
 
 
 def order_anew(world: QueueState, cluster_queue: str) -> None:

@@ -11,7 +11,7 @@ stamp has grown it may be tried again (docs/rules/queues.md#retry), and nothing 
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -23,8 +23,8 @@ LOCAL_QUEUE = 5
 """Index in an order key of the local queue, in keys that name it."""
 _STALE = 16
 """So many entries of a heap may be stale, and twice as many as wait, before it is made anew."""
-PlaceInLine = tuple[OrderKey, str]
-"""An order and the key of the workload that has it."""
+PlaceInLine = tuple[OrderKey, str, str]
+"""An order, the key of the workload that has it, and the class of the workload."""
 
 
 class ParkedClass:
@@ -61,8 +61,8 @@ class PendingQueue:
 
     __slots__ = (
         "_alike",
+        "_beside",
         "_by_local_queue",
-        "_class_of",
         "_heap",
         "_kind_of",
         "_moved",
@@ -71,24 +71,28 @@ class PendingQueue:
         "held",
         "news",
         "parked",
+        "refused",
         "scan",
         "waiting",
     )
 
-    def __init__(self, name: str = "", moved: dict[str, None] | None = None) -> None:
-        self._name, self._moved = name, {} if moved is None else moved
+    def __init__(
+        self, name: str = "", moved: dict[str, None] | None = None, beside: Sequence["PendingQueues"] = ()
+    ) -> None:
+        self._name, self._moved, self._beside = name, {} if moved is None else moved, beside
         self.waiting: dict[str, OrderKey] = {}
         self.parked: dict[str, str] = {}
         """Parked workloads and why."""
+        self.refused: dict[str, PlaceInLine] = {}
+        """Those of them that were refused, with the places that they had in line."""
         self.classes: dict[str, ParkedClass] = {}
-        """Those of them that were refused, by class."""
+        """The same by class."""
         self.held: dict[str, str] = {}
         """`preemptor`: the workload of this queue that waits for its victims, and whether it is sticky."""
         self.news = [0]
         """Grows when something other than quota may have made refused workloads admissible."""
         self.scan: dict[str, Scan] = {}
         """How far the workload that was tried last has come with its flavors, if it takes them one by one."""
-        self._class_of: dict[str, tuple[str, PlaceInLine]] = {}
         self._kind_of: dict[str, str] = {}
         self._alike: dict[str, dict[str, None]] = {}
         """Those in line by class."""
@@ -100,10 +104,10 @@ class PendingQueue:
         """Whether nothing is pending or parked here, and nothing else is kept for this queue."""
         return not (self.waiting or self.parked or self.held)
 
-    def tried_or_refused(self) -> list[PlaceInLine]:
-        """All who wait for quota, in no order: those in line, and those beside it since they were refused."""
+    def tried_or_refused(self) -> list[tuple[OrderKey, str]]:
+        """Orders and keys of all who wait for quota, in no order: those in line, and those beside it since they were refused."""
         found = [(order, key) for key, order in self.waiting.items()]
-        return [*found, *(place for parked in self.classes.values() for place in parked.members)]
+        return [*found, *((order, key) for parked in self.classes.values() for order, key, _ in parked.members)]
 
     def push(self, trail: Trail, key: str, order: OrderKey, *, kind: str = "") -> None:
         """Put a workload of a class in line, or move it; it is parked no longer."""
@@ -119,7 +123,7 @@ class PendingQueue:
         trail.put(self.waiting, key, order)
         trail.put(self._kind_of, key, kind)
         trail.add(self._alike, kind, key)
-        self._enter((order, key))
+        self._enter((order, key, kind))
 
     def park(self, trail: Trail, key: str, reason: str) -> None:
         """Take a workload out of the line and set it beside."""
@@ -138,10 +142,10 @@ class PendingQueue:
         elif found.stamp != stamp:
             trail.note(partial(_restamp, found, found.stamp))
             found.stamp = stamp
-        place = (order, key)
+        place = self._shared((order, key, kind))
         insort(found.members, place)
         trail.note(partial(_delete, found.members, place))
-        trail.put(self._class_of, key, (kind, place))
+        trail.put(self.refused, key, place)
 
     def remove(self, trail: Trail, key: str) -> None:
         """The workload waits here no longer."""
@@ -206,7 +210,7 @@ class PendingQueue:
 
     def _first_of(self, heap: list[PlaceInLine]) -> PlaceInLine | None:
         while heap:
-            order, key = heap[0]
+            order, key, _ = heap[0]
             if self.waiting.get(key) == order:
                 return heap[0]
             heapq.heappop(heap)
@@ -222,8 +226,22 @@ class PendingQueue:
 
     def refused_as(self, key: str) -> str | None:
         """The class under which a workload is parked since it was refused."""
-        found = self._class_of.get(key)
-        return None if found is None else found[0]
+        place = self.refused.get(key)
+        return None if place is None else place[2]
+
+    def _shared(self, place: PlaceInLine) -> PlaceInLine:
+        """The place as another world of this process holds it already, where one does."""
+        for lines in self._beside:
+            held = lines.refused_place(self._name, place[1])
+            if held is not None and held == place:
+                return held
+        return place
+
+    def share(self) -> None:
+        """Hold once what other worlds of this process hold as well."""
+        for parked in self.classes.values():
+            parked.members[:] = map(self._shared, parked.members)
+            self.refused.update((place[1], place) for place in parked.members)
 
     def _drop_scan(self, trail: Trail, key: str) -> None:
         if key in self.scan:
@@ -234,14 +252,14 @@ class PendingQueue:
             return
         self._moved[self._name] = None
         trail.drop(self.parked, key)
-        known = self._class_of.get(key)
-        if known is None:
+        place = self.refused.get(key)
+        if place is None:
             return
-        kind, place = known
+        kind = place[2]
         members = self.classes[kind].members
         _delete(members, place)
         trail.note(partial(insort, members, place))
-        trail.drop(self._class_of, key)
+        trail.drop(self.refused, key)
         if not members:
             trail.drop(self.classes, kind)
 
@@ -250,10 +268,10 @@ class PendingQueue:
         if order is None:
             return
         self._moved[self._name] = None
-        # Going back puts the order into `waiting` again; its heap entry may have been skipped as stale by then.
-        trail.note(partial(self._enter, (order, key)))
-        trail.drop(self.waiting, key)
         kind = self._kind_of[key]
+        # Going back puts the order into `waiting` again; its heap entry may have been skipped as stale by then.
+        trail.note(partial(self._enter, (order, key, kind)))
+        trail.drop(self.waiting, key)
         trail.drop(self._kind_of, key)
         trail.take(self._alike, kind, key)
 
@@ -261,19 +279,31 @@ class PendingQueue:
 class PendingQueues:
     """The lines of all cluster queues, by name."""
 
-    __slots__ = ("_lines", "moved")
+    __slots__ = ("_lines", "beside", "moved")
 
     def __init__(self) -> None:
         self._lines: dict[str, PendingQueue] = {}
         self.moved: dict[str, None] = {}
         """Cluster queues whose line has changed since this was last cleared: a hint."""
+        self.beside: list[PendingQueues] = []
+        """Lines of other worlds of this process: what they hold alike is held once."""
 
     def of(self, cluster_queue: str) -> PendingQueue:
         """The line of a cluster queue; an empty one where nobody ever waited."""
         line = self._lines.get(cluster_queue)
         if line is None:
-            line = self._lines[cluster_queue] = PendingQueue(cluster_queue, self.moved)
+            line = self._lines[cluster_queue] = PendingQueue(cluster_queue, self.moved, self.beside)
         return line
+
+    def refused_place(self, cluster_queue: str, key: str) -> PlaceInLine | None:
+        """The place of a workload beside a line, where it is parked since it was refused."""
+        line = self._lines.get(cluster_queue)
+        return None if line is None else line.refused.get(key)
+
+    def share(self) -> None:
+        """Hold once what other worlds of this process hold as well."""
+        for line in self._lines.values():
+            line.share()
 
     def names(self) -> list[str]:
         """The cluster queues that somebody ever waited for, in order."""

@@ -96,7 +96,9 @@ def _head_by_usage(
         first = _first_by_local_queue(world, queue, line, when)
         if not first:
             return None
-        _, (_, key), kind = min((past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items())
+        _, (_, key, _), kind = min(
+            (past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items()
+        )
         if not kind or not _would_be_refused_again(world, queue, key, kind):
             return QueueHead(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
         _note(world, queue, kind, line, _moment(world, queue, when))

@@ -81,7 +81,8 @@ class Applier:
         self.backlog = Backlog()
         self.results: Counter[str] = Counter()
         """How many applications were reported as what, since this process began."""
-        self._done: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
+        self.settled: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
+        """What was settled of workloads, until the log says so."""
         self._recorded_refusals: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
 
@@ -91,8 +92,11 @@ class Applier:
         planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):
             self.backlog.drop(key)
+            self.settled.pop(key, None)
+            if (known := world.workloads.get(key)) is None or known.finished:
+                self._write.forget(key)
         for application in planned:
-            if self._done.get(application.workload) != application.state:
+            if self.settled.get(application.workload) != application.state:
                 self.backlog.offer(application, self._clock.now())
                 self._wake()
         self._pods.observe(world)
@@ -228,7 +232,7 @@ class Applier:
                 return None
 
     async def _settle(self, application: Application, fact: Outcome) -> None:
-        self._done[application.workload] = application.state
+        self.settled[application.workload] = application.state
         self.results[APPLIED if isinstance(fact, DecisionApplied) else REJECTED] += 1
         kind, ending = type(fact).__name__, ":finished" if application.finished else ""
         sighting = Sighting(

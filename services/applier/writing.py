@@ -89,6 +89,11 @@ class ApplicationWriter:
         known = self._known.of(workload)
         return 0 if known is None else version_number(known.version)
 
+    def forget(self, workload: str) -> None:
+        """Let go of what is known of a workload's objects: it has ended and they say so, or it is gone."""
+        self._known.forget(workload)
+        self._jobs.forget(workload)
+
     async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
         ours = application.of.owner is not None and not application.of.prebuilt

@@ -58,7 +58,7 @@ class ReportedByAll:
         self._on_their_way: dict[str, Sighting] = {}
         """By message id."""
         self._heard: dict[str, None] = {}
-        """Ids of the last facts on the log: the bus does not store a message again under one of them."""
+        """Ids of the last facts of watchers on the log: the bus does not store a message again under one of them."""
         self.position = 0
         """The sequence of the last fact that is folded."""
         self.settings: SettingsObserved | None = None
@@ -154,9 +154,10 @@ class ReportedByAll:
         folds = self._folds(sighting)
         if isinstance(sighting.fact, DecisionApplied):
             self.view.fold(sighting.fact)
-        self._heard[sighting.id] = None
-        if len(self._heard) > _REMEMBERED:
-            del self._heard[next(iter(self._heard))]
+        if sighting.author == AUTHOR:
+            self._heard[sighting.id] = None
+            if len(self._heard) > _REMEMBERED:
+                del self._heard[next(iter(self._heard))]
         ours = self._on_their_way.pop(sighting.id, None)
         if self._about_usage(sighting, folds=folds):
             return

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.json_object import JsonMapping
-from events.object_version import ObjectVersion, version_number
+from events.object_version import ObjectVersion, object_place, version_number
 from projections.object_versions import NODE_USAGE, KnownVersion
 from services.jobs.kinds.table import LEADER_WORKER_SET, RAY_CLUSTER, STATEFUL_SET
 from services.runtime.cluster_port import Listed
@@ -37,8 +37,13 @@ class SeenVersions:
     def note(self, kind: str, value: JsonMapping) -> None:
         """Note up to which resource version an object was seen."""
         meta = value["metadata"]
-        version = version_number(meta.get("resourceVersion"))
-        self._objects[place_in(kind, value)] = str(meta.get("uid", "")), version
+        version, place, uid = (
+            version_number(meta.get("resourceVersion")),
+            place_in(kind, value),
+            str(meta.get("uid", "")),
+        )
+        before = self._objects.get(place)
+        self._objects[place] = before[0] if before is not None and before[0] == uid else uid, version
         self.reach(kind, version)
 
     def forget(self, kind: str, value: JsonMapping) -> None:
@@ -97,7 +102,7 @@ class SeenVersions:
 def place_in(kind: str, value: JsonMapping) -> str:
     """Where an object is, as `kind/namespace/name`."""
     meta = value["metadata"]
-    return f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
+    return object_place(kind, meta.get("namespace", ""), meta["name"])
 
 
 def contradiction(found: Listed, known: Mapping[str, KnownVersion], kind: str) -> int:

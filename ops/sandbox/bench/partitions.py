@@ -47,12 +47,18 @@ class WrittenPartitions:
             made.append(_Partition(streams.pool, streams.inputs(streams.pool), (Accountant(),), self._store))
         for one in made:
             one.mark, one.keepers = mark, keepers
+            one.fold.world.stand_beside(other.fold.world for other in made if other is not one)
         self._partitions, self._of_one = made, len(streams.trees) == 1
 
     @property
     def world(self) -> World:
         """What is true on the partition of admission; where there are several, on that of cards, which folds them all."""
         return self._partitions[0 if self._of_one else -1].fold.world
+
+    @property
+    def worlds(self) -> list[World]:
+        """What is true on each partition, those of trees first."""
+        return [one.fold.world for one in self._partitions]
 
     def observe(self, fact: Fact, at: Millis, *, author: str = "watcher", about: ObjectVersion | None = None) -> None:
         """Store a sighting."""

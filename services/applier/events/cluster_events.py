@@ -30,7 +30,7 @@ _API = {
 }
 
 
-class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An Event that may be written. Two with the same UID, reason and identity are the same and get the same name."""
 
     api_version: str
@@ -44,6 +44,11 @@ class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     warning: bool = False
 
+    @property
+    def digest(self) -> bytes:
+        """What tells it from all others."""
+        return hashlib.sha256(f"{self.uid}/{self.identity}/{self.reason}".encode()).digest()[:_DIGEST]
+
 
 def event_of(notice: ClusterEvent) -> JsonObject:
     """The Event object (core/v1), in the namespace of the object it is about."""
@@ -54,12 +59,11 @@ def event_of(notice: ClusterEvent) -> JsonObject:
         "name": notice.name,
         "uid": notice.uid,
     }
-    digest = hashlib.sha256(f"{notice.uid}/{notice.identity}/{notice.reason}".encode()).hexdigest()[:16]
     time = format_timestamp(notice.at)
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{notice.name}.{digest}", "namespace": notice.namespace or "default"},
+        "metadata": {"name": f"{notice.name}.{notice.digest.hex()}", "namespace": notice.namespace or "default"},
         "involvedObject": about,
         "type": "Warning" if notice.warning else "Normal",
         "reason": notice.reason,
@@ -71,6 +75,7 @@ def event_of(notice: ClusterEvent) -> JsonObject:
     }
 
 
+_DIGEST = 8
 _LONGEST = 1024
 """The API server takes no longer message."""
 

@@ -37,8 +37,8 @@ class EventRecorder:
         self._writer, self._spare, self._clock = writer, spare, clock
         self._warnings: deque[ClusterEvent] = deque(maxlen=_MOST)
         self._others: deque[ClusterEvent] = deque(maxlen=_MOST)
-        self._recorded: dict[tuple[str, str, str], None] = {}
-        """Events recorded lately by UID, reason and identity: the API server would refuse them as existing."""
+        self._recorded: dict[bytes, None] = {}
+        """Digests of Events recorded lately: the API server would refuse them as existing."""
         self._news = asyncio.Event()
         self.dropped = 0
         """How many were dropped because too many were waiting."""
@@ -55,10 +55,10 @@ class EventRecorder:
     def record_all(self, notices: Iterable[ClusterEvent]) -> None:
         """Queue Events; those recorded lately are left out."""
         for one in notices:
-            key = one.uid, one.reason, one.identity
-            if key in self._recorded:
+            digest = one.digest
+            if digest in self._recorded:
                 continue
-            self._recorded[key] = None
+            self._recorded[digest] = None
             if len(self._recorded) > _REMEMBERED:
                 del self._recorded[next(iter(self._recorded))]
             queue = self._warnings if one.warning else self._others

@@ -1,5 +1,6 @@
 """The object that a workload is read from: its job, its group of pods, or its own Workload object."""
 
+from events.object_version import object_place
 from events.workload import Owner, WorkloadSubmitted
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.pods import leader_worker_group
@@ -23,10 +24,10 @@ def place_of_owner(workload: str, owner: Owner, kinds: Kinds) -> str:
 def workload_place(workload: str) -> str:
     """The place of a workload's own object, in three parts whatever somebody calls the workload."""
     namespace, _, name = workload.partition("/")
-    return f"Workload/{namespace}/{name}"
+    return object_place("Workload", namespace, name)
 
 
 def place_of_job(workload: str, owner: Owner, kinds: Kinds) -> str:
     """The place of the job that owns a workload."""
     kind = kinds.of(owner.api_version, owner.kind)
-    return f"{owner.kind if kind is None else kind.place}/{workload.partition('/')[0]}/{owner.name}"
+    return object_place(owner.kind if kind is None else kind.place, workload.partition("/")[0], owner.name)

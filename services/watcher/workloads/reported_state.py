@@ -53,7 +53,7 @@ Noted: TypeAlias = (
 """What is taken down of a workload that was reported."""
 
 
-class ReportedState(msgspec.Struct):
+class ReportedState(msgspec.Struct, gc=False):
     """What was reported of one workload, by this watcher or another."""
 
     uid: str
@@ -90,7 +90,7 @@ def as_submitted(fact: WorkloadSubmitted, source: str) -> ReportedState:
         uid=fact.uid,
         source=source,
         spec=shared_spec(fact.spec),
-        reclaimed=adopted.reclaimable,
+        reclaimed=adopted.reclaimable or no_entries(int),
         injected=bool(adopted.cluster_queue),
     )
 
@@ -203,7 +203,7 @@ def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case
         case JobUnsuspended():
             reported.unsuspended, reported.gone = fact.generation, ""
         case PodsReclaimed():
-            reported.reclaimed = fact.counts
+            reported.reclaimed = fact.counts or no_entries(int)
         case WorkloadFinished():
             reported.finished = True
         case ClustersNamed():

@@ -234,7 +234,7 @@ def _active(at: CaseWorld, name: str) -> list[str]:
         key
         for parked in line.classes.values()
         if parked.stamp != at.world.stamp(name)
-        for _, key in parked.members
+        for _, key, _ in parked.members
         if nominate(at.world, QueueHead(workload=at.world.workloads[key], queue=queue), at.now).requeue
         is not RequeueReason.NAMESPACE_MISMATCH
     ]

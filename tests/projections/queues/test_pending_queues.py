@@ -48,7 +48,7 @@ def test_nobody_is_in_two_places(told: list) -> None:
     trail, line = Trail(), PendingQueue()
     for key, order, how in told:
         move(line, trail, key, order, how)
-    refused = [key for parked in line.classes.values() for _, key in parked.members]
+    refused = [key for parked in line.classes.values() for _, key, _ in parked.members]
     assert not set(line.waiting) & set(line.parked)
     assert len(refused) == len(set(refused)) and set(refused) <= set(line.parked)
     assert all(parked.members == sorted(parked.members) and parked.members for parked in line.classes.values())

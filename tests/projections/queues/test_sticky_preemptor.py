@@ -23,6 +23,6 @@ def test_a_refused_workload_that_was_the_preemptor_falls_back_to_its_place_where
     remember_preemptor(world, first, "cq")
     line.park_refused(world.trail, first.key, order_in_line(world, first), kind="k", reason="WaitingForQuota", stamp=7)
     remember_preemptor(world, second, "cq")
-    assert line.classes["k"].members == [(order_in_line(world, first), first.key)] and line.classes["k"].stamp == 7
+    assert line.classes["k"].members == [(order_in_line(world, first), first.key, "k")] and line.classes["k"].stamp == 7
     again = world_of(tables_of(world)).lines.of("cq")
     assert again.classes["k"].members == line.classes["k"].members

@@ -9,6 +9,7 @@ from events.workload import Condition, ConditionStatus, WorkloadSpec
 from projections.workloads.deadlines import backoff_until, kept_until, next_deadline, runs_until
 from projections.workloads.lifecycle import Admission, Requeue, Workload
 from projections.workloads.pods_ready import pods_ready_until
+from projections.world import World
 
 SPEC = WorkloadSpec(queue="lq", pod_sets=())
 HELD = Admission(cluster_queue="cq", assignments=(), reservation=1, reserved_at=0)
@@ -153,3 +154,28 @@ def test_a_workload_is_looked_at_when_the_first_of_its_times_has_come(
     standing: Workload, settings: SettingsObserved, due: Millis | None
 ) -> None:
     assert next_deadline(standing, settings) == due
+
+
+def test_a_world_knows_a_deadline_once_however_often_a_record_is_set_and_anew_under_other_settings() -> None:
+    world = World()
+    world.use(SettingsObserved(retain_finished=4000))
+    for number in range(3):
+        world.put_workload(replace(workload(FINISHED), applied=number))
+    due = list[Millis | None]()
+    while (at := world.next_deadline()) is not None:
+        due.append(at)
+        world.advance(at)
+    assert due == [6000]
+    world.put_workload(replace(workload(FINISHED), applied=1))
+    world.use(SettingsObserved(retain_finished=9000))
+    assert world.next_deadline() == 11000
+
+
+def test_a_deadline_that_was_another_meanwhile_is_known_again() -> None:
+    world = World()
+    world.use(KEEP)
+    world.put_workload(workload(back_off=700))
+    world.put_workload(workload())
+    world.advance(700)
+    world.put_workload(workload(back_off=700))
+    assert world.next_deadline() == 700

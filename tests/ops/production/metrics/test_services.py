@@ -140,3 +140,15 @@ async def test_a_scrape_tells_of_them(unused_tcp_port: int) -> None:
             await asyncio.sleep(0.01)
     assert 'kuelog_fold_lag_seconds{partition="LOG_0",service="admitter",stream="FACTS"} 0.0' in text
     await stop(task)
+
+
+async def test_worlds_of_one_process_hold_once_what_is_alike_in_them() -> None:
+    bus = MemoryBus(lambda: 0)
+    await tell(bus, [*without_cards(2), job("a"), job("b")])
+    services = services_on(bus)
+    task = asyncio.create_task(services.run())
+    assert await asyncio.wait_for(admitted(bus, 2), 30) == ["team/a", "team/b"]
+    await asyncio.wait_for(services.quiet(), 30)
+    first, *others = [host.fold.world for host in services.hosts.values()]
+    await stop(task)
+    assert others and all(first.workloads[key] is other.workloads[key] for other in others for key in first.workloads)
