@@ -391,7 +391,7 @@ class View:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
-            reported.reclaimed = state.adopted.reclaimable if state.adopted is not None else {}
+            reported.find(state.adopted)
             facts.append(submitted(state, marks))
         facts += changes(reported, state)
         if state.mark and not state.running:

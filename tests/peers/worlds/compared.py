@@ -55,7 +55,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
         around.there, around.here = there, here
-        ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
+        ended = _why_it_ends(world, world.steps[number], around.before, there, here)
         if ended:
             meant[ended] += 1
             return []
@@ -88,6 +88,11 @@ class _Around:
         for name, one in there["workloads"].items():
             self._said.setdefault(name, []).append(one["conditions"].get("QuotaReserved"))
 
+    @property
+    def before(self) -> tuple[Seen, Seen]:
+        """What was seen before the step under Kueue, and here."""
+        return self._theirs, self.ours
+
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
         if one.path[2:3] == ("conditions",) and _worded_later(one):
@@ -107,9 +112,9 @@ class _Around:
                 return "head in flight"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
-            case ("queues", name, "pendingWorkloads") if f"l{name.rpartition('-q')[2]}" not in self.here[
-                "doors"
-            ] and one.there == self._before(one.path):
+            case ("queues", name, "pendingWorkloads") if not any(
+                self._world.queue_of(door) == name for door in self.here["doors"]
+            ) and one.there == self._before(one.path):
                 return "not told anew"
             case _:
                 return ""
@@ -152,7 +157,7 @@ class _Around:
         """Whether its queue has checks for some flavors."""
         found = self.here["workloads"].get(name)
         queues = {one["metadata"]["name"]: one["spec"] for one in self._world.objects if one["kind"] == "ClusterQueue"}
-        queue = queues.get(f"{self._world.space}-q{found['door'][1:]}", {}) if found else {}
+        queue = queues.get(self._world.queue_of(found["door"]), {}) if found else {}
         strategy = queue.get("admissionChecksStrategy", {}).get("admissionChecks", ())
         return any(one.get("onFlavors") for one in strategy)
 
@@ -184,8 +189,9 @@ def _worded_later(one: Difference) -> bool:
     )
 
 
-def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> str:
+def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
     """The name of a difference after which the world goes on otherwise, and is compared no more."""
+    earlier, before = both_before
     if _is_ghost(world, step, before, there, here):
         return "ghost head"
     known = before["workloads"]
@@ -194,7 +200,7 @@ def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen
     }
     only_there = {name for name, (one, other) in both.items() if _holds(one) and not _holds(other)}
     only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
-    if only_here and not only_there and all(_is_starved(name, there) for name in only_here):
+    if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
         return "flavors in turn"
     refused = all(name in known and not _holds(known[name]) for name in only_here)
     if not (only_there and only_here and refused):
@@ -219,13 +225,14 @@ def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tu
     )
 
 
-def _is_starved(name: str, there: Seen) -> bool:
-    """Whether Kueue has not tried a workload yet, since another one with several pod sets has flavors left for ever."""
+def _is_starved(world: World, name: str, earlier: Seen, there: Seen) -> bool:
+    """Whether Kueue has not tried a workload in this step, since another one with several pod sets has flavors left for ever."""
     mine = there["workloads"][name]
-    if "QuotaReserved" in mine["conditions"]:
+    known = earlier["workloads"].get(name)
+    if mine["conditions"].get("QuotaReserved") != (known["conditions"].get("QuotaReserved") if known else None):
         return False
     return any(
-        other["door"] == mine["door"]
+        world.queue_of(other["door"]) == world.queue_of(mine["door"])
         and other["priority"] >= mine["priority"]
         and not _holds(other)
         and len(other["requests"]) > 1
@@ -239,14 +246,19 @@ def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -
     gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
     if step.verb != "delete" or gone is None or _strategy(world, gone["door"]) != "StrictFIFO":
         return False
-    queue = f"{world.space}-q{gone['door'][1:]}"
+    queue = world.queue_of(gone["door"])
     return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]
 
 
 def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
     """Whether a workload got its turn from another one of its queue, which comes before it and was refused as before."""
     mine, its = here["workloads"][name], here["workloads"].get(other)
-    if other == name or its is None or its["door"] != mine["door"] or _strategy(world, mine["door"]) == "StrictFIFO":
+    if (
+        other == name
+        or its is None
+        or world.queue_of(its["door"]) != world.queue_of(mine["door"])
+        or _strategy(world, mine["door"]) == "StrictFIFO"
+    ):
         return False
     stands = [side["workloads"][other]["conditions"].get("QuotaReserved") for side in (before, here)]
     return its["priority"] >= mine["priority"] and not _holds(its) and stands[0] == stands[1]
@@ -307,6 +319,6 @@ def _nodes_that_lack(message: str) -> str:
 
 
 def _strategy(world: World, door: str) -> str:
-    name = f"{world.space}-q{door[1:]}"
+    name = world.queue_of(door)
     queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
     return queues[name]["queueingStrategy"]
