@@ -21,7 +21,7 @@ MEANT = {
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
-    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims: that one gets the room in the meantime",
+    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
@@ -60,9 +60,10 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
             meant[ended] += 1
             return []
         for one in _differences(there, here, ()):
-            name = around.name(one) or _in_between(world.steps[number], one)
+            name = around.still(one) or around.name(one) or _in_between(world.steps[number], one)
             if name:
                 meant[name] += 1
+                around.named[str(one)] = name
             else:
                 found.append(one)
         if found:
@@ -80,6 +81,8 @@ class _Around:
         self.here: Seen = {"workloads": {}}
         self.ours: Seen = {"workloads": {}}
         self._theirs: Seen = {"workloads": {}}
+        self.named: dict[str, str] = {}
+        """By difference that was seen before, its name."""
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
 
@@ -92,6 +95,13 @@ class _Around:
     def before(self) -> tuple[Seen, Seen]:
         """What was seen before the step under Kueue, and here."""
         return self._theirs, self.ours
+
+    def still(self, one: Difference) -> str:
+        """The name that a difference had after the step before, if nothing has changed since on either side."""
+        ours: Any = self.ours
+        for key in one.path:
+            ours = ours.get(key) if isinstance(ours, dict) else None
+        return self.named.get(str(one), "") if (one.there, one.here) == (self._before(one.path), ours) else ""
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
@@ -131,6 +141,8 @@ class _Around:
             return "not told anew"
         if not (_waits(one.there) and _waits(one.here)):
             return ""
+        if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in():
+            return "gathered for a second"
         if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
             return "kept message"
         if one.there and one.here:
@@ -140,6 +152,15 @@ class _Around:
             ]
             return "order of resources" if _are_one_order(sides[0], sides[1]) else ""
         return ""
+
+    def _a_head_got_in(self) -> bool:
+        """Whether a head of a StrictFIFO queue that was refused before was let in on both sides, which Kueue tries at once."""
+        return any(
+            not _holds(one)
+            and _strategy(self._world, one["door"]) == "StrictFIFO"
+            and all(_holds(side["workloads"].get(name) or one) for side in (self.there, self.here))
+            for name, one in self.ours["workloads"].items()
+        )
 
     def _before(self, path: tuple[str, ...]) -> Any:
         """What Kueue said before."""
@@ -282,6 +303,13 @@ def _lacks_for_now(condition: list[str] | None) -> bool:
         return False
     left = re.sub(r"insufficient unused quota for \S+ in flavor \S+, \S+ more needed(, )?", "", condition[2])
     return not re.sub(rf"(; )?{_ATTEMPT}\S+: ", "", left)
+
+
+def _lacks_room(condition: list[str] | None) -> bool:
+    """Whether it was refused because its pods found no place in the topology."""
+    return condition is not None and bool(
+        re.fullmatch(rf'{_ATTEMPT}\S+: topology "\S+" (doesn\'t allow|allows) .*', condition[2])
+    )
 
 
 def _is_news(condition: list[str] | None) -> bool:
