@@ -20,6 +20,7 @@ MEANT = {
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
+    "silent class": "Kueue 0.17 says nothing to who comes after one like it was refused for its namespace; later versions do",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
@@ -116,6 +117,8 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0]
             ):
                 return "later checks"
+            case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
+                return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
                 return "pods of none tried"
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
@@ -137,6 +140,8 @@ class _Around:
 
     def _of_reservation(self, name: str, one: Difference) -> str:
         known = name in self.ours["workloads"]
+        if one.there is None and self._is_of_silent_class(name):
+            return "silent class"
         if known and one.there == self._before(one.path) and _is_news(one.here):
             return "not told anew"
         if not (_waits(one.there) and _waits(one.here)):
@@ -168,6 +173,22 @@ class _Around:
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
         return found
+
+    def _is_of_silent_class(self, name: str) -> bool:
+        """Whether Kueue never said that its namespace does not match, as it has said to another one of its queue and priority."""
+        mine = self.there["workloads"].get(name)
+        if (
+            mine is None
+            or "QuotaReserved" in mine["conditions"]
+            or not _is_told_of_namespace(self.here["workloads"][name])
+        ):
+            return False
+        return any(
+            one["priority"] == mine["priority"]
+            and self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
+            and _is_told_of_namespace(one)
+            for one in self.there["workloads"].values()
+        )
 
     def _has_no_attempt(self, name: str) -> bool:
         """Whether it was refused before a flavor was looked at."""
@@ -310,6 +331,11 @@ def _lacks_room(condition: list[str] | None) -> bool:
     return condition is not None and bool(
         re.fullmatch(rf'{_ATTEMPT}\S+: topology "\S+" (doesn\'t allow|allows) .*', condition[2])
     )
+
+
+def _is_told_of_namespace(workload: Seen) -> bool:
+    condition = workload["conditions"].get("QuotaReserved")
+    return condition is not None and condition[2].endswith("doesn't match ClusterQueue selector")
 
 
 def _is_news(condition: list[str] | None) -> bool:
