@@ -39,10 +39,17 @@ from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.quantities import amounts
 from services.watcher.jobs.jobs import JobState, names_in, never_preempts, own_parameters
 
+WORKLOAD_CLASS = "WorkloadPriorityClass"
+
 
 def belongs_to_job(value: JsonMapping) -> bool:
     """Whether a Workload object belongs to a job: then the job is what is watched."""
     return bool(object_at(value, "metadata").get("ownerReferences"))
+
+
+def names_class(value: JsonMapping) -> bool:
+    """Whether a Workload object has the priority of a WorkloadPriorityClass."""
+    return object_at(value, "spec", "priorityClassRef").get("kind") == WORKLOAD_CLASS
 
 
 def workload_state(value: JsonMapping) -> JobState:
@@ -70,7 +77,7 @@ def workload_state(value: JsonMapping) -> JobState:
             priority=spec.priority or 0,
             priority_class=None
             if reference is None
-            else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
+            else PriorityRef(name=reference.name, workload=reference.kind == WORKLOAD_CLASS),
             active=spec.active,
             priority_boost=_boost(meta),
             allowed_flavors=names_in(meta, WORKLOAD_ALLOWED_RESOURCE_FLAVORS),
