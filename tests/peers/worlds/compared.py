@@ -114,7 +114,7 @@ class _Around:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_reservation(name, one)
             case ("workloads", name, "checks", _) if self._for_some_flavors(name) and (
-                one.there is None or one.here == ["Pending", "", 0]
+                one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
             case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
@@ -196,12 +196,15 @@ class _Around:
         return condition is not None and not condition[2].startswith(_ATTEMPT)
 
     def _for_some_flavors(self, name: str) -> bool:
-        """Whether its queue has checks for some flavors."""
+        """Whether its queue has checks for some flavors, at one time or another."""
         found = self.here["workloads"].get(name)
-        queues = {one["metadata"]["name"]: one["spec"] for one in self._world.objects if one["kind"] == "ClusterQueue"}
-        queue = queues.get(self._world.queue_of(found["door"]), {}) if found else {}
-        strategy = queue.get("admissionChecksStrategy", {}).get("admissionChecks", ())
-        return any(one.get("onFlavors") for one in strategy)
+        queue = self._world.queue_of(found["door"]) if found else ""
+        specs = [
+            *(one["spec"] for one in self._world.objects if one["metadata"]["name"] == queue),
+            *(step.value.get("spec", {}) for step in self._world.steps if step.name == queue),
+        ]
+        strategies = [one.get("admissionChecksStrategy") or {} for one in specs]
+        return any(rule.get("onFlavors") for one in strategies for rule in one.get("admissionChecks", ()))
 
 
 def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Difference]:
@@ -333,6 +336,12 @@ def _lacks_room(condition: list[str] | None) -> bool:
     )
 
 
+def _only_kept(check: Difference) -> bool:
+    """Whether a check was required anew under Kueue, and all the time here."""
+    told = check.here and check.here[0] == "Pending" and check.here[1].startswith("Reset to Pending after eviction")
+    return check.there == ["Pending", "", 0] and bool(told)
+
+
 def _is_told_of_namespace(workload: Seen) -> bool:
     condition = workload["conditions"].get("QuotaReserved")
     return condition is not None and condition[2].endswith("doesn't match ClusterQueue selector")
@@ -351,16 +360,19 @@ def _are_one_order(there: str, here: str) -> bool:
     return sides[0].keys() != sides[1].keys() and all(sides[0][one] == sides[1][one] for one in common)
 
 
-def _clauses(message: str) -> dict[tuple[str, str], str]:
-    """What an attempt says, by resource and flavor."""
-    found = {
-        (one[1], one[2]): one[0]
+def _clauses(message: str) -> dict[tuple[str, str, str], str]:
+    """What an attempt says, by pod set, resource and flavor."""
+    found: dict[tuple[str, str, str], str] = {}
+    for part in re.split(rf"(?:^|; ){_ATTEMPT}", message):
+        pod_set, _, told = part.partition(": ")
         for one in re.finditer(
             r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:(?:\S+ )?more needed|[^,]* > maximum capacity \(\S+\))",
-            message,
-        )
-    }
-    return found | {(one[1], ""): one[0] for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", message)}
+            told,
+        ):
+            found[pod_set, one[1], one[2]] = one[0]
+        for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", told):
+            found[pod_set, one[1], ""] = one[0]
+    return found
 
 
 def _nodes_that_lack(message: str) -> str:

@@ -571,8 +571,9 @@ class _Draw:
                 return Step(verb="delete", kind="WorkloadPriorityClass", name=one)
 
     def _workload_changed(self, verb: str, name: str) -> Step:
-        if verb == "reclaim":
-            return Step(verb=verb, kind="Workload", name=name, namespace=self._space)
+        if verb == "reclaim" or (verb == "priority" and self._classes):
+            # A number written by hand beside a class counts under Kueue until the class changes: docs/rules/queues.md#class-changes.
+            return Step(verb="reclaim", kind="Workload", name=name, namespace=self._space)
         if verb == "other-door":
             spec = {"queueName": self._chance.choice(self._doors)}
             return Step(verb="move", kind="Workload", name=name, namespace=self._space, value={"spec": spec})

@@ -18,7 +18,7 @@ from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.kinds import ApiKind
-from ops.sandbox.scenario.platform import convert
+from ops.sandbox.scenario.platform import convert, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
@@ -66,13 +66,18 @@ class _Played:
     ) -> None:
         self._loop, self._world, self._uids = loop, world, uids
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
-        self._cluster = EmbeddedCluster(
-            clock=self._clock, mutators=(self._named,), converter=convert, identity="", controllers=False
-        )
         waits = {"waitForPodsReady": {"enable": False} if pods is None else pods}
         configured = configuration_of({"resources": CONFIGURED, **waits}, "the configuration of all worlds").settings
         gates = dict.fromkeys(LATER_GATES, False)
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
+        self._cluster = EmbeddedCluster(
+            clock=self._clock,
+            mutators=(self._named,),
+            converter=convert,
+            validators=(validating(self._settings),),
+            identity="",
+            controllers=False,
+        )
         self.crashes: list[str] = []
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
