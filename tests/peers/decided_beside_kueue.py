@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import PEERS
-from tests.peers.worlds.compared import MEANT, compared
+from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import FEATURES, PODS_READY, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
 from tests.peers.worlds.there import Answer, kueue
@@ -75,7 +75,11 @@ def main() -> int:
         try:
             ours = decided_here(world, answer["uids"], fair=given.fair, pods=pods)
         except NeverAtRest:
-            differences = [f"world {world.seed}: kuelog does not come to rest"]
+            differences = []
+            if preempted_for_ever(answer["seen"]):
+                meant["preempted for ever"] += 1
+            else:
+                differences = [f"world {world.seed}: kuelog does not come to rest"]
         else:
             differences = compared(world, answer["seen"], ours, meant)
         differing += bool(differences)

@@ -17,10 +17,13 @@ MEANT = {
     "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
+    "preempted for ever": "two that preempt each other do so until chance has Kueue stop: docs/rules/preemption.md#preemption-claims",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
-    "silent class": "Kueue 0.17 says nothing to who comes after one like it was refused for its namespace; later versions do",
+    "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
+    "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
+    "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
@@ -55,8 +58,11 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
+        around.step, around.child_lost = world.steps[number], _child_lost(world, number)
         around.there, around.here = there, here
         ended = _why_it_ends(world, world.steps[number], around.before, there, here)
+        if around.child_lost and not ended and _has_more_room(there, here):
+            ended = "deleted child"
         if ended:
             meant[ended] += 1
             return []
@@ -78,6 +84,9 @@ class _Around:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.step = world.steps[0]
+        self.child_lost = False
+        """Whether a Cohort that had a parent was deleted."""
         self.there: Seen = {"workloads": {}}
         self.here: Seen = {"workloads": {}}
         self.ours: Seen = {"workloads": {}}
@@ -106,13 +115,20 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
+        return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
+
+    def _of_workload(self, one: Difference) -> str:
         if one.path[2:3] == ("conditions",) and _worded_later(one):
             return "later message"
-        if one.path[0] == "workloads" and self._wavers(one):
+        if self._wavers(one):
             return "says one and the other"
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_reservation(name, one)
+            case ("workloads", name, "conditions", "DeactivationTarget") if _is_left_target(one) and not any(
+                side["workloads"][name]["active"] for side in (self.there, self.here)
+            ):
+                return "target left"
             case ("workloads", name, "checks", _) if self._for_some_flavors(name) and (
                 one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
@@ -121,13 +137,18 @@ class _Around:
                 return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
                 return "pods of none tried"
+            case _:
+                return ""
+
+    def _of_queue(self, one: Difference) -> str:
+        match one.path:
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
-            case ("queues", name, "pendingWorkloads") if not any(
-                self._world.queue_of(door) == name for door in self.here["doors"]
-            ) and one.there == self._before(one.path):
+            case ("queues", name, "pendingWorkloads") if self._lost_a_door(name) and one.there == self._before(
+                one.path
+            ):
                 return "not told anew"
             case _:
                 return ""
@@ -142,7 +163,7 @@ class _Around:
         known = name in self.ours["workloads"]
         if one.there is None and self._is_of_silent_class(name):
             return "silent class"
-        if known and one.there == self._before(one.path) and _is_news(one.here):
+        if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
         if not (_waits(one.there) and _waits(one.here)):
             return ""
@@ -150,6 +171,8 @@ class _Around:
             return "gathered for a second"
         if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
             return "kept message"
+        if self.child_lost and _but_for_capacity(one.there) == _but_for_capacity(one.here):
+            return "deleted child"
         if one.there and one.here:
             sides = [
                 re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2]
@@ -175,20 +198,31 @@ class _Around:
         return found
 
     def _is_of_silent_class(self, name: str) -> bool:
-        """Whether Kueue never said that its namespace does not match, as it has said to another one of its queue and priority."""
+        """Whether Kueue never said to it what it has said to another one of its queue and priority, and is said to it here."""
         mine = self.there["workloads"].get(name)
-        if (
-            mine is None
-            or "QuotaReserved" in mine["conditions"]
-            or not _is_told_of_namespace(self.here["workloads"][name])
-        ):
+        if mine is None or "QuotaReserved" in mine["conditions"]:
             return False
+        told = self.here["workloads"][name]["conditions"].get("QuotaReserved")
         return any(
             one["priority"] == mine["priority"]
             and self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
-            and _is_told_of_namespace(one)
-            for one in self.there["workloads"].values()
+            and one["conditions"].get("QuotaReserved") == told
+            for key, one in self.there["workloads"].items()
+            if key != name
         )
+
+    def _lost_a_door(self, queue: str) -> bool:
+        """Whether a local queue of a queue is not there, or was stopped in this step."""
+        step = self.step
+        stopped = step.kind == "LocalQueue" and step.value.get("spec", {}).get("stopPolicy", "None") != "None"
+        if stopped and self._world.queue_of(step.name) == queue:
+            return True
+        return not any(self._world.queue_of(door) == queue for door in self.here["doors"])
+
+    def _cohort_deleted(self, one: Difference) -> bool:
+        """Whether less room is told of here since a Cohort was deleted, after which Kueue looks at nobody."""
+        gone = self.step.verb == "delete" and self.step.kind == "Cohort"
+        return gone and _waits(one.there) and _waits(one.here)
 
     def _has_no_attempt(self, name: str) -> bool:
         """Whether it was refused before a flavor was looked at."""
@@ -252,9 +286,48 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
         return ""
     if all(_left_in_between(name, known, both) for name in only_there):
         return "gathered for a second"
+    if all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
+        return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not _holds(known[name]) for name in only_there)
     return "refused head yields" if yielded and waited else ""
+
+
+def _child_lost(world: World, number: int) -> bool:
+    """Whether a Cohort that may have had a parent was deleted up to this step."""
+    steps = world.steps[: number + 1]
+    made = [
+        one["metadata"]["name"] for one in world.objects if one["kind"] == "Cohort" and one["spec"].get("parentName")
+    ]
+    moved = [one.name for one in steps if one.kind == "Cohort" and one.value.get("spec", {}).get("parentName")]
+    return any(one.verb == "delete" and one.kind == "Cohort" and one.name in {*made, *moved} for one in steps)
+
+
+def _has_more_room(there: Seen, here: Seen) -> bool:
+    """Whether somebody was let in by Kueue alone who here lacks quota, and nobody the other way round."""
+    sides = [(one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]]
+    only_there = [ours for one, ours in sides if _holds(one) and not _holds(ours)]
+    told = [one["conditions"].get("QuotaReserved") for one in only_there]
+    return (
+        bool(told)
+        and all(one and "insufficient" in one[2] for one in told)
+        and not any(_holds(ours) and not _holds(one) for one, ours in sides)
+    )
+
+
+def _but_for_capacity(condition: list[str] | None) -> str:
+    return re.sub(r"maximum capacity \(\S+\)", "maximum capacity", condition[2]) if condition else ""
+
+
+def preempted_for_ever(theirs: list[Seen]) -> bool:
+    """Whether Kueue has preempted somebody again and again in one step."""
+    before: dict[str, int] = {}
+    for one in theirs:
+        now = {name: _evictions(workload) for name, workload in one["workloads"].items()}
+        if any(count > before.get(name, 0) + 2 for name, count in now.items()):
+            return True
+        before = now
+    return False
 
 
 def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
@@ -309,6 +382,17 @@ def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bo
     return its["priority"] >= mine["priority"] and not _holds(its) and stands[0] == stands[1]
 
 
+def _got_turn(preemptor: str, name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload left here alone, for one that had others leave on both sides and then found their room taken."""
+    if preemptor not in both or name not in known or not all(_holds(side) for side in both[preemptor]):
+        return False
+    there, here = both[name]
+    left = _evictions(here) > _evictions(known[name]) and _evictions(there) == _evictions(known[name])
+    return (
+        left and f"uid of {preemptor}," in here["conditions"]["Evicted"][2] and _left_in_between(preemptor, known, both)
+    )
+
+
 def _evictions(workload: Seen) -> int:
     return sum(count for _, _, count in workload["evictions"])
 
@@ -342,9 +426,9 @@ def _only_kept(check: Difference) -> bool:
     return check.there == ["Pending", "", 0] and bool(told)
 
 
-def _is_told_of_namespace(workload: Seen) -> bool:
-    condition = workload["conditions"].get("QuotaReserved")
-    return condition is not None and condition[2].endswith("doesn't match ClusterQueue selector")
+def _is_left_target(one: Difference) -> bool:
+    """Whether a target of who has run too long is shown by Kueue alone."""
+    return one.here is None and one.there[:2] == ["True", "MaximumExecutionTimeExceeded"]
 
 
 def _is_news(condition: list[str] | None) -> bool:
