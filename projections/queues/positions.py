@@ -7,7 +7,7 @@ import msgspec
 
 from projections.queues.order import order_in_line
 from projections.queues.state import QueueState
-from projections.queues.status import NOT_PENDING
+from projections.queues.waiting import beside
 from projections.workloads.lifecycle import Workload
 
 
@@ -22,7 +22,7 @@ class Position(msgspec.Struct, frozen=True):
 def positions(world: QueueState, cluster_queue: str) -> list[Position]:
     """All pending workloads of a cluster queue, first to last."""
     line = world.lines.of(cluster_queue)
-    parked = [world.workloads[key] for key, reason in line.parked.items() if reason not in NOT_PENDING]
+    parked = [world.workloads[key] for key in beside(world, cluster_queue)]
     parked.sort(key=lambda one: order_in_line(world, one))
     by_local_queue: dict[str, int] = {}
     found: list[Position] = []

@@ -19,6 +19,7 @@ from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.queues.state import QueueState
+from projections.queues.waiting import beside
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
@@ -26,9 +27,6 @@ from projections.quota.tree import QuotaTree
 from projections.set_aside.left_alone import queue_left_alone
 from projections.set_aside.records import Aside
 from projections.workloads.state import WorkloadState
-
-NOT_PENDING = frozenset({"Deactivated", "AdmissionGated", "OnHold"})
-"""Reasons to be parked under which Kueue does not even keep a workload in its queue."""
 
 
 class ResourceUse(msgspec.Struct, frozen=True):
@@ -112,8 +110,7 @@ def tallies(world: QueueState, name: str) -> dict[str, Tally]:
     """The pending workloads of a cluster queue and those that hold its quota, by local queue."""
     found: dict[str, Tally] = {}
     line, workloads = world.lines.of(name), world.workloads
-    kept = [key for key, reason in line.parked.items() if reason not in NOT_PENDING]
-    for key in (*line.waiting, *kept):
+    for key in (*line.waiting, *beside(world, name)):
         local_queue = workloads[key].local_queue
         tally = found.get(local_queue)
         if tally is None:

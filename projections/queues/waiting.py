@@ -9,12 +9,13 @@ from events.quota import ClusterQueueObserved
 from projections.devices.state import DeviceState, config_of
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
-from projections.queues.status import NOT_PENDING
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
 from projections.workloads.conditions import PENDING, SILENT
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 
+_NOT_PENDING = frozenset({"Deactivated", "AdmissionGated", "OnHold"})
+"""Reasons to be parked under which Kueue does not even keep a workload in its queue."""
 NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
 
 
@@ -24,8 +25,9 @@ def in_line(world: QueueState, cluster_queue: str) -> list[str]:
 
 
 def beside(world: QueueState, cluster_queue: str) -> list[str]:
-    """Workloads that are not tried until something changes; without those of which Kueue's queue knows nothing."""
-    return [key for key, why in world.lines.of(cluster_queue).parked.items() if why not in NOT_PENDING]
+    """Workloads that are not tried until something changes; without those of which Kueue's queue knows nothing, as of who is inactive."""
+    parked = world.lines.of(cluster_queue).parked
+    return [key for key, why in parked.items() if why not in _NOT_PENDING and world.workloads[key].spec.active]
 
 
 def asked(world: DeviceState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:

@@ -29,7 +29,14 @@ from projections.quota.tree import QuotaTree
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
 from services.admitter.entry import AdmissionEntry, needed_by, preemption_context_of
 
-_ANEW = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION, RequeueReason.PREEMPTION_GATED})
+_ANEW = frozenset(
+    {
+        RequeueReason.FAILED_AFTER_NOMINATION,
+        RequeueReason.PENDING_PREEMPTION,
+        RequeueReason.PENDING_MIGRATION,
+        RequeueReason.PREEMPTION_GATED,
+    }
+)
 """Refusals after which the search for flavors starts anew."""
 
 
@@ -116,7 +123,9 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
 
 
 def _progress(world: QueueState, entry: AdmissionEntry) -> ScanProgress:
-    """The flavor to go on with, by pod set and resource; empty for one that waits for victims or a gate, or has come round: it starts anew.
+    """The flavor to go on with, by pod set and resource; empty for one that starts anew.
+
+    It waits for victims or a gate, has lost its room to another entry of the cycle, or has come round.
 
     Rules: docs/rules/cycle.md#waits-for-victims, docs/rules/flavors.md#scan-progress
     """

@@ -176,6 +176,20 @@ def spec_differs(found: JsonObject, workload: Workload) -> bool:
     )
 
 
+def priority_patch(found: JsonObject, workload: Workload) -> JsonObject | None:
+    """The patch that has an object without a job show what its class comes to; None where it does, or names none.
+
+    Rule: docs/rules/queues.md#class-changes
+    """
+    asked = workload.spec
+    if asked.priority_class is None or not asked.priority_class.workload or asked.origin:
+        return None
+    if object_at(found, "spec").get("priority", 0) == asked.priority:
+        return None
+    meta = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    return {"metadata": meta, "spec": {"priority": asked.priority}}
+
+
 def _class_differs(spec: JsonMapping, workload: Workload) -> bool:
     """Whether an object names another priority class than its job; while it holds quota that of its pods, or none, stays."""
     shown, named = object_at(spec, "priorityClassRef"), workload.spec.priority_class

@@ -25,6 +25,7 @@ from services.applier.patches import (
     job_write,
     mark_patch,
     owners_patch,
+    priority_patch,
     spec_differs,
     spec_patch,
     waits_to_be_restored,
@@ -155,10 +156,13 @@ class ApplicationWriter:
         return found
 
     def _ranked_otherwise(self, application: Application) -> bool:
-        """Whether the object of a job may still name a priority or class that is another by now: all that can change while it runs."""
+        """Whether its object may still name a priority or class that is another by now: all that can change while it runs."""
         known, asked = self._known.of(application.workload), application.of.spec
         ranked = asked.priority, "" if asked.priority_class is None else asked.priority_class.name
-        return application.of.owner is not None and (known is None or known.ranked != ranked)
+        follows = application.of.owner is not None or (
+            asked.priority_class is not None and asked.priority_class.workload
+        )
+        return follows and (known is None or known.ranked != ranked)
 
     async def _show_decided(self, application: Application, status: JsonObject) -> JsonObject:
         """What was decided, on the object as it was when it was last written from here.
@@ -341,8 +345,13 @@ class ApplicationWriter:
         return await self._templates.in_job(application, kind, job)
 
     async def _refresh(self, application: Application, found: JsonObject) -> None:
-        """Bring what is asked for in the object to where the job has it, while it holds no quota."""
-        if application.of.owner is None or not spec_differs(found, application.of):
+        """Bring what is asked for in the object to where the job has it, while it holds no quota; without a job its priority alone."""
+        if application.of.owner is None:
+            ranked = priority_patch(found, application.of)
+            if ranked is not None:
+                await self._merge(application, ranked)
+            return
+        if not spec_differs(found, application.of):
             return
         patch = spec_patch(found, application.of, await self._described(application))
         await self._merge(application, patch)

@@ -37,7 +37,7 @@ from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradict
 from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.settings.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
 from services.watcher.view import View
-from services.watcher.workloads.workload_objects import belongs_to_job
+from services.watcher.workloads.workload_objects import belongs_to_job, names_class
 
 log = structlog.get_logger()
 
@@ -372,8 +372,8 @@ class Watcher:
             return []  # Another watcher has reported a newer version; it is on its way to us, too.
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
-        managed = managed or (resource == WORKLOAD_KIND and self._counts and not belongs_to_job(value))
-        if managed or (resource.kind in kinds.parents and kinds.takes_serving(labels_of(value))):
+        depends = resource == WORKLOAD_KIND and not belongs_to_job(value) and (self._counts or names_class(value))
+        if managed or depends or (resource.kind in kinds.parents and kinds.takes_serving(labels_of(value))):
             self._jobs.note(place, value)
         return self.view.see(resource.kind, value)
 

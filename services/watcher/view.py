@@ -29,9 +29,9 @@ from services.validation.conversion.convert import to_v1beta2
 from services.watcher.claims.claim_book import ClaimBook
 from services.watcher.claims.selectors import Selectors
 from services.watcher.fields.problems import Refused, is_named, refusal, refuse_invalid, understood, well_formed
-from services.watcher.jobs.default_class import with_default_class
 from services.watcher.jobs.job_ownership import JobOwnership, ParentJob
 from services.watcher.jobs.jobs import JobState, job_state, not_understood, submitted
+from services.watcher.jobs.workload_class import in_class
 from services.watcher.jobs.workload_source import source_of, workload_place
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
@@ -386,12 +386,12 @@ class View:
         reported = self.workloads.get(state.workload) if named is not None else None
         found = self._found.get(state.workload) if reported is None else None
         asked_before = before.spec if (before := reported or found) is not None else None
-        state = with_default_class(state, asked_before, self.priority_classes, self.settings)
+        state = in_class(state, asked_before, self.priority_classes, self.settings)
         if reported is None:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
-            reported.reclaimed = state.adopted.reclaimable if state.adopted is not None else {}
+            reported.find(state.adopted)
             facts.append(submitted(state, marks))
         facts += changes(reported, state)
         if state.mark and not state.running:

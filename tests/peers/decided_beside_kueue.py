@@ -12,18 +12,21 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import PEERS
-from tests.peers.worlds.compared import MEANT, compared
-from tests.peers.worlds.drawn import FEATURES, World, drawn
+from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
+from tests.peers.worlds.drawn import FEATURES, PODS_READY, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
 from tests.peers.worlds.there import Answer, kueue
 
 
-async def _asked(peers: Path, worlds: list[World], at_once: int, *, fair: bool) -> dict[int, Answer]:
+async def _asked(
+    peers: Path, worlds: list[World], at_once: int, *, fair: bool, pods: JsonObject | None
+) -> dict[int, Answer]:
     answers: dict[int, Answer] = {}
     with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
-        async with kueue(peers, Path(folder), fair=fair) as manager:
+        async with kueue(peers, Path(folder), fair=fair, pods=pods) as manager:
             for begin in range(0, len(worlds), at_once):
                 answers.update(await manager.play(worlds[begin : begin + at_once]))
                 print(f"Kueue has decided about {len(answers)} worlds", file=sys.stderr, flush=True)
@@ -39,6 +42,7 @@ def main() -> int:
     parser.add_argument("--features", default=",".join(FEATURES), help="what worlds may have beside quota")
     parser.add_argument("--always", default="", help="which of these every world has")
     parser.add_argument("--fair", action="store_true", help="under fair sharing")
+    parser.add_argument("--block", action="store_true", help="with blockAdmission where worlds always have `ready`")
     parser.add_argument("--peers", type=Path, default=PEERS, help="where `make peers` has put its programs")
     parser.add_argument(
         "--answers",
@@ -52,11 +56,12 @@ def main() -> int:
         drawn(seed, given.features.split(","), given.always.split(","))
         for seed in range(given.seed, given.seed + given.worlds)
     ]
+    pods = {**PODS_READY, "blockAdmission": given.block} if "ready" in given.always.split(",") else None
     kept: Path | None = given.answers
     if kept is not None and kept.exists():
         stored = json.loads(kept.read_text())
     else:
-        asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair))
+        asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, pods=pods))
         stored = {str(seed): {"seen": one.seen, "uids": one.uids, "broken": one.broken} for seed, one in asked.items()}
         if kept is not None:
             kept.write_text(json.dumps(stored))
@@ -68,9 +73,13 @@ def main() -> int:
         steps += len(answer["seen"])
         had.update(world.features)
         try:
-            ours = decided_here(world, answer["uids"], fair=given.fair)
+            ours = decided_here(world, answer["uids"], fair=given.fair, pods=pods)
         except NeverAtRest:
-            differences = [f"world {world.seed}: kuelog does not come to rest"]
+            differences = []
+            if preempted_for_ever(answer["seen"]):
+                meant["preempted for ever"] += 1
+            else:
+                differences = [f"world {world.seed}: kuelog does not come to rest"]
         else:
             differences = compared(world, answer["seen"], ours, meant)
         differing += bool(differences)

@@ -6,6 +6,7 @@ import pytest
 
 from events.json_object import JsonObject
 from events.json_path import look
+from services.applier.workloads.known_objects import WORKLOADS
 from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import JOBS, Stage, job
 
@@ -61,6 +62,39 @@ async def test_a_class_whose_value_changes_changes_the_priority_of_who_waits_and
     await value(stage, "low", 100)
     await stage.until(shows(stage, "waits", 100, "low"))
     await stage.until(lambda: stage.running("runs") and not stage.running("waits"))
+
+
+async def test_a_workload_without_a_job_has_the_value_that_its_class_has_now_and_shows_it(stage: Stage) -> None:
+    await of_two_classes(stage)
+    meta = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "own"}}
+    await stage.add({**meta, "value": 500})
+    reference = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "own"}
+    await stage.add(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {"name": "alone", "namespace": "default"},
+            "spec": {
+                "queueName": "team",
+                "priority": 500,
+                "priorityClassRef": reference,
+                "podSets": [{"name": "main", "count": 1, "template": job("alone", 1)["spec"]["template"]}],
+            },
+        }
+    )
+
+    def alone() -> JsonObject:
+        return stage.get("workloads.kueue.x-k8s.io", "default", "alone")
+
+    await stage.until(lambda: bool(look(alone(), "status.conditions[QuotaReserved]")))
+    assert not look(alone(), "status.admission")
+    await value(stage, "own", 3000)
+    await stage.until(lambda: bool(look(alone(), "status.admission")) and not stage.running("runs"))
+    await stage.until(lambda: alone()["spec"]["priority"] == 3000)
+    await stage.client.delete(CLASSES, "", "own")
+    await stage.client.merge(WORKLOADS, "default", "alone", {"spec": {"active": False}})
+    await stage.until(lambda: stage.running("runs"))
+    assert alone()["spec"]["priority"] == 3000, "what its class had last"
 
 
 async def test_a_job_that_gets_another_class_makes_room_or_has_to(stage: Stage) -> None:

@@ -1,7 +1,8 @@
 """Whether a Workload object differs from how it was looked at last in anything that is read of it.
 
 What kuelog writes of its decisions comes back with the watch, and says nothing that is not on the log: neither the admission nor its
-conditions are read of an object whose workload is known, but for its end. To read it again would cost more than to write it.
+conditions are read of an object whose workload is known, but for its end and whether pods are ready of which no job tells. To read it
+again would cost more than to write it.
 """
 
 import hashlib
@@ -17,9 +18,10 @@ from events.control import ObjectMended, ObjectRemoved
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quota import LocalQueueObserved, NamespaceObserved, PriorityClassObserved
 from events.workload import WorkloadFinished
-from projections.workloads.lifecycle import FINISHED
+from projections.workloads.lifecycle import FINISHED, PODS_READY
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.workloads.reported_state import ReportedState
+from services.watcher.workloads.workload_objects import belongs_to_job, pods_ready_in
 
 _DIGEST = 8
 _NOT_READ = frozenset({"resourceVersion", "managedFields"})
@@ -100,8 +102,15 @@ def digest_of(value: JsonMapping) -> bytes:
         object_at(value, "status").get("nominatedClusterNames"),
         object_at(value, "status").get("reclaimablePods"),
         [one for one in objects_at(value, "status", "preemptionGates") if one.get("name") == MULTIKUEUE_GATE],
+        pods_ready_in(value) if _tells_of_pods(value) else None,
     )
     return hashlib.blake2b(msgspec.json.encode(read), digest_size=_DIGEST).digest()
+
+
+def _tells_of_pods(value: JsonMapping) -> bool:
+    """Whether somebody says on the object itself how its pods stand, as no job does."""
+    shown = any(one.get("type") == PODS_READY for one in objects_at(value, "status", "conditions"))
+    return shown and not belongs_to_job(value)
 
 
 def end_of(value: JsonMapping) -> tuple[str, str] | None:

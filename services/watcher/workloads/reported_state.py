@@ -16,6 +16,7 @@ from events.shared_specs import shared_spec
 from events.workload import (
     AdoptedStatus,
     CheckReported,
+    ConditionStatus,
     DecidedElsewhere,
     GateState,
     JobUnsuspended,
@@ -33,6 +34,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.flavors.suitability import asks_for_topology
+from projections.workloads.lifecycle import PODS_READY
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
 from services.watcher.jobs.workload_source import place_of_owner
@@ -82,17 +84,24 @@ class ReportedState(msgspec.Struct, gc=False):
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
 
+    def find(self, adopted: AdoptedStatus | None) -> None:
+        """Take down what its submission says of its pods, with the status that it was found with."""
+        if adopted is None:
+            return
+        ready = (one.status is ConditionStatus.TRUE for one in adopted.conditions if one.type == PODS_READY)
+        self.ready, self.reclaimed = next(ready, None), adopted.reclaimable or no_entries(int)
+
 
 def as_submitted(fact: WorkloadSubmitted, source: str) -> ReportedState:
     """What is reported of a workload by that it was submitted, read from the object of a place."""
-    adopted = fact.adopted or AdoptedStatus()
-    return ReportedState(
+    reported = ReportedState(
         uid=fact.uid,
         source=source,
         spec=shared_spec(fact.spec),
-        reclaimed=adopted.reclaimable or no_entries(int),
-        injected=bool(adopted.cluster_queue),
+        injected=fact.adopted is not None and bool(fact.adopted.cluster_queue),
     )
+    reported.find(fact.adopted)
+    return reported
 
 
 def own(reported: ReportedState, fact: WorkloadOwned, kinds: Kinds) -> None:

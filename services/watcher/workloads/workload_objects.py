@@ -14,7 +14,7 @@ from events.api.labels import (
 )
 from events.api.meta import ObjectMeta
 from events.api.workload import ApiAssignment, ApiPodSet, ApiTopologyRequest, ApiWorkload, ApiWorkloadStatus
-from events.json_object import JsonMapping, object_at
+from events.json_object import JsonMapping, object_at, objects_at
 from events.pod_set import PodSet
 from events.timestamp import parse_timestamp
 from events.topology import DelayedTopology, SliceConstraint, TopologyPlacement, TopologyRequest
@@ -31,6 +31,7 @@ from events.workload import (
 )
 from projections.quota.effective_requests import pod_requests
 from projections.topology.domains.stored_assignment import read_assignment
+from projections.workloads.lifecycle import ADMITTED, PODS_READY
 from services.validation.unsupported import asked_in
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import created_at, read
@@ -38,10 +39,17 @@ from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.quantities import amounts
 from services.watcher.jobs.jobs import JobState, names_in, never_preempts, own_parameters
 
+WORKLOAD_CLASS = "WorkloadPriorityClass"
+
 
 def belongs_to_job(value: JsonMapping) -> bool:
     """Whether a Workload object belongs to a job: then the job is what is watched."""
     return bool(object_at(value, "metadata").get("ownerReferences"))
+
+
+def names_class(value: JsonMapping) -> bool:
+    """Whether a Workload object has the priority of a WorkloadPriorityClass."""
+    return object_at(value, "spec", "priorityClassRef").get("kind") == WORKLOAD_CLASS
 
 
 def workload_state(value: JsonMapping) -> JobState:
@@ -69,7 +77,7 @@ def workload_state(value: JsonMapping) -> JobState:
             priority=spec.priority or 0,
             priority_class=None
             if reference is None
-            else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
+            else PriorityRef(name=reference.name, workload=reference.kind == WORKLOAD_CLASS),
             active=spec.active,
             priority_boost=_boost(meta),
             allowed_flavors=names_in(meta, WORKLOAD_ALLOWED_RESOURCE_FLAVORS),
@@ -100,11 +108,25 @@ def workload_state(value: JsonMapping) -> JobState:
             ),
             None,
         ),
+        ready=pods_ready_in(value),
         reclaimed={one.name: one.count for one in found.status.reclaimable_pods or ()},
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
         decision=(meta.annotations or {}).get(DECISION, ""),
     )
+
+
+def pods_ready_in(value: JsonMapping) -> bool | None:
+    """Whether pods of the attempt that runs are ready, as whoever runs them shows it; None while nothing runs.
+
+    Rule: docs/rules/eviction.md#pods-ready
+    """
+    shown = {one.get("type"): one for one in objects_at(value, "status", "conditions") if one.get("status") == "True"}
+    admitted, ready = shown.get(ADMITTED), shown.get(PODS_READY)
+    if admitted is None:
+        return None
+    # One that is older than the admission says how pods of an earlier attempt stood.
+    return ready is not None and _time(ready.get("lastTransitionTime")) >= _time(admitted.get("lastTransitionTime"))
 
 
 def _boost(meta: ObjectMeta) -> int:

@@ -17,11 +17,15 @@ MEANT = {
     "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
+    "preempted for ever": "two that preempt each other do so until chance has Kueue stop: docs/rules/preemption.md#preemption-claims",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
+    "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
+    "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
+    "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
-    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims: that one gets the room in the meantime",
+    "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
@@ -54,15 +58,19 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
+        around.step, around.child_lost = world.steps[number], _child_lost(world, number)
         around.there, around.here = there, here
-        ended = _why_it_ends(world, world.steps[number], around.ours, there, here)
+        ended = _why_it_ends(world, world.steps[number], around.before, there, here)
+        if around.child_lost and not ended and _has_more_room(there, here):
+            ended = "deleted child"
         if ended:
             meant[ended] += 1
             return []
         for one in _differences(there, here, ()):
-            name = around.name(one) or _in_between(world.steps[number], one)
+            name = around.still(one) or around.name(one) or _in_between(world.steps[number], one)
             if name:
                 meant[name] += 1
+                around.named[str(one)] = name
             else:
                 found.append(one)
         if found:
@@ -76,10 +84,15 @@ class _Around:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.step = world.steps[0]
+        self.child_lost = False
+        """Whether a Cohort that had a parent was deleted."""
         self.there: Seen = {"workloads": {}}
         self.here: Seen = {"workloads": {}}
         self.ours: Seen = {"workloads": {}}
         self._theirs: Seen = {"workloads": {}}
+        self.named: dict[str, str] = {}
+        """By difference that was seen before, its name."""
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
 
@@ -88,28 +101,54 @@ class _Around:
         for name, one in there["workloads"].items():
             self._said.setdefault(name, []).append(one["conditions"].get("QuotaReserved"))
 
+    @property
+    def before(self) -> tuple[Seen, Seen]:
+        """What was seen before the step under Kueue, and here."""
+        return self._theirs, self.ours
+
+    def still(self, one: Difference) -> str:
+        """The name that a difference had after the step before, if nothing has changed since on either side."""
+        ours: Any = self.ours
+        for key in one.path:
+            ours = ours.get(key) if isinstance(ours, dict) else None
+        return self.named.get(str(one), "") if (one.there, one.here) == (self._before(one.path), ours) else ""
+
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
+        return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
+
+    def _of_workload(self, one: Difference) -> str:
         if one.path[2:3] == ("conditions",) and _worded_later(one):
             return "later message"
-        if one.path[0] == "workloads" and self._wavers(one):
+        if self._wavers(one):
             return "says one and the other"
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_reservation(name, one)
+            case ("workloads", name, "conditions", "DeactivationTarget") if _is_left_target(one) and not any(
+                side["workloads"][name]["active"] for side in (self.there, self.here)
+            ):
+                return "target left"
             case ("workloads", name, "checks", _) if self._for_some_flavors(name) and (
-                one.there is None or one.here == ["Pending", "", 0]
+                one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
+            case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
+                return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
                 return "pods of none tried"
+            case _:
+                return ""
+
+    def _of_queue(self, one: Difference) -> str:
+        match one.path:
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
-            case ("queues", name, "pendingWorkloads") if f"l{name.rpartition('-q')[2]}" not in self.here[
-                "doors"
-            ] and one.there == self._before(one.path):
+            case ("queues", name, "pendingWorkloads") if self._lost_a_door(name) and one.there == self._before(
+                one.path
+            ):
                 return "not told anew"
             case _:
                 return ""
@@ -122,12 +161,18 @@ class _Around:
 
     def _of_reservation(self, name: str, one: Difference) -> str:
         known = name in self.ours["workloads"]
-        if known and one.there == self._before(one.path) and _is_news(one.here):
+        if one.there is None and self._is_of_silent_class(name):
+            return "silent class"
+        if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
         if not (_waits(one.there) and _waits(one.here)):
             return ""
+        if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in():
+            return "gathered for a second"
         if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
             return "kept message"
+        if self.child_lost and _but_for_capacity(one.there) == _but_for_capacity(one.here):
+            return "deleted child"
         if one.there and one.here:
             sides = [
                 re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2]
@@ -136,6 +181,15 @@ class _Around:
             return "order of resources" if _are_one_order(sides[0], sides[1]) else ""
         return ""
 
+    def _a_head_got_in(self) -> bool:
+        """Whether a head of a StrictFIFO queue that was refused before was let in on both sides, which Kueue tries at once."""
+        return any(
+            not _holds(one)
+            and _strategy(self._world, one["door"]) == "StrictFIFO"
+            and all(_holds(side["workloads"].get(name) or one) for side in (self.there, self.here))
+            for name, one in self.ours["workloads"].items()
+        )
+
     def _before(self, path: tuple[str, ...]) -> Any:
         """What Kueue said before."""
         found: Any = self._theirs
@@ -143,18 +197,48 @@ class _Around:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
+    def _is_of_silent_class(self, name: str) -> bool:
+        """Whether Kueue never said to it what it has said to another one of its queue and priority, and is said to it here."""
+        mine = self.there["workloads"].get(name)
+        if mine is None or "QuotaReserved" in mine["conditions"]:
+            return False
+        told = self.here["workloads"][name]["conditions"].get("QuotaReserved")
+        return any(
+            one["priority"] == mine["priority"]
+            and self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
+            and one["conditions"].get("QuotaReserved") == told
+            for key, one in self.there["workloads"].items()
+            if key != name
+        )
+
+    def _lost_a_door(self, queue: str) -> bool:
+        """Whether a local queue of a queue is not there, or was stopped in this step."""
+        step = self.step
+        stopped = step.kind == "LocalQueue" and step.value.get("spec", {}).get("stopPolicy", "None") != "None"
+        if stopped and self._world.queue_of(step.name) == queue:
+            return True
+        return not any(self._world.queue_of(door) == queue for door in self.here["doors"])
+
+    def _cohort_deleted(self, one: Difference) -> bool:
+        """Whether less room is told of here since a Cohort was deleted, after which Kueue looks at nobody."""
+        gone = self.step.verb == "delete" and self.step.kind == "Cohort"
+        return gone and _waits(one.there) and _waits(one.here)
+
     def _has_no_attempt(self, name: str) -> bool:
         """Whether it was refused before a flavor was looked at."""
         condition = self.here["workloads"][name]["conditions"].get("QuotaReserved")
         return condition is not None and not condition[2].startswith(_ATTEMPT)
 
     def _for_some_flavors(self, name: str) -> bool:
-        """Whether its queue has checks for some flavors."""
+        """Whether its queue has checks for some flavors, at one time or another."""
         found = self.here["workloads"].get(name)
-        queues = {one["metadata"]["name"]: one["spec"] for one in self._world.objects if one["kind"] == "ClusterQueue"}
-        queue = queues.get(f"{self._world.space}-q{found['door'][1:]}", {}) if found else {}
-        strategy = queue.get("admissionChecksStrategy", {}).get("admissionChecks", ())
-        return any(one.get("onFlavors") for one in strategy)
+        queue = self._world.queue_of(found["door"]) if found else ""
+        specs = [
+            *(one["spec"] for one in self._world.objects if one["metadata"]["name"] == queue),
+            *(step.value.get("spec", {}) for step in self._world.steps if step.name == queue),
+        ]
+        strategies = [one.get("admissionChecksStrategy") or {} for one in specs]
+        return any(rule.get("onFlavors") for one in strategies for rule in one.get("admissionChecks", ()))
 
 
 def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Difference]:
@@ -184,8 +268,9 @@ def _worded_later(one: Difference) -> bool:
     )
 
 
-def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> str:
+def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
     """The name of a difference after which the world goes on otherwise, and is compared no more."""
+    earlier, before = both_before
     if _is_ghost(world, step, before, there, here):
         return "ghost head"
     known = before["workloads"]
@@ -194,16 +279,55 @@ def _why_it_ends(world: World, step: Step, before: Seen, there: Seen, here: Seen
     }
     only_there = {name for name, (one, other) in both.items() if _holds(one) and not _holds(other)}
     only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
-    if only_here and not only_there and all(_is_starved(name, there) for name in only_here):
+    if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
         return "flavors in turn"
     refused = all(name in known and not _holds(known[name]) for name in only_here)
     if not (only_there and only_here and refused):
         return ""
     if all(_left_in_between(name, known, both) for name in only_there):
         return "gathered for a second"
+    if all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
+        return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not _holds(known[name]) for name in only_there)
     return "refused head yields" if yielded and waited else ""
+
+
+def _child_lost(world: World, number: int) -> bool:
+    """Whether a Cohort that may have had a parent was deleted up to this step."""
+    steps = world.steps[: number + 1]
+    made = [
+        one["metadata"]["name"] for one in world.objects if one["kind"] == "Cohort" and one["spec"].get("parentName")
+    ]
+    moved = [one.name for one in steps if one.kind == "Cohort" and one.value.get("spec", {}).get("parentName")]
+    return any(one.verb == "delete" and one.kind == "Cohort" and one.name in {*made, *moved} for one in steps)
+
+
+def _has_more_room(there: Seen, here: Seen) -> bool:
+    """Whether somebody was let in by Kueue alone who here lacks quota, and nobody the other way round."""
+    sides = [(one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]]
+    only_there = [ours for one, ours in sides if _holds(one) and not _holds(ours)]
+    told = [one["conditions"].get("QuotaReserved") for one in only_there]
+    return (
+        bool(told)
+        and all(one and "insufficient" in one[2] for one in told)
+        and not any(_holds(ours) and not _holds(one) for one, ours in sides)
+    )
+
+
+def _but_for_capacity(condition: list[str] | None) -> str:
+    return re.sub(r"maximum capacity \(\S+\)", "maximum capacity", condition[2]) if condition else ""
+
+
+def preempted_for_ever(theirs: list[Seen]) -> bool:
+    """Whether Kueue has preempted somebody again and again in one step."""
+    before: dict[str, int] = {}
+    for one in theirs:
+        now = {name: _evictions(workload) for name, workload in one["workloads"].items()}
+        if any(count > before.get(name, 0) + 2 for name, count in now.items()):
+            return True
+        before = now
+    return False
 
 
 def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
@@ -219,13 +343,14 @@ def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tu
     )
 
 
-def _is_starved(name: str, there: Seen) -> bool:
-    """Whether Kueue has not tried a workload yet, since another one with several pod sets has flavors left for ever."""
+def _is_starved(world: World, name: str, earlier: Seen, there: Seen) -> bool:
+    """Whether Kueue has not tried a workload in this step, since another one with several pod sets has flavors left for ever."""
     mine = there["workloads"][name]
-    if "QuotaReserved" in mine["conditions"]:
+    known = earlier["workloads"].get(name)
+    if mine["conditions"].get("QuotaReserved") != (known["conditions"].get("QuotaReserved") if known else None):
         return False
     return any(
-        other["door"] == mine["door"]
+        world.queue_of(other["door"]) == world.queue_of(mine["door"])
         and other["priority"] >= mine["priority"]
         and not _holds(other)
         and len(other["requests"]) > 1
@@ -239,17 +364,33 @@ def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -
     gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
     if step.verb != "delete" or gone is None or _strategy(world, gone["door"]) != "StrictFIFO":
         return False
-    queue = f"{world.space}-q{gone['door'][1:]}"
+    queue = world.queue_of(gone["door"])
     return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]
 
 
 def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
     """Whether a workload got its turn from another one of its queue, which comes before it and was refused as before."""
     mine, its = here["workloads"][name], here["workloads"].get(other)
-    if other == name or its is None or its["door"] != mine["door"] or _strategy(world, mine["door"]) == "StrictFIFO":
+    if (
+        other == name
+        or its is None
+        or world.queue_of(its["door"]) != world.queue_of(mine["door"])
+        or _strategy(world, mine["door"]) == "StrictFIFO"
+    ):
         return False
     stands = [side["workloads"][other]["conditions"].get("QuotaReserved") for side in (before, here)]
     return its["priority"] >= mine["priority"] and not _holds(its) and stands[0] == stands[1]
+
+
+def _got_turn(preemptor: str, name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload left here alone, for one that had others leave on both sides and then found their room taken."""
+    if preemptor not in both or name not in known or not all(_holds(side) for side in both[preemptor]):
+        return False
+    there, here = both[name]
+    left = _evictions(here) > _evictions(known[name]) and _evictions(there) == _evictions(known[name])
+    return (
+        left and f"uid of {preemptor}," in here["conditions"]["Evicted"][2] and _left_in_between(preemptor, known, both)
+    )
 
 
 def _evictions(workload: Seen) -> int:
@@ -272,6 +413,24 @@ def _lacks_for_now(condition: list[str] | None) -> bool:
     return not re.sub(rf"(; )?{_ATTEMPT}\S+: ", "", left)
 
 
+def _lacks_room(condition: list[str] | None) -> bool:
+    """Whether it was refused because its pods found no place in the topology."""
+    return condition is not None and bool(
+        re.fullmatch(rf'{_ATTEMPT}\S+: topology "\S+" (doesn\'t allow|allows) .*', condition[2])
+    )
+
+
+def _only_kept(check: Difference) -> bool:
+    """Whether a check was required anew under Kueue, and all the time here."""
+    told = check.here and check.here[0] == "Pending" and check.here[1].startswith("Reset to Pending after eviction")
+    return check.there == ["Pending", "", 0] and bool(told)
+
+
+def _is_left_target(one: Difference) -> bool:
+    """Whether a target of who has run too long is shown by Kueue alone."""
+    return one.here is None and one.there[:2] == ["True", "MaximumExecutionTimeExceeded"]
+
+
 def _is_news(condition: list[str] | None) -> bool:
     return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
 
@@ -285,16 +444,19 @@ def _are_one_order(there: str, here: str) -> bool:
     return sides[0].keys() != sides[1].keys() and all(sides[0][one] == sides[1][one] for one in common)
 
 
-def _clauses(message: str) -> dict[tuple[str, str], str]:
-    """What an attempt says, by resource and flavor."""
-    found = {
-        (one[1], one[2]): one[0]
+def _clauses(message: str) -> dict[tuple[str, str, str], str]:
+    """What an attempt says, by pod set, resource and flavor."""
+    found: dict[tuple[str, str, str], str] = {}
+    for part in re.split(rf"(?:^|; ){_ATTEMPT}", message):
+        pod_set, _, told = part.partition(": ")
         for one in re.finditer(
             r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:(?:\S+ )?more needed|[^,]* > maximum capacity \(\S+\))",
-            message,
-        )
-    }
-    return found | {(one[1], ""): one[0] for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", message)}
+            told,
+        ):
+            found[pod_set, one[1], one[2]] = one[0]
+        for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", told):
+            found[pod_set, one[1], ""] = one[0]
+    return found
 
 
 def _nodes_that_lack(message: str) -> str:
@@ -307,6 +469,6 @@ def _nodes_that_lack(message: str) -> str:
 
 
 def _strategy(world: World, door: str) -> str:
-    name = f"{world.space}-q{door[1:]}"
+    name = world.queue_of(door)
     queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
     return queues[name]["queueingStrategy"]

@@ -1,5 +1,7 @@
 """How a step of a world is done on an API, whoever decides behind it."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from events.event import Millis
@@ -8,12 +10,25 @@ from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
-from tests.peers.worlds.drawn import Step
+from tests.peers.worlds.drawn import STARTS, Step
 
-_KUEUE = ("Workload", "ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "Topology", "AdmissionCheck")
+_KUEUE = (
+    "Workload",
+    "ClusterQueue",
+    "LocalQueue",
+    "ResourceFlavor",
+    "Cohort",
+    "Topology",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+)
 _GROUPS = {"RuntimeClass": "node.k8s.io"}
 _SPACED = frozenset({"Workload", "LocalQueue", "LimitRange"})
-_PLURALS = {"Topology": "topologies", "RuntimeClass": "runtimeclasses"}
+_PLURALS = {
+    "Topology": "topologies",
+    "RuntimeClass": "runtimeclasses",
+    "WorkloadPriorityClass": "workloadpriorityclasses",
+}
 
 
 def resource_of(kind: str) -> Resource:
@@ -43,7 +58,7 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
 async def do(client: ApiRequests, step: Step, now: Millis) -> None:
     """Do it; what is not there any more, or may not be made or changed so, is let be."""
     try:
-        if step.verb in ("finish", "check", "reclaim"):
+        if step.verb in ("finish", "check", "reclaim", "unready"):
             await _show(client, step, now)
         else:
             await _change(client, step)
@@ -84,8 +99,36 @@ async def _show(client: ApiRequests, step: Step, now: Millis) -> None:
                 await show(client, found, [{**ended, "lastTransitionTime": format_timestamp(now)}])
         case "check":
             await _answer(client, step, now)
+        case "unready":
+            found = await client.get(WORKLOADS, step.namespace, step.name)
+            if _is(found, "PodsReady") and _is(found, "Admitted"):
+                lost = ("False", "WaitForRecovery", "At least one pod has failed, waiting for recovery")
+                await show(client, found, [_pods(*lost, now)])
         case _:
             await _reclaim(client, step)
+
+
+async def start(client: ApiRequests, workloads: Iterable[JsonObject], now: Millis) -> None:
+    """Have the pods of those get ready that were admitted and are to start now."""
+    for one in workloads:
+        starts = (one["metadata"].get("labels") or {}).get(STARTS)
+        turns = look(one, "status.requeueState.count") or 0
+        if starts not in ("at-once", "second") or (starts == "second" and not turns):
+            continue
+        waits = look(one, "status.conditions[PodsReady].reason") in (None, "WaitForStart")
+        if waits and _is(one, "Admitted") and not _is(one, "Evicted") and not _is(one, "Finished"):
+            ready = ("True", "Started", "All pods reached readiness and the workload is running")
+            with suppress(ObjectConflict, ObjectMissing):
+                await show(client, one, [_pods(*ready, now)])
+
+
+def _pods(status: str, reason: str, message: str, now: Millis) -> JsonObject:
+    told = {"type": "PodsReady", "status": status, "reason": reason, "message": message}
+    return {**told, "lastTransitionTime": format_timestamp(now)}
+
+
+def _is(workload: JsonObject, kind: str) -> bool:
+    return look(workload, f"status.conditions[{kind}].status") == "True"
 
 
 async def show(client: ApiRequests, workload: JsonObject, conditions: list[JsonObject], **more: Any) -> None:

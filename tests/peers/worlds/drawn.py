@@ -24,6 +24,12 @@ FEATURES = (
     "shapes",
     "settings",
     "nodes",
+    "rules",
+    "sets",
+    "classes",
+    "doors",
+    "times",
+    "ready",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -37,12 +43,23 @@ CONFIGURED: JsonObject = {
 """What the configuration says of resources that only worlds with `shapes` have."""
 
 
+_ACTIVE: JsonObject = {
+    "type": "Active",
+    "status": "True",
+    "reason": "Active",
+    "message": "it works",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+"""How an admission check stands that works."""
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that somebody does."""
 
     verb: str
     """`create`, `merge`, `status` (a merge of the status), `delete`, `finish`, `check`, which sets the state of an admission check of
-    a workload, `move`, by which one that waits goes to another queue, or `reclaim`, by which one more of its pods is done."""
+    a workload, `move`, by which one that waits goes to another queue, `reclaim`, by which one more of its pods is done, or `unready`,
+    by which a pod of it fails."""
     kind: str
     name: str
     namespace: str = ""
@@ -66,6 +83,15 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     def space(self) -> str:
         """Its namespace, with which the names of all that is cluster-wide begin."""
         return f"w{self.seed}"
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether something happens of which nothing but time is the cause."""
+        return bool({"times", "ready"} & set(self.features))
+
+    def queue_of(self, door: str) -> str:
+        """The ClusterQueue that a local queue leads to."""
+        return f"{self.space}-q{door.removesuffix('b')[1:]}"
 
 
 def drawn(seed: int, features: Sequence[str] = FEATURES, always: Sequence[str] = ()) -> World:
@@ -92,12 +118,30 @@ _HOW_OFTEN = {
     "shapes": 0.25,
     "settings": 0.25,
     "nodes": 0.5,
+    "rules": 0.3,
+    "sets": 0.25,
+    "classes": 0.25,
+    "doors": 0.25,
+    "times": 0.0,
+    "ready": 0.0,
 }
+"""How likely a world has it; what takes time while nothing else happens has only who always asks for it."""
+STARTS = "example.com/starts"
+"""The label of a workload that says when its pods get ready: `at-once`, `second` time, or `never`."""
+PODS_READY: JsonObject = {
+    "timeout": "3s",
+    "recoveryTimeout": "2s",
+    "requeuingStrategy": {"backoffBaseSeconds": 1, "backoffLimitCount": 1, "backoffMaxSeconds": 2},
+}
+"""What the configuration says of pods where worlds have `ready`."""
 _MORE_VERBS = {
     "workloads": ["priority", "priority", "reclaim", "reclaim", "other-door"],
     "trees": ["new-cohort", "cohort-quota", "cohort-parent", "no-cohort", "weight", "preemption"],
     "settings": ["namespace", "namespace", "flavor", "flavor", "no-door", "door", "strategy"],
     "nodes": ["node", "node", "node"],
+    "rules": ["limits", "limits", "fungibility", "selector", "fewer-flavors", "required-checks", "check-active"],
+    "classes": ["class", "class", "other-class", "no-class"],
+    "ready": ["unready", "unready"],
 }
 _PRIORITIES = (0, 0, 0, 10, 20, 100)
 
@@ -111,6 +155,7 @@ class _Draw:
         self._doors: list[str] = []
         self._levels: tuple[str, ...] = ()
         self._checks: list[str] = []
+        self._classes: dict[str, int] = {}
 
     def world(self) -> World:
         self._objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._space}})
@@ -130,6 +175,10 @@ class _Draw:
             self._runtime_class()
         if "settings" in self._features:
             self._selectors()
+        if "doors" in self._features:
+            self._more_doors()
+        if "classes" in self._features:
+            self._priority_classes()
         return World(
             seed=self._seed, features=self._features, objects=tuple(self._objects), steps=tuple(self._steps(groups))
         )
@@ -223,17 +272,7 @@ class _Draw:
         if cohort:
             spec["cohortName"] = cohort
         if "flavors" in self._features:
-            spec["flavorFungibility"] = {
-                "whenCanBorrow": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
-                "whenCanPreempt": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
-            }
-            if self._is(0.5):
-                preference = self._chance.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
-                spec["flavorFungibility"] = {
-                    "whenCanBorrow": "TryNextFlavor",
-                    "whenCanPreempt": "TryNextFlavor",
-                    "preference": preference,
-                }
+            spec["flavorFungibility"] = self._fungibility()
         if self._is(0.4):
             spec["fairSharing"] = {"weight": self._chance.choice(("0", "0.5", "1", "2", "3"))}
         if self._checks and self._is(0.7):
@@ -244,6 +283,16 @@ class _Draw:
         self._queues.append(name)
         self._doors.append(f"l{len(self._queues) - 1}")
         self._add("LocalQueue", self._doors[-1], {"clusterQueue": name}, space=self._space)
+
+    def _fungibility(self) -> JsonObject:
+        found: JsonObject = {
+            "whenCanBorrow": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
+            "whenCanPreempt": self._chance.choice(("MayStopSearch", "TryNextFlavor")),
+        }
+        if self._is(0.5):
+            preference = self._chance.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
+            found = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor", "preference": preference}
+        return found
 
     def _strategy(self, groups: list[tuple[list[str], list[str]]]) -> list[JsonObject]:
         found: list[JsonObject] = []
@@ -299,14 +348,7 @@ class _Draw:
         for number in range(self._chance.choice((1, 2))):
             self._checks.append(f"{self._space}-k{number}")
             self._add("AdmissionCheck", self._checks[-1], {"controllerName": "example.com/nobody"})
-            active = {
-                "type": "Active",
-                "status": "True",
-                "reason": "Active",
-                "message": "it works",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-            self._objects[-1]["status"] = {"conditions": [active]}
+            self._objects[-1]["status"] = {"conditions": [_ACTIVE]}
 
     def _limit_range(self) -> None:
         size = {"cpu": self._chance.choice(("2", "3"))}
@@ -346,6 +388,27 @@ class _Draw:
                 one["spec"]["namespaceSelector"] = {"matchLabels": {"team": "a"}}
         if self._is(0.5):
             self._objects[0]["metadata"]["labels"] = {"team": "a"}
+
+    def _more_doors(self) -> None:
+        """Some queues have a second local queue."""
+        for number, queue in enumerate(self._queues):
+            if self._is(0.6):
+                self._doors.append(f"l{number}b")
+                self._add("LocalQueue", self._doors[-1], {"clusterQueue": queue}, space=self._space)
+
+    def _priority_classes(self) -> None:
+        for number, value in enumerate(self._chance.sample((0, 10, 20, 100), 2)):
+            name = f"{self._space}-p{number}"
+            self._classes[name] = value
+            self._objects.append(
+                {
+                    "apiVersion": KUEUE,
+                    "kind": "WorkloadPriorityClass",
+                    "metadata": {"name": name},
+                    "value": value,
+                    "description": "drawn",
+                }
+            )
 
     def _add(self, kind: str, name: str, spec: JsonObject, *, space: str = "") -> None:
         meta = {"name": name, **({"namespace": space} if space else {})}
@@ -456,11 +519,61 @@ class _Draw:
             return self._workload_changed(verb, name)
         if verb in _MORE_VERBS["trees"]:
             return self._tree_changed(verb, groups)
+        if verb in _MORE_VERBS["rules"]:
+            return self._rule_changed(verb, groups)
+        if verb in _MORE_VERBS["classes"]:
+            return self._class_changed(verb, name)
+        if verb in _MORE_VERBS["ready"]:
+            return Step(verb=verb, kind="Workload", name=name, namespace=self._space)
         return self._setting_changed(verb, groups) if verb in _MORE_VERBS["settings"] else self._node_changed()
 
+    def _rule_changed(self, verb: str, groups: list[tuple[list[str], list[str]]]) -> Step | None:
+        queue = self._chance.choice(self._queues)
+        match verb:
+            case "limits":
+                quotas = self._quotas(groups, (0, 2, 3, 4, 6), limits=True)
+                return _merge("ClusterQueue", queue, {"spec": {"resourceGroups": quotas}})
+            case "fungibility":
+                rule = {"preference": None, **self._fungibility()}
+                return _merge("ClusterQueue", queue, {"spec": {"flavorFungibility": rule}})
+            case "selector":
+                labels = self._chance.choice(({"team": "a"}, None))
+                return _merge("ClusterQueue", queue, {"spec": {"namespaceSelector": {"matchLabels": labels}}})
+            case "fewer-flavors":
+                fewer = [
+                    (resources, self._chance.sample(of, self._chance.randint(1, len(of)))) for resources, of in groups
+                ]
+                quotas = self._quotas(fewer, (2, 3, 4, 6), limits=False)
+                return _merge("ClusterQueue", queue, {"spec": {"resourceGroups": quotas}})
+            case "required-checks" if self._checks:
+                wanted = {"admissionChecks": self._strategy(groups)} if self._is(0.7) else None
+                return _merge("ClusterQueue", queue, {"spec": {"admissionChecksStrategy": wanted}})
+            case "check-active" if self._checks:
+                status = self._chance.choice(("True", "False"))
+                condition = {**_ACTIVE, "status": status, "reason": "Active" if status == "True" else "Broken"}
+                check = self._chance.choice(self._checks)
+                return Step(
+                    verb="status", kind="AdmissionCheck", name=check, value={"status": {"conditions": [condition]}}
+                )
+            case _:
+                return None
+
+    def _class_changed(self, verb: str, name: str) -> Step:
+        one = self._chance.choice(sorted(self._classes))
+        match verb:
+            case "class":
+                self._classes[one] = self._chance.choice((0, 5, 10, 50, 200))
+                return _merge("WorkloadPriorityClass", one, {"value": self._classes[one]})
+            case "other-class":
+                spec = {"priorityClassRef": _reference(one), "priority": self._classes[one]}
+                return Step(verb="merge", kind="Workload", name=name, namespace=self._space, value={"spec": spec})
+            case _:
+                return Step(verb="delete", kind="WorkloadPriorityClass", name=one)
+
     def _workload_changed(self, verb: str, name: str) -> Step:
-        if verb == "reclaim":
-            return Step(verb=verb, kind="Workload", name=name, namespace=self._space)
+        if verb == "reclaim" or (verb == "priority" and self._classes):
+            # A number written by hand beside a class counts under Kueue until the class changes: docs/rules/queues.md#class-changes.
+            return Step(verb="reclaim", kind="Workload", name=name, namespace=self._space)
         if verb == "other-door":
             spec = {"queueName": self._chance.choice(self._doors)}
             return Step(verb="move", kind="Workload", name=name, namespace=self._space, value={"spec": spec})
@@ -530,18 +643,27 @@ class _Draw:
     def _workload(self, name: str, groups: list[tuple[list[str], list[str]]]) -> JsonObject:
         sets = self._chance.choice((1, 1, 1, 2)) if "flavors" in self._features or self._levels else 1
         partial = "partial" in self._features and self._is(0.5)
-        pods = [self._pod_set("main" if not n else f"s{n}", groups, partial=partial and not n) for n in range(sets)]
+        shrinks = 0
+        if "sets" in self._features:
+            sets = self._chance.choice((2, 2, 3))
+            shrinks = self._chance.randrange(sets)
+        pods = [
+            self._pod_set("main" if not n else f"s{n}", groups, partial=partial and n == shrinks) for n in range(sets)
+        ]
         spec: JsonObject = {
             "queueName": self._chance.choice(self._doors),
             "podSets": pods,
             "priority": self._chance.choice(_PRIORITIES),
         }
-        return {
-            "apiVersion": KUEUE,
-            "kind": "Workload",
-            "metadata": {"name": name, "namespace": self._space},
-            "spec": spec,
-        }
+        meta: JsonObject = {"name": name, "namespace": self._space}
+        if self._classes and self._is(0.7):
+            one = self._chance.choice(sorted(self._classes))
+            spec.update({"priorityClassRef": _reference(one), "priority": self._classes[one]})
+        if "times" in self._features and self._is(0.4):
+            spec["maximumExecutionTimeSeconds"] = self._chance.choice((1, 2))
+        if "ready" in self._features:
+            meta["labels"] = {STARTS: self._chance.choice(("at-once", "at-once", "second", "never"))}
+        return {"apiVersion": KUEUE, "kind": "Workload", "metadata": meta, "spec": spec}
 
     def _pod_set(self, name: str, groups: list[tuple[list[str], list[str]]], *, partial: bool) -> JsonObject:
         count = self._chance.choice((1, 1, 1, 2, 2, 3)) + (2 if partial else 0)
@@ -617,6 +739,10 @@ class _Draw:
                 size = self._chance.choice([one for one in range(1, count + 1) if count % one == 0])
                 below = self._chance.choice(self._levels[self._levels.index(level) :])
                 return {"required": level, "podSetSliceRequiredTopology": below, "podSetSliceSize": size}
+
+
+def _reference(name: str) -> JsonObject:
+    return {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": name}
 
 
 def _merge(kind: str, name: str, value: JsonObject) -> Step:

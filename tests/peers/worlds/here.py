@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from events.json_object import JsonObject
 from ops.production.configuration.configuration_file import configuration_of
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.shelf import MemoryShelf
@@ -17,17 +18,19 @@ from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.kinds import ApiKind
-from ops.sandbox.scenario.platform import convert
+from ops.sandbox.scenario.platform import convert, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
-from tests.peers.worlds.doing import do, make
+from tests.peers.worlds.doing import do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.definitions import definitions_of
 
 STEP_S = 10.0
 """Virtual time from one step to the next."""
+_LOOKS, _LOOK_S = 120, 0.25
+"""How often, and when, pods are looked after in a world in which something takes time."""
 _MOST_CALLBACKS = 100_000
 """So much never happens between two steps of a small world that comes to rest."""
 LATER_GATES = (
@@ -47,26 +50,34 @@ class NeverAtRest(Exception):
     """kuelog decides for ever about a world in which nothing happens any more."""
 
 
-def decided_here(world: World, uids: Mapping[str, str], *, fair: bool) -> list[Seen]:
+def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, pods: JsonObject | None = None) -> list[Seen]:
     """What is seen after each step; workloads have the UIDs that they are given. Raises `NeverAtRest`."""
     loop = VirtualLoop(f"{world.seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     try:
-        return loop.run_until_complete(_Played(loop, world, uids, fair=fair).played())
+        return loop.run_until_complete(_Played(loop, world, uids, fair=fair, pods=pods).played())
     finally:
         loop.close()
 
 
 class _Played:
-    def __init__(self, loop: VirtualLoop, world: World, uids: Mapping[str, str], *, fair: bool) -> None:
+    def __init__(
+        self, loop: VirtualLoop, world: World, uids: Mapping[str, str], *, fair: bool, pods: JsonObject | None
+    ) -> None:
         self._loop, self._world, self._uids = loop, world, uids
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
-        self._cluster = EmbeddedCluster(
-            clock=self._clock, mutators=(self._named,), converter=convert, identity="", controllers=False
-        )
-        configured = configuration_of({"resources": CONFIGURED}, "the configuration of all worlds").settings
+        waits = {"waitForPodsReady": {"enable": False} if pods is None else pods}
+        configured = configuration_of({"resources": CONFIGURED, **waits}, "the configuration of all worlds").settings
         gates = dict.fromkeys(LATER_GATES, False)
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
+        self._cluster = EmbeddedCluster(
+            clock=self._clock,
+            mutators=(self._named,),
+            converter=convert,
+            validators=(validating(self._settings),),
+            identity="",
+            controllers=False,
+        )
         self.crashes: list[str] = []
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
@@ -88,7 +99,7 @@ class _Played:
             for step in self._world.steps:
                 self._loop.after_steps("kuelog", _MOST_CALLBACKS, _give_up)
                 await do(client, step, self._clock.now())
-                await asyncio.sleep(STEP_S)
+                await self._rest(client)
                 store = self._cluster.store
                 found.append(
                     seen(
@@ -103,6 +114,15 @@ class _Played:
             await asyncio.gather(task, return_exceptions=True)
             await self._cluster.stop()
         return found
+
+    async def _rest(self, client: InProcessClient) -> None:
+        """Until time has nothing more happen; meanwhile pods of those who are admitted get ready."""
+        if not self._world.takes_time:
+            await asyncio.sleep(STEP_S)
+            return
+        for _ in range(_LOOKS):
+            await asyncio.sleep(_LOOK_S)
+            await start(client, list(self._cluster.store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 
     async def _serve(self) -> None:
         client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)

@@ -52,7 +52,7 @@ def _workload(value: JsonObject) -> Seen:
         "door": look(value, "spec.queueName"),
         "priority": look(value, "spec.priority") or 0,
         "active": look(value, "spec.active") is not False,
-        "conditions": _conditions(status.get("conditions") or ()),
+        "conditions": _conditions(one for one in status.get("conditions") or () if one["type"] != "PodsReady"),
         "queue": admission.get("clusterQueue", ""),
         "pods": {one["name"]: _assigned(one) for one in admission.get("podSetAssignments") or ()},
         "checks": {

@@ -14,7 +14,7 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, connect
 from services.runtime.cluster_port import ObjectConflict
 from tests.peers.build import API_SERVER, KUEUE
-from tests.peers.worlds.doing import do, make, show
+from tests.peers.worlds.doing import do, make, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
@@ -28,6 +28,8 @@ QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 _LONGEST_S, _LOOK_S = 20.0, 0.1
 _AT_ONCE = 8
+_TIMED_S = 4.0
+"""So much longer it may be until time alone has something happen."""
 
 
 class Answer:
@@ -100,11 +102,16 @@ class Kueue:
         began = quiet = time.monotonic()
         before, words = self._versions(), self._words()
         self._wavering = set()
-        while time.monotonic() - quiet < QUIET_S * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
+        timed = any(world.takes_time for world in worlds)
+        still = QUIET_S + (_TIMED_S if timed else 0.0)
+        longest = _LONGEST_S * (3 if timed else 1)
+        while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
                     await self._let_go(value)
+            if timed:
+                await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
             now = self._versions()
             changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
             before, restless = now, {space for _, space in changed} & spaces.keys()
@@ -114,7 +121,7 @@ class Kueue:
             if restless:
                 quiet = time.monotonic()
                 self._wavering = set()
-            if restless and quiet - began >= _LONGEST_S:
+            if restless and quiet - began >= longest:
                 for space in restless:
                     names = sorted(name for name, whose in changed if whose == space)
                     answers[
@@ -149,6 +156,7 @@ class Kueue:
             return {**found, "lastTransitionTime": now, "observedGeneration": generation}
 
         conditions = [
+            *([told("PodsReady", "False", "WaitForStart", "")] if look(value, "status.conditions[PodsReady]") else []),
             told("Requeued", again, evicted["reason"], evicted["message"]),
             told("QuotaReserved", "False", "Pending", evicted["message"]),
         ]
@@ -197,8 +205,8 @@ def _now() -> int:
 
 
 @asynccontextmanager
-async def kueue(peers: Path, folder: Path, *, fair: bool) -> AsyncGenerator[Kueue]:
-    """The manager and its API server, which end with the block."""
+async def kueue(peers: Path, folder: Path, *, fair: bool, pods: JsonObject | None) -> AsyncGenerator[Kueue]:
+    """The manager and its API server, which end with the block; `pods` is what it waits for of them."""
     async with AsyncExitStack() as stack:
         server = ApiServer(peers / API_SERVER, folder / "server")
         stack.callback(server.stop)
@@ -208,6 +216,8 @@ async def kueue(peers: Path, folder: Path, *, fair: bool) -> AsyncGenerator[Kueu
         more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED}
         if fair:
             more["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
+        if pods is not None:
+            more["waitForPodsReady"] = pods
         manager = KueueManager(
             peers / KUEUE / "manager",
             server.kubeconfig,

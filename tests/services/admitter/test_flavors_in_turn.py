@@ -49,3 +49,37 @@ def test_pod_sets_that_reach_their_last_flavors_in_turn_are_told_so_once_and_let
     refusals = [one for one in story.decisions if isinstance(one, AdmissionRefused) and one.workload == "team/turns"]
     assert [one.progress for one in refusals] == [(("s0", "cpu", 0),), (("s1", "cpu", 0),), ()]
     assert [one.workload for one in story.decisions if isinstance(one, QuotaReserved)] == ["team/holds", "team/behind"]
+
+
+def test_whose_room_another_took_in_the_same_cycle_is_tried_on_all_flavors_again() -> None:
+    def group(resource: str, *nominal: int) -> ResourceGroup:
+        quotas = tuple(
+            FlavorQuotas(flavor=f"{resource}-{number}", quotas=(Quota(resource=resource, nominal=amount),))
+            for number, amount in enumerate(nominal)
+        )
+        return ResourceGroup(resources=(resource,), flavors=quotas)
+
+    story = Story().told(
+        NamespaceObserved(name="team"),
+        *(FlavorObserved(name=f"{resource}-{number}") for resource in ("cpu", "memory") for number in (0, 1)),
+        *(
+            ClusterQueueObserved(
+                name=name,
+                cohort="pool",
+                namespaces=LabelSelector(),
+                groups=(group("cpu", 4, 4), group("memory", nominal, 1)),
+            )
+            for name, nominal in (("a", 1), ("b", 0))
+        ),
+        *(LocalQueueObserved(namespace="team", name=name, cluster_queue=name) for name in ("a", "b")),
+    )
+    shape = PodShape(containers=(ContainerShape(name="c", requests={"cpu": 1, "memory": 1}),))
+    for name in ("a", "b"):
+        spec = WorkloadSpec(queue=name, pod_sets=(PodSet(name="main", count=1, shape=shape),))
+        story.told(WorkloadSubmitted(workload=f"team/{name}", uid=name, created_at=0, spec=spec))
+    story.decided()
+    got = {one.workload: one.assignments[0].flavors for one in story.decisions if isinstance(one, QuotaReserved)}
+    assert got == {
+        "team/a": {"cpu": "cpu-0", "memory": "memory-0"},
+        "team/b": {"cpu": "cpu-0", "memory": "memory-1"},
+    }

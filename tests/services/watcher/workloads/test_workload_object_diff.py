@@ -5,6 +5,7 @@ from typing import Any
 from events.workload import (
     CheckReported,
     CheckState,
+    PodsReady,
     PodsReclaimed,
     WorkloadDeleted,
     WorkloadSubmitted,
@@ -74,3 +75,44 @@ def test_pods_that_are_done_are_told_of_a_workload_that_no_job_says_it_of() -> N
     assert isinstance(submission, WorkloadSubmitted) and submission.adopted is not None
     assert submission.adopted.reclaimable == {"main": 1}, "with what it is seen with first this is told, and not again"
     assert view.see("Workload", alone("b", 1)) == []
+
+
+def test_whether_pods_are_ready_is_told_of_a_workload_that_no_job_says_it_of_and_of_the_attempt_that_runs() -> None:
+    view = View()
+
+    def alone(name: str, *shown: tuple[str, str, int]) -> dict[str, Any]:
+        conditions = [
+            {
+                "type": kind,
+                "status": status,
+                "reason": "Said",
+                "message": "",
+                "lastTransitionTime": f"2026-01-01T00:00:{at:02}Z",
+            }
+            for kind, status, at in shown
+        ]
+        meta = {"name": name, "namespace": "team", "uid": name}
+        return {"metadata": meta, "spec": {"queueName": "lq", "podSets": []}, "status": {"conditions": conditions}}
+
+    first, second = ("Admitted", "True", 10), ("Admitted", "True", 40)
+    assert len(view.see("Workload", alone("a"))) == 1
+    assert view.see("Workload", alone("a", first)) == []
+    assert view.see("Workload", alone("a", first, ("PodsReady", "True", 10))) == [
+        PodsReady(workload="team/a", ready=True)
+    ]
+    assert view.see("Workload", alone("a", first, ("PodsReady", "True", 10))) == []
+    assert view.see("Workload", alone("a", first, ("PodsReady", "False", 20))) == [
+        PodsReady(workload="team/a", ready=False)
+    ]
+    assert view.see("Workload", alone("a", first, ("PodsReady", "True", 21))) == [
+        PodsReady(workload="team/a", ready=True)
+    ]
+    assert view.see("Workload", alone("a", ("Admitted", "False", 30), ("PodsReady", "True", 21))) == []
+    assert view.see("Workload", alone("a", second, ("PodsReady", "True", 21))) == [
+        PodsReady(workload="team/a", ready=False)
+    ], "it is what the pods of the attempt before were"
+    assert view.see("Workload", alone("a", second, ("PodsReady", "True", 41))) == [
+        PodsReady(workload="team/a", ready=True)
+    ]
+    assert len(view.see("Workload", alone("b", first, ("PodsReady", "True", 10)))) == 1
+    assert view.see("Workload", alone("b", first, ("PodsReady", "True", 10))) == [], "told with what it was found with"

@@ -1,6 +1,6 @@
-"""The WorkloadPriorityClass called `default`, which jobs get that name none when they are seen for the first time.
+"""The WorkloadPriorityClass of who has another priority than he says: a job that names none, and a Workload without a job.
 
-Rule: docs/rules/queues.md#default-class
+Rules: docs/rules/queues.md#default-class, docs/rules/queues.md#class-changes
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,20 @@ DEFAULT_CLASS = PriorityRef(name="default", workload=True)
 _PLACE = "WorkloadPriorityClass/default"
 
 
-def with_default_class(
+def in_class(
     state: JobState,
     before: WorkloadSpec | None,
     classes: Mapping[str, PriorityClassObserved],
     settings: SettingsObserved,
 ) -> JobState:
-    """A job in its class. `before` is what was reported of it, or what its Workload asks for that was there before it was.
+    """A workload in its class. `before` is what was reported of it, or what its Workload asks for that was there before it was.
 
     A job that was there before the class does not get it, and one that has it keeps it until it names another.
     """
     spec = state.spec
-    if state.owner is None or (spec.priority_class is not None and spec.priority_class.workload):
+    if state.owner is None:
+        return _with_value(state, classes)
+    if spec.priority_class is not None and spec.priority_class.workload:
         return state
     found = classes.get(_PLACE)
     if before is None:
@@ -39,3 +41,12 @@ def with_default_class(
         return state
     value = found.value if found is not None else before.priority if before is not None else spec.priority
     return replace(state, spec=replace(spec, priority=value, priority_class=DEFAULT_CLASS))
+
+
+def _with_value(state: JobState, classes: Mapping[str, PriorityClassObserved]) -> JobState:
+    """A Workload without a job with what the class that it names comes to here; the copy of another cluster has what it had there."""
+    named = state.spec.priority_class
+    if named is None or not named.workload or state.spec.origin:
+        return state
+    found = classes.get(f"WorkloadPriorityClass/{named.name}")
+    return state if found is None else replace(state, spec=replace(state.spec, priority=found.value))
