@@ -174,8 +174,12 @@ AUTHORS = {
 
 def why_not_sighting(sighting: Sighting, subject: str) -> str:
     """Why a sighting with this subject is not folded; empty when it is."""
-    kind = type(sighting.fact)
-    wrong = _may_not(sighting.author, FACTS, (kind,))
+    return _why_not_fact(sighting.author, type(sighting.fact), subject)
+
+
+@lru_cache(maxsize=1024)
+def _why_not_fact(author: str, kind: type, subject: str) -> str:
+    wrong = _may_not(author, FACTS, (kind,))
     if wrong or not subject:
         return wrong
     if addressee(subject):

@@ -175,6 +175,28 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
         ):
             for one in placed(world, event):
                 evolve_workload_fact(world, one, position)
+        case (
+            PodObserved()
+            | NodeObserved()
+            | DevicesRegistered()
+            | NodeLockObserved()
+            | NodeUsageObserved()
+            | CardQuotaObserved()
+            | DeviceConfigObserved()
+            | NodeConfigsObserved()
+            | DevicesReserved()
+            | DevicesRefused()
+            | PodCardsAssigned()
+            | DevicesReleased()
+            | CardReturned()
+            | PluginLost()
+            | DriftDetected()
+            | DriftResolved()
+            | AllocationStale()
+            | CapacityShort()
+            | CapacityCovered()
+        ):
+            evolve_devices(world, event, position)
         case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
             evolve_slices(world, event, position)
         case VariantSubmitted() | VariantDropped() | VariantSwitched() | PreemptionGateOpened() | MigrationOrdered():
@@ -243,28 +265,6 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | WorkloadDiscarded()
         ):
             evolve_upkeep(world, event, position)
-        case (
-            NodeObserved()
-            | DevicesRegistered()
-            | NodeLockObserved()
-            | NodeUsageObserved()
-            | PodObserved()
-            | CardQuotaObserved()
-            | DeviceConfigObserved()
-            | NodeConfigsObserved()
-            | DevicesReserved()
-            | DevicesRefused()
-            | PodCardsAssigned()
-            | DevicesReleased()
-            | CardReturned()
-            | PluginLost()
-            | DriftDetected()
-            | DriftResolved()
-            | AllocationStale()
-            | CapacityShort()
-            | CapacityCovered()
-        ):
-            evolve_devices(world, event, position)
         case ResourceSliceObserved() | ResourceClaimObserved():
             evolve_claims(world, event)
         case EpochStarted():

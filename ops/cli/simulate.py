@@ -69,7 +69,8 @@ def simulate(
     partitions: Annotated[
         int,
         typer.Option(
-            help="Divide every log into so many partitions, and move trees in use among faults; at 0 one of 17 seeds does, into 4 or 16."
+            help="Divide every log into so many partitions, of three clusters that of the manager, and move trees in use among faults; "
+            "at 0 one of 17 seeds does, of three clusters one of 3, into 4 or 16."
         ),
     ] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
@@ -85,6 +86,8 @@ def simulate(
     Example: kuelog simulate --clusters --seeds 1-200
 
     Example: kuelog simulate --partitions 16 --seeds 1-200
+
+    Example: kuelog simulate --clusters --partitions 16 --seeds 1-200
     """
     configure_logging("critical")
     specs = _specs(seeds, hours, faults, only_faults, partitions, clusters=clusters)
@@ -114,7 +117,7 @@ def simulate(
         histories=len(found),
         commits=sum(one.commits for one in found),
         jobs=sum(one.jobs for one in found),
-        moved=sum(one.moved for one in found if isinstance(one, HistoryOutcome)),
+        moved=sum(one.moved if isinstance(one, HistoryOutcome) else one.trees_moved for one in found),
         seconds=round(time.monotonic() - began),
         interrupted=interrupted,
         failures=failures,
@@ -148,8 +151,6 @@ def _specs(
         raise typer.BadParameter(
             "histories of three clusters have faults of their own: leave --faults and --only-faults away"
         )
-    if clusters and partitions:
-        raise typer.BadParameter("histories of three clusters are divided as their seeds say: leave --partitions away")
     if not 0 <= partitions <= _MOST_DIVIDED:
         raise typer.BadParameter(f"a log is divided into 1 to {_MOST_DIVIDED} partitions here, not {partitions}")
     kinds, indexes = _kinds(faults), _indexes(only_faults)

@@ -75,6 +75,8 @@ class Control:
         """The latest time that counts for a message stored at `stored`; None when that is unknown (0)."""
         if not stored:
             return None
+        if not self._clocks:
+            return stored + AHEAD
         ahead = [
             (stored - one.since) * one.rate // _ONE - (stored - one.since)
             for one in self._clocks

@@ -40,7 +40,7 @@ def gives_back(own: Replica, others: Sequence[Replica], movable: Collection[str]
 
 def _load(replica: Replica, lease: str) -> tuple[int, int]:
     """How many leases of the same kind of work a replica holds, and how many in all."""
-    return sum(_kind(one) == _kind(lease) for one in replica.holds), len(replica.holds)
+    return [_kind(one) for one in replica.holds].count(_kind(lease)), len(replica.holds)
 
 
 def _kind(lease: str) -> str:

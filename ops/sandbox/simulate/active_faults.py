@@ -72,7 +72,9 @@ class ActiveFaults:
     @property
     def bus_is_down(self) -> bool:
         """Whether nobody reaches the bus at the moment."""
-        return any(self.lasts("", kind) is not None for kind in (FaultKind.BUS_DOWN, FaultKind.LOST_TAIL))
+        return self.loop.time() < self._none_after and any(
+            self.lasts("", kind) is not None for kind in (FaultKind.BUS_DOWN, FaultKind.LOST_TAIL)
+        )
 
     async def hold_up(self, seconds: float) -> None:
         """Delay a call or message by so many seconds, also when all faults have ended meanwhile."""

@@ -54,10 +54,10 @@ Outcome: TypeAlias = HistoryOutcome | ClustersOutcome
 def command(outcome: Outcome, span: Millis, partitions: int = 0) -> str:
     """The command that plays a history again, of so many partitions where it is not the seed that says it."""
     hours = f"{span / 3_600_000:.6f}".rstrip("0").rstrip(".")
-    if isinstance(outcome, ClustersOutcome):
-        return f"kuelog simulate --clusters --seeds {outcome.seed} --hours {hours}"
-    indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
     divided = f" --partitions {partitions}" if partitions else ""
+    if isinstance(outcome, ClustersOutcome):
+        return f"kuelog simulate --clusters --seeds {outcome.seed} --hours {hours}{divided}"
+    indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
     return f"kuelog simulate --seeds {outcome.seed} --hours {hours}{divided} --only-faults {indexes or 'none'}"
 
 
@@ -67,7 +67,8 @@ def play_spec(spec: HistorySpec) -> Outcome:
     gc.freeze()
     try:
         if spec.clusters:
-            return play_clusters(spec.seed, spec.span, partitions_of(spec.seed))
+            partitions = spec.partitions or partitions_of(spec.seed)
+            return play_clusters(spec.seed, spec.span, partitions, moves=bool(spec.partitions))
         outcome = _play_under(spec, spec.faults())
         if outcome.broken and outcome.faults:
             fewest = shrunk(outcome.faults, lambda faults: bool(_play_under(spec, faults).broken))

@@ -37,6 +37,11 @@ def doors_of(seed: int, count: int) -> tuple[QueueDoor, ...]:
     return tuple(QueueDoor(chance.choice(_NAMES), f"{_QUEUE}{number}") for number in range(count))
 
 
+def doors_apart(count: int) -> tuple[QueueDoor, ...]:
+    """So many local queues, each in a namespace of its own, whose tree can move whatever the others do."""
+    return tuple(QueueDoor(f"team{number}", f"{_QUEUE}{number}") for number in range(count))
+
+
 def worker_objects(chance: random.Random, name: str, doors: Sequence[QueueDoor], queues: int) -> list[JsonObject]:
     """A node, and so many queues that may preempt, by chance, to which all doors lead."""
     preemption = {"withinClusterQueue": chance.choice(("Never", "LowerPriority"))}

@@ -18,19 +18,22 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.partition_map import TreePlacement
 from events.settings import SettingsObserved
+from events.subjects import CONTROL
 from events.timestamp import parse_timestamp
 from ops.production.archive.history import read_everything
-from ops.production.log.partitioning import divide, division_of
+from ops.production.log.partitioning import carry_out, divide, division_of
 from ops.production.log.streams import streams_in
 from ops.production.wiring import SERVICES
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
+from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.cluster_objects import (
     WORKERS,
     QueueDoor,
     changes_of,
     changing_job,
+    doors_apart,
     doors_of,
     manager_objects,
     sent_or_own_job,
@@ -39,10 +42,12 @@ from ops.sandbox.simulate.cluster_objects import (
 )
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
+from ops.sandbox.simulate.moved_trees import Known, some_move
 from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
+from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn
 
 _PATIENCE_S = 7200.0
@@ -54,6 +59,8 @@ _DOORS, _MIDWAY = 4, 0.3
 """How many queues there are where logs are divided, and how often that of the manager is when it is in use."""
 _CHANGING, _ELASTIC = 0.7, 0.6
 """In so many of the histories in which no log is restored so many of the jobs that are sent are elastic."""
+_KILLED = 0.3
+"""How often the manager's services die just when trees are to move."""
 _SLACK: Millis = 2_000
 """What a manager has begun to write when a cluster came back may still be written."""
 
@@ -70,6 +77,8 @@ class ClustersOutcome(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     moved: int
     """How often a job was sent to another cluster than before."""
+    trees_moved: int
+    """How many orders there were by which trees in use moved to another partition."""
     lasted: Millis
 
 
@@ -78,10 +87,11 @@ def partitions_of(seed: int) -> int:
     return 1 if seed % 3 else (4, 16)[seed // 3 % 2]
 
 
-def play_clusters(seed: int, span: Millis, partitions: int = 1) -> ClustersOutcome:
+def play_clusters(seed: int, span: Millis, partitions: int = 1, *, moves: bool = False) -> ClustersOutcome:
     """Play a history of three clusters to its end: users, cuts and deaths for so long, then everything comes to rest.
 
-    The manager's log has so many partitions, from the beginning or, in some histories, from a while after it.
+    The manager's log has so many partitions, from the beginning or, in some histories, from a while after it; with `moves` its trees
+    move on from there while they are in use.
     """
     loop = VirtualLoop(f"{seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
@@ -89,7 +99,7 @@ def play_clusters(seed: int, span: Millis, partitions: int = 1) -> ClustersOutco
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return loop.run_until_complete(_Clusters(loop, seed, span, partitions).played())
+        return loop.run_until_complete(_Clusters(loop, seed, span, partitions, moves=moves).played())
     finally:
         loop.close()
         if collecting:
@@ -97,12 +107,14 @@ def play_clusters(seed: int, span: Millis, partitions: int = 1) -> ClustersOutco
 
 
 class _Clusters:
-    def __init__(self, loop: VirtualLoop, seed: int, span: Millis, partitions: int) -> None:
+    def __init__(self, loop: VirtualLoop, seed: int, span: Millis, partitions: int, *, moves: bool) -> None:
         self._loop, self._seed, self._span, self._partitions = loop, seed, span, partitions
-        self._doors = doors_of(seed, _DOORS) if partitions > 1 else (QueueDoor(),)
+        self._doors = doors_apart(_DOORS) if moves else doors_of(seed, _DOORS) if partitions > 1 else (QueueDoor(),)
         self._asked = random.Random(f"{seed}/asked")  # noqa: S311 - a world, not a secret
         self._chance = random.Random(f"{seed}/clusters")  # noqa: S311 - a world, not a secret
         self._changing = random.Random(f"{seed}/changing")  # noqa: S311 - a world, not a secret
+        self._moves, self._moving = moves, random.Random(f"{seed}/moves")  # noqa: S311 - a world, not a secret
+        self._trees_moved = 0
         self._broken: list[str] = []
         self._jobs = 0
         self._deleted: set[str] = set()
@@ -185,6 +197,7 @@ class _Clusters:
             commits=sum(len(found) for name, found in logs.items() if not name.endswith("/FACTS")),
             jobs=self._jobs,
             moved=sum(len(found) - 1 for found in self._placed.values()),
+            trees_moved=self._trees_moved,
             lasted=lasted,
         )
 
@@ -226,7 +239,26 @@ class _Clusters:
                 return
             await asyncio.sleep(_LOOK_S)
 
+    async def _move_trees(self) -> None:
+        """Now and then have some trees of the manager's log move to another partition; its services may die just then."""
+        while True:
+            await asyncio.sleep(self._moving.randrange(2_000, self._span // 4) / 1000)
+            if self._loop.time() * 1000 >= self._span:
+                return
+            bus = self._manager.bus
+            entries = await read_everything(bus)
+            known = Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+            division = some_move(known, self._moving)
+            with suppress(LogMovedOn):
+                if division is not None:
+                    await carry_out(bus, division, self._manager.clock.now())
+                    self._trees_moved += 1
+                    if self._moving.random() < _KILLED:
+                        self._manager.kill(self._moving.randrange(1_000, 3_000))
+
     def _plan_users(self) -> None:
+        if self._moves:
+            self._dividing.append(self._loop.create_task(self._move_trees()))
         chance = self._chance
         for number in range(chance.randrange(3, 8)):
             at, name = chance.randrange(self._span * 2 // 3), f"sent{number}"

@@ -137,7 +137,7 @@ async def _played(
         if midway is not None:
             await midway
         moved = await moving if moving is not None else 0
-        waiting = await _rest(simulation)
+        waiting = await rest(simulation)
         crashes = [f"{crash} ({times} times)" for crash, times in simulation.crashes.items()]
         broken = [*crashes, *waiting, *_judged(simulation), *await begun_otherwise(simulation.bus, simulation.shelf)]
         lasted = round(loop.time() * 1000)
@@ -186,7 +186,7 @@ def _all_in(queue: asyncio.Queue[ObjectChange | None]) -> list[ObjectChange]:
     return found
 
 
-async def _rest(simulation: Simulation) -> list[str]:
+async def rest(simulation: Simulation) -> list[str]:
     """Wait until all is settled and stays so, with nothing on its way any more; what is not, if it never is."""
     end = simulation.loop.time() + _PATIENCE_S
     since, seen = simulation.loop.time(), -1
@@ -202,4 +202,4 @@ async def _rest(simulation: Simulation) -> list[str]:
     return waiting or ["the log never comes to rest"]
 
 
-__all__ = ["HistoryOutcome", "NothingHappens", "play"]
+__all__ = ["HistoryOutcome", "NothingHappens", "play", "rest"]

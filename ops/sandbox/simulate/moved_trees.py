@@ -33,8 +33,8 @@ _OPERATOR = "operator"
 Places = tuple[str, ...]
 
 
-class _Known(NamedTuple):
-    """The log as a command reads it."""
+class Known(NamedTuple):
+    """A log as a command reads it."""
 
     world: World
     control: Control
@@ -95,8 +95,15 @@ async def _move(simulation: Simulation, places: Places, chance: random.Random) -
 async def _movable(simulation: Simulation, chance: random.Random) -> Places:
     """Some of the trees that can move, and where to; none where none can."""
     known = await _known(simulation)
-    if known is None:
-        return ()
+    return () if known is None else _places_of_move(known, chance)
+
+
+def some_move(known: Known, chance: random.Random) -> Division | None:
+    """The move of some of the trees that can move; None where none can."""
+    return _division(known, _places_of_move(known, chance))
+
+
+def _places_of_move(known: Known, chance: random.Random) -> Places:
     waiting = sorted(known.control.forks.keys() - known.world.forks.keys())
     for trees in _groups(sorted(known.world.quota.trees()), chance):
         where = chance.choice((*waiting, f"LOG_{known.control.partitions}"))
@@ -114,7 +121,7 @@ def _groups(trees: Sequence[str], chance: random.Random) -> list[Places]:
     return groups
 
 
-def _division(known: _Known | None, places: Places) -> Division | None:
+def _division(known: Known | None, places: Places) -> Division | None:
     """What these places come to; None where they are refused."""
     if known is None or not places:
         return None
@@ -124,12 +131,12 @@ def _division(known: _Known | None, places: Places) -> Division | None:
     return None
 
 
-async def _known(simulation: Simulation) -> _Known | None:
+async def _known(simulation: Simulation) -> Known | None:
     """What is known of the log, what was rolled as from an archive; None where a message had to be skipped first."""
     entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
     cut_to_common_end(entries, warn=False)
     try:
-        return _Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+        return Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
     except MessageHalts as problem:
         # Nobody reads what lies in a fork that has not begun, but commands do.
         await skip_what_is_named(simulation, str(problem))

@@ -56,6 +56,8 @@ class PartitionFold:
         self._waiting = WaitingInputs()
         self._ahead: list[Entry] = []
         self._runs: list[InputRun] = []
+        self._noted: dict[str, int] = {}
+        """Per input stream the last sequence of those runs."""
 
     def heed(self, control: Control) -> None:
         """Take what the stream of control says; a fork that has folded nothing begins as the partition in which its history begins.
@@ -75,10 +77,7 @@ class PartitionFold:
 
     def position(self, stream: str) -> int:
         """The last sequence of an input stream that is folded, fixed or not."""
-        for run in reversed(self._runs):
-            if run.stream == stream:
-                return run.upto
-        return self.settled.get(stream, 0)
+        return self._noted.get(stream) or self.settled.get(stream, 0)
 
     def reaches(self, stream: str, upto: int) -> bool:
         """Whether nothing of a stream up to a sequence has to be read any more; of its origins a fork that has begun reads nothing."""
@@ -148,8 +147,8 @@ class PartitionFold:
         while left is None or left > 0:
             count = 0
             self._go_past()
-            for stream, _ in self._waiting.all():
-                found = self._fold_supported(stream, left)
+            for stream, waiting in self._waiting.all():
+                found = self._fold_supported(stream, left) if waiting else 0
                 left = None if left is None else left - found
                 count += found
             if not count:
@@ -235,8 +234,7 @@ class PartitionFold:
         self.world.take_back(0)
         for entry in reversed(self._ahead):
             self._waiting.put_back(entry)
-        self._ahead.clear()
-        self._runs.clear()
+        self._begin_runs()
         self._moving = False
 
     def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
@@ -245,8 +243,7 @@ class PartitionFold:
         self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
         if commit.state_hash:
             self.marked = (sequence, commit.state_hash)
-        self._ahead.clear()
-        self._runs.clear()
+        self._begin_runs()
         self._moving = False
         self.world.settle()
 
@@ -273,8 +270,7 @@ class PartitionFold:
     def _become_fork(self, fixed: int) -> None:
         """Go on as the next of the heirs; its first commit rests on the commit of the origin that has fixed the order."""
         self.settled.update({run.stream: run.upto for run in self._runs})
-        self._ahead.clear()
-        self._runs.clear()
+        self._begin_runs()
         self.world.settle()
         self._waiting.begin_at(self.partition, fixed)
         self.partition, *heirs = self.heirs
@@ -322,6 +318,13 @@ class PartitionFold:
             self._runs[-1] = InputRun(stream=stream, upto=sequence)
         else:
             self._runs.append(InputRun(stream=stream, upto=sequence))
+        self._noted[stream] = sequence
+
+    def _begin_runs(self) -> None:
+        """Nothing is folded any more that no commit has fixed."""
+        self._ahead.clear()
+        self._runs.clear()
+        self._noted.clear()
 
     def _fold_input(self, entry: Entry) -> None:
         found = self.opened(entry)

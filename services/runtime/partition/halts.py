@@ -69,10 +69,10 @@ class Halts:
 
     def lift(self, kind: str) -> None:
         """Remove the reason of this kind."""
-        if self._why.pop(kind, None) is not None:
+        if self._why and self._why.pop(kind, None) is not None:
             log.info("partition goes on", partition=self.partition, reason=kind)
-        if not self._why:
-            self.stuck.clear()
+            if not self._why:
+                self.stuck.clear()
 
     def fails(self, who: str, problem: BaseException) -> None:
         """Record the error of one decider or observer; it is tried again when something changes."""

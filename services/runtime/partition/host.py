@@ -242,7 +242,7 @@ class PartitionHost:
         self._news.clear()
 
     async def _turn(self) -> bool:
-        """Run the next decider; whether another turn may decide something before anything else happens.
+        """Run the next decider, and those behind it while they are silent; whether another turn may decide something before anything else happens.
 
         What has arrived is folded between two turns, so that news does not wait for all deciders.
         """
@@ -260,10 +260,16 @@ class PartitionHost:
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
         self._leased.take_up()
-        if self.decides and self.deciders and not await self._ask_next(at):
-            return True
+        base, observed = self.fold.base, False
+        while self.decides and self.deciders:
+            if not await self._ask_next(at):
+                return True
+            if not 0 < self._silent < len(self.deciders) or self._behind or self._news.is_set():
+                break
+            self._observe(again=observed)
+            observed = True
         spoke = self.decides and self._silent < len(self.deciders)
-        self._observe()
+        self._observe(again=observed and base == self.fold.base)
         if not spoke and self._verifier is None:
             # Who decides again looks at what has changed when the commit comes, and not before.
             world.reviewed()
@@ -352,9 +358,10 @@ class PartitionHost:
             log.info("decided", author=author, partition=name, sequence=span.sequence, events=len(commit.events))
         return span.sequence
 
-    def _observe(self) -> None:
+    def _observe(self, *, again: bool) -> None:
+        """Have observers look at what has changed; `again` behind a silent decider only where that has touched anybody."""
         touched = self._leased.touched() if self._observers else None
-        if touched is not None:
+        if touched or (touched is not None and not again):
             for observer in self._observers:
                 self.halts.tried(observer, self.fold.world, touched)
 

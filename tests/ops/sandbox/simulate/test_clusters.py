@@ -35,6 +35,14 @@ def test_every_law_holds_where_the_logs_are_divided(seed: int, partitions: int) 
     assert outcome.moved, "else little is tried here"
 
 
+def test_every_law_holds_where_trees_of_the_manager_move_while_lines_are_cut() -> None:
+    outcome = play_clusters(7, SPAN, 16, moves=True)
+    assert not outcome.broken, outcome.faults
+    assert outcome.trees_moved and {one.what for one in outcome.faults} >= {"cut", "kill", "restore"}, (
+        "else little is tried here"
+    )
+
+
 def test_a_worker_whose_log_is_lost_before_the_job_of_a_copy_comes_runs_it_all_the_same() -> None:
     assert not play_clusters(69, 180_000).broken
 

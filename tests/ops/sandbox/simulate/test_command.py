@@ -15,6 +15,7 @@ from events.subjects import CONTROL
 from ops.cli import simulate
 from ops.cli.main import app
 from ops.sandbox.simulate import history
+from ops.sandbox.simulate.batch import HistorySpec, command, play_spec
 from ops.sandbox.simulate.drawn_division import DrawnDivision, drawn_division
 from ops.sandbox.simulate.fault_plan import FaultKind, schedule_of
 from ops.sandbox.simulate.laws import Aftermath
@@ -134,11 +135,16 @@ def test_every_history_is_divided_and_its_trees_move_where_that_is_asked_for_and
     assert msgspec.json.decode(again)["failures"] == report["failures"]
 
 
+def test_a_history_of_clusters_is_told_with_its_partitions() -> None:
+    outcome = play_spec(HistorySpec(seed=7, span=18_000, clusters=True, partitions=4))
+    assert command(outcome, 18_000, 4) == "kuelog simulate --clusters --seeds 7 --hours 0.005 --partitions 4"
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ["--partitions", "-1"],
-        ["--partitions", "4", "--clusters"],
+        ["--clusters", "--faults", "kill"],
         ["--seeds", "x"],
         ["--seeds", "5-1"],
         ["--faults", "plague"],

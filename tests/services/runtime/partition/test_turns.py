@@ -552,6 +552,23 @@ async def test_who_only_looks_on_is_told_of_every_commit_and_turn_and_stops_nobo
     assert authors(bus) == ["admitter", "admitter"]
 
 
+async def test_who_looks_on_looks_once_while_everybody_has_nothing_to_say() -> None:
+    bus, looks = MemoryBus(), list[int]()
+    deciders = [Speaker(name, nothing) for name in ("queue-manager", "admitter", "preemptor")]
+    one = await host(bus, *deciders, observers=[lambda world, _: looks.append(len(world.nodes))])
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, nodes(1))
+        await asyncio.wait_for(_until(lambda: deciders[-1].asked[-1][1] == 1), SOON)
+        await quiet(one)
+        looks.clear()
+        one.nudge()
+        await asyncio.wait_for(_until(lambda: bool(looks)), SOON)
+        await quiet(one)
+    assert looks == [1]
+    assert {speaker.asked[-1] for speaker in deciders} == {(1, 1)}
+
+
 async def test_a_turn_bears_the_headers_of_its_span_and_the_name_of_its_author() -> None:
     bus = MemoryBus()
     borne: list[Mapping[str, str] | None] = []
