@@ -69,7 +69,11 @@ class Backlog:
 
     def newer(self, workload: str) -> bool:
         """Whether what is being written of a workload is outdated: something newer is queued, or it was dropped."""
-        return workload in self._soon or workload in self._later or workload in self._overtaken
+        return self.queued(workload) or workload in self._overtaken
+
+    def queued(self, workload: str) -> bool:
+        """Whether something newer than what is being written of a workload is queued."""
+        return workload in self._soon or workload in self._later
 
     def soon(self) -> Application | None:
         """The next urgent application; the caller has to call `done` afterwards."""

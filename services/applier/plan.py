@@ -101,6 +101,11 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return others and self.of.reserved and not self.of.evicted and not chosen
 
     @property
+    def is_ours(self) -> bool:
+        """Whether the Workload object is made here, for a job."""
+        return self.of.owner is not None and not self.of.prebuilt
+
+    @property
     def nothing_decided(self) -> bool:
         """Whether all that was decided is shown, and only what was seen is not."""
         return self.of.decided <= self.of.applied and not self.fresh

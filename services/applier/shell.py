@@ -145,10 +145,14 @@ class Applier:
     async def _apply_soon(self, application: Application) -> None:
         if application.broken:
             await self._settle(application, _rejected(application, FAILED, application.broken))
-        elif not application.waits:
+        elif not application.waits or self._is_alone(application):
             await self._apply(application, self._write.write)
         elif await self._attempt(application, self._write.steer_job) is not None:
             self.backlog.defer(application)
+
+    def _is_alone(self, application: Application) -> bool:
+        """Whether nothing else is to be written, and the object of a new job is not there: it may be let in by the time that it is made."""
+        return application.fresh and application.is_ours and self.backlog.urgent == 1 and not self.backlog.low
 
     async def _work_in_spare_time(self) -> None:
         while True:
@@ -168,7 +172,8 @@ class Applier:
     async def _apply(self, application: Application, write: Callable[[Application], Awaitable[Ended]]) -> None:
         """Write what was decided of one workload, and report on the log that it is done or can't be."""
         ended = await self._attempt(application, write)
-        if ended is not None:
+        # Who was let in meanwhile is written next, and what that comes to is reported for both.
+        if ended is not None and not (application.waits and self.backlog.queued(application.workload)):
             await self._settle(
                 application,
                 DecisionApplied(

@@ -97,7 +97,7 @@ class ApplicationWriter:
 
     async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
-        ours = application.of.owner is not None and not application.of.prebuilt
+        ours = application.is_ours
         fresh = ours and application.fresh and self._known.of(application.workload) is None
         made = await self._create(application) if fresh else None
         # Whoever has made it may know more, where nothing is decided here that it has to show.

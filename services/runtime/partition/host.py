@@ -126,7 +126,8 @@ class PartitionHost:
                 self._behind = await self._absorb(MOST_INPUTS)
                 if not await self._turn() and not self._behind:
                     await self._wait()
-                    self._silent = 0
+                    # What comes to a partition at rest is mostly for the first of them.
+                    self._whose = self._silent = 0
 
     @property
     def halted(self) -> str:
@@ -242,9 +243,10 @@ class PartitionHost:
         self._news.clear()
 
     async def _turn(self) -> bool:
-        """Run the next decider, and those behind it while they are silent; whether another turn may decide something before anything else happens.
+        """Run the next decider, and the next ones while none has anything to decide; whether another turn may decide something.
 
-        What has arrived is folded between two turns, so that news does not wait for all deciders.
+        What has arrived is folded between two turns, so that news does not wait for all deciders: of a backlog some more is
+        folded before each.
         """
         world = self.fold.world
         at = max(self.fold.at, self._clock.now())
@@ -260,16 +262,15 @@ class PartitionHost:
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
         self._leased.take_up()
-        base, observed = self.fold.base, False
         while self.decides and self.deciders:
             if not await self._ask_next(at):
                 return True
-            if not 0 < self._silent < len(self.deciders) or self._behind or self._news.is_set():
+            if self._behind or not 0 < self._silent < len(self.deciders):
                 break
-            self._observe(again=observed)
-            observed = True
         spoke = self.decides and self._silent < len(self.deciders)
-        self._observe(again=observed and base == self.fold.base)
+        self._observe()
+        if spoke and not self._silent:
+            await asyncio.sleep(0)  # Who writes what was decided begins before anything else is decided.
         if not spoke and self._verifier is None:
             # Who decides again looks at what has changed when the commit comes, and not before.
             world.reviewed()
@@ -358,10 +359,9 @@ class PartitionHost:
             log.info("decided", author=author, partition=name, sequence=span.sequence, events=len(commit.events))
         return span.sequence
 
-    def _observe(self, *, again: bool) -> None:
-        """Have observers look at what has changed; `again` behind a silent decider only where that has touched anybody."""
+    def _observe(self) -> None:
         touched = self._leased.touched() if self._observers else None
-        if touched or (touched is not None and not again):
+        if touched is not None:
             for observer in self._observers:
                 self.halts.tried(observer, self.fold.world, touched)
 

@@ -152,6 +152,51 @@ async def test_deciders_take_turns_until_nobody_has_anything_to_say() -> None:
     await no_differences(bus, one)
 
 
+async def test_what_comes_to_a_partition_at_rest_is_shown_to_its_first_decider_first() -> None:
+    bus, order = MemoryBus(), list[str]()
+
+    def told(name: str) -> Say:
+        def say(world: World, _: LogPosition) -> list[str]:
+            order.append(f"{name} {len(world.nodes)}")
+            return [name] if name == "admitter" and not knows(world) else []
+
+        return say
+
+    one = await host(bus, *(Speaker(name, told(name)) for name in ("queue-manager", "admitter", "preemptor")))
+    async with serving(one):
+        for count in (1, 2):
+            await quiet(one)
+            await tell(bus, nodes(1, count - 1), count)
+            await asyncio.wait_for(_until(lambda known=count: f"preemptor {known}" in order), SOON)
+    for count in (1, 2):
+        asked = [one for one in order if one.endswith(f" {count}")]
+        assert asked[0] == f"queue-manager {count}", "though it was the admitter that has spoken last"
+
+
+async def test_who_writes_what_was_decided_begins_before_anything_else_is_decided() -> None:
+    bus, told, order = MemoryBus(lambda: NOON), asyncio.Event(), list[str]()
+
+    def second(world: World, _: LogPosition) -> list[str]:
+        order.append("asked" if knows(world) else "nothing yet")
+        return []
+
+    async def write() -> None:
+        await told.wait()
+        order.append("written")
+
+    def observe(world: World, _: Sequence[str]) -> None:
+        if knows(world):
+            told.set()
+
+    deciders = Speaker("queue-manager", up_to(1, "queue-manager")), Speaker("admitter", second)
+    one = await host(bus, *deciders, observers=[observe], clock=at_noon())
+    writing = asyncio.create_task(write())
+    async with serving(one):
+        await quiet(one)
+        await asyncio.wait_for(writing, SOON)
+    assert order[:2] == ["written", "asked"]
+
+
 async def _until(holds: Callable[[], bool]) -> None:
     while not holds():  # noqa: ASYNC110 - of many things, and nothing tells of most
         await asyncio.sleep(0.005)
