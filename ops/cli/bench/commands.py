@@ -1,5 +1,6 @@
 """`kuelog bench` and `kuelog bench scheduler`: arguments and options."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -177,9 +178,7 @@ def scale(
     from ops.cli.bench.scale import run_bench_scale  # noqa: PLC0415 - a command loads what it needs
     from ops.sandbox.bench.scale import ScaleSetting  # noqa: PLC0415 - a command loads what it needs
 
-    for count in servers or ():
-        if count not in (1, 3):
-            raise typer.BadParameter(f"a bus has 1 or 3 servers, not {count}", param_hint="--servers")
+    _check_servers(servers)
     settings = [
         ScaleSetting(partitions=one, processes=each, jobs=jobs, trees=trees, rate=rate, servers=count)
         for count in servers or (1,)
@@ -187,6 +186,43 @@ def scale(
         for each in processes or (1, 2, 4)
     ]
     raise typer.Exit(run_bench_scale(settings, output=output, console=terminal()))
+
+
+@bench_app.command()
+def bus(
+    clusters: Annotated[int, typer.Option(min=1, max=1000, help="How many clusters have their log on it.")] = 100,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(min=0.01, help="So many workloads a second, of all clusters together. Repeatable; 116 and 1160."),
+    ] = None,
+    seconds: Annotated[int, typer.Option(min=1, help="For so long.")] = 30,
+    servers: Annotated[
+        list[int] | None, typer.Option(help="Servers of the bus, each with all of the logs: 1 or 3. Repeatable; 1.")
+    ] = None,
+    output: Output = AnswerForm.TEXT,
+) -> None:
+    """Store the messages of many clusters on one bus at their pace, each in a log of its own, and measure latency, CPU and memory.
+
+    116 workloads a second are 10 million a day.
+
+    Example: kuelog bench bus --clusters 100 --rate 116 --rate 1160 --servers 1 --servers 3
+    """
+    from ops.cli.bench.bus import run_bench_bus  # noqa: PLC0415 - a command loads what it needs
+    from ops.sandbox.bench.bus_load import BusLoad  # noqa: PLC0415 - a command loads what it needs
+
+    _check_servers(servers)
+    loads = [
+        BusLoad(clusters=clusters, rate=one, seconds=seconds, servers=count)
+        for count in servers or (1,)
+        for one in rate or (116.0, 1160.0)
+    ]
+    raise typer.Exit(run_bench_bus(loads, output=output, console=terminal()))
+
+
+def _check_servers(counts: Sequence[int] | None) -> None:
+    for count in counts or ():
+        if count not in (1, 3):
+            raise typer.BadParameter(f"a bus has 1 or 3 servers, not {count}", param_hint="--servers")
 
 
 @bench_app.command()

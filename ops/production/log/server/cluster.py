@@ -1,8 +1,10 @@
 """Three real nats-servers as child processes, which hold each stream three times."""
 
 import socket
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from ops.production.log.server.server import NatsServer
 from services.runtime.log_errors import LogUnavailable
@@ -13,8 +15,9 @@ _TRIES = 5
 class NatsCluster:
     """Three servers on loopback, which hold each stream three times."""
 
-    def __init__(self, store: Path) -> None:
-        self.servers = [NatsServer(store / f"n{i}", name=f"n{i}") for i in range(3)]
+    def __init__(self, store: Path, *, further: Mapping[str, Any] | None = None) -> None:
+        """`further` stands in the configuration of each besides, such as accounts."""
+        self.servers = [NatsServer(store / f"n{i}", name=f"n{i}", further=further) for i in range(3)]
 
     @property
     def url(self) -> str:
