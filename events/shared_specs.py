@@ -13,16 +13,19 @@ from msgspec.structs import replace
 from events.catalogue import Fact
 from events.event import Millis
 from events.pod_set import PodSet
+from events.quota import ClusterQueueObserved, ResourceGroup
 from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 
 _encoder = msgspec.json.Encoder()
 _specs = msgspec.json.Decoder(WorkloadSpec)
 _pod_sets = msgspec.json.Decoder(PodSet)
 _owners = msgspec.json.Decoder(Owner)
+_resource_groups = msgspec.json.Decoder(tuple[ResourceGroup, ...])
 _assignments = msgspec.json.Decoder(tuple[PodSetAssignment, ...])
 SPECS = 32_768
 """So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
 _POD_SETS, _OWNERS, _ASSIGNMENTS, _TEXTS, _TIMES, _WORDS = 4096, 1024, 8192, 8192, 64, 256
+_GROUPS = 1024
 
 
 def shared_spec(spec: WorkloadSpec) -> WorkloadSpec:
@@ -57,6 +60,8 @@ def sharing(fact: Fact) -> Fact:
             return replace(fact, owner=owner, spec=shared_spec(fact.spec), created_at=_time(fact.created_at))
         case WorkloadChanged():
             return replace(fact, spec=shared_spec(fact.spec))
+        case ClusterQueueObserved():
+            return replace(fact, groups=_groups(_encoder.encode(fact.groups)))
         case WorkloadFinished():
             return replace(fact, reason=_word(fact.reason), message=_word(fact.message))
         case _:
@@ -89,6 +94,11 @@ def _pod_set(asked: bytes) -> PodSet:
 @lru_cache(maxsize=_ASSIGNMENTS)
 def _assigned(assigned: bytes) -> tuple[PodSetAssignment, ...]:
     return _assignments.decode(assigned)
+
+
+@lru_cache(maxsize=_GROUPS)
+def _groups(owned: bytes) -> tuple[ResourceGroup, ...]:
+    return _resource_groups.decode(owned)
 
 
 @lru_cache(maxsize=_OWNERS)

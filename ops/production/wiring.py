@@ -10,7 +10,7 @@ import structlog
 
 from events.rules import RULES
 from events.settings import SettingsObserved
-from events.subjects import CONTROL, FACTS
+from events.subjects import CONTROL, FACTS, family_of
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.deciders import quota_deciders
 from ops.production.foresight import Foresight
@@ -144,9 +144,9 @@ class Running:
                     self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
             if self.ports.leases is not None:
                 tasks.create_task(self.leases.share(self.ports.leases))
-            worlds = [host.fold.world for host in self.hosts.values()]
-            for world in worlds:
-                world.stand_beside(one for one in worlds if one is not world)
+            for name, host in self.hosts.items():
+                beside = [one for other, one in self.hosts.items() if family_of(other) != family_of(name)]
+                host.fold.world.stand_beside(one.fold.world for one in beside)  # Trees have no workloads in common.
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))

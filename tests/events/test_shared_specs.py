@@ -1,13 +1,20 @@
 """What workloads ask for alike is one value in memory, and says on the log what it said."""
 
-import msgspec
+from typing import TypeVar, cast
 
+import msgspec
+from msgspec.structs import replace
+
+from events.catalogue import Fact
 from events.codec import decode_sighting, encode
 from events.commit import Sighting
 from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup
 from events.shared_specs import SPECS, shared_assignments, shared_spec
 from events.topology import TopologyAssignment, TopologyPlacement
-from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
+from events.workload import Owner, PodSetAssignment, WorkloadChanged, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+
+F = TypeVar("F", bound=Fact)
 
 
 def asked(*, queue: str = "lq", requests: dict[str, int] | None = None) -> WorkloadSpec:
@@ -20,13 +27,13 @@ def submitted(name: str, spec: WorkloadSpec, *, uid: str = "") -> WorkloadSubmit
     return WorkloadSubmitted(workload=f"team/{name}", uid=f"uid-{name}", owner=owner, created_at=1, spec=spec)
 
 
-def read_back(fact: WorkloadSubmitted | WorkloadChanged) -> WorkloadSubmitted:
-    sighting = Sighting(id=f"{fact.workload}-{type(fact).__name__}", at=1, author="watcher", fact=fact)
+def read_back(fact: F) -> F:
+    sighting = Sighting(id=str(fact), at=1, author="watcher", fact=fact)
     data = encode(sighting)
     found = decode_sighting(data)
     assert found == sighting and encode(found) == data
-    assert isinstance(found.fact, WorkloadSubmitted)
-    return found.fact
+    assert type(found.fact) is type(fact)
+    return cast("F", found.fact)
 
 
 def test_two_workloads_that_ask_for_the_same_hold_one_specification() -> None:
@@ -94,3 +101,23 @@ def test_assignments_that_say_the_same_are_one_value_but_for_those_with_places()
     assert shared_assignments(assigned(2)) == assigned(2)
     placed = assigned(1, TopologyPlacement(flavor="a", assignment=TopologyAssignment(levels=("host",), domains=())))
     assert shared_assignments(placed) is placed
+
+
+def test_queues_that_own_the_same_hold_one_quota() -> None:
+    def queue(name: str, nominal: int) -> ClusterQueueObserved:
+        quotas = (FlavorQuotas(flavor="default", quotas=(Quota(resource="cpu", nominal=nominal),)),)
+        return read_back(ClusterQueueObserved(name=name, groups=(ResourceGroup(resources=("cpu",), flavors=quotas),)))
+
+    one, other = queue("a", 1000), queue("b", 1000)
+    assert one.groups is other.groups
+    assert queue("c", 2000).groups[0].flavors[0].quotas[0].nominal == 2000
+    assert queue("d", 1000).metric_labels == {}
+
+
+def test_ends_that_say_the_same_share_their_words_and_times_of_creation_are_one_number() -> None:
+    one, other = (
+        read_back(WorkloadFinished(workload=f"team/{name}", reason="Succeeded", message="All is done")) for name in "kl"
+    )
+    assert one.reason is other.reason and one.message is other.message
+    first, second = (read_back(replace(submitted(name, asked()), created_at=1_700_000_000_000)) for name in "mn")
+    assert first.created_at is second.created_at

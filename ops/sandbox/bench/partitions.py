@@ -12,7 +12,7 @@ from events.control import LogPartitioned
 from events.event import Millis
 from events.object_version import ObjectVersion
 from events.partition_map import PartitionMapObserved
-from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from events.subjects import CONTROL, FACTS, commit_subject, fact_subject, family_of
 from ops.production.deciders import quota_deciders
 from ops.production.log.control import OPERATOR, said
 from ops.production.log.streams import SOLE, LogStreams
@@ -47,7 +47,8 @@ class WrittenPartitions:
             made.append(_Partition(streams.pool, streams.inputs(streams.pool), (Accountant(),), self._store))
         for one in made:
             one.mark, one.keepers = mark, keepers
-            one.fold.world.stand_beside(other.fold.world for other in made if other is not one)
+            beside = [other for other in made if family_of(other.fold.partition) != family_of(one.fold.partition)]
+            one.fold.world.stand_beside(other.fold.world for other in beside)
         self._partitions, self._of_one = made, len(streams.trees) == 1
 
     @property
