@@ -17,7 +17,7 @@ MEANT = {
     "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
-    "preempted for ever": "two that preempt each other do so until chance has Kueue stop: docs/rules/preemption.md#preemption-claims",
+    "preempted for ever": "two that preempt each other do so for ever, under Kueue until chance ends it: docs/rules/preemption.md#loops",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
@@ -281,12 +281,12 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
     only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
     if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
         return "flavors in turn"
+    if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
+        return "gathered for a second"
     refused = all(name in known and not _holds(known[name]) for name in only_here)
     if not (only_there and only_here and refused):
         return ""
     if all(_left_in_between(name, known, both) for name in only_there):
-        return "gathered for a second"
-    if all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
         return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not _holds(known[name]) for name in only_there)

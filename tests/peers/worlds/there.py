@@ -205,25 +205,23 @@ def _now() -> int:
 
 
 @asynccontextmanager
-async def kueue(peers: Path, folder: Path, *, fair: bool, pods: JsonObject | None) -> AsyncGenerator[Kueue]:
-    """The manager and its API server, which end with the block; `pods` is what it waits for of them."""
+async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> AsyncGenerator[Kueue]:
+    """The manager and its API server, which end with the block; `more` is what its configuration says beside that."""
     async with AsyncExitStack() as stack:
         server = ApiServer(peers / API_SERVER, folder / "server")
         stack.callback(server.stop)
         server.start()
         client = await connect(str(server.kubeconfig))
         stack.push_async_callback(client.close)
-        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED}
+        said: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED, **more}
         if fair:
-            more["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
-        if pods is not None:
-            more["waitForPodsReady"] = pods
+            said["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
         manager = KueueManager(
             peers / KUEUE / "manager",
             server.kubeconfig,
             folder,
             gates={"SchedulingEquivalenceHashing": True},
-            more=more,
+            more=said,
         )
         definitions = definitions_of("kueue")
         for value in definitions:
