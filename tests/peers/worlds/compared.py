@@ -198,7 +198,7 @@ class _Around:
         return found
 
     def _is_of_silent_class(self, name: str) -> bool:
-        """Whether Kueue never said to it what it has said to another one of its queue and priority, and is said to it here."""
+        """Whether Kueue never said why it waits, as it has said to another one of its queue and priority; here both are told the same."""
         mine = self.there["workloads"].get(name)
         if mine is None or "QuotaReserved" in mine["conditions"]:
             return False
@@ -207,7 +207,8 @@ class _Around:
             one["priority"] == mine["priority"]
             and self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
             and one["conditions"].get("QuotaReserved") == told
-            for key, one in self.there["workloads"].items()
+            and "QuotaReserved" in self.there["workloads"].get(key, mine)["conditions"]
+            for key, one in self.here["workloads"].items()
             if key != name
         )
 
