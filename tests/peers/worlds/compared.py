@@ -22,6 +22,7 @@ MEANT = {
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
+    "overtaken": "Kueue compares why it refuses somebody with what it has heard itself say, which may be older than what it has said since",
     "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
     "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
@@ -31,6 +32,7 @@ MEANT = {
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
+_NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _ATTEMPT = "couldn't assign flavors to pod set "
 
 
@@ -165,6 +167,8 @@ class _Around:
             return "silent class"
         if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
+        if one.there and one.there[2] == _NO_LONGER_FITS and _waits(one.here) and one.here == self._before(one.path):
+            return "overtaken"
         if not (_waits(one.there) and _waits(one.here)):
             return ""
         if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in():
