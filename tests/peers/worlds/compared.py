@@ -22,6 +22,8 @@ MEANT = {
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
+    "stopped door": "Kueue requires no checks of who comes to a local queue that is stopped: docs/rules/checks.md#required",
+    "not reactivated": "Kueue 0.17 leaves who was deactivated by its own rules waiting for ever when it is set active again",
     "overtaken": "Kueue compares why it refuses somebody with what it has heard itself say, which may be older than what it has said since",
     "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
     "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
@@ -63,6 +65,8 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
         around.step, around.child_lost = world.steps[number], _child_lost(world, number)
         around.there, around.here = there, here
         ended = _why_it_ends(world, world.steps[number], around.before, there, here)
+        if not ended and _stays_deactivated(there, here):
+            ended = "not reactivated"
         if around.child_lost and not ended and _has_more_room(there, here):
             ended = "deleted child"
         if ended:
@@ -135,6 +139,8 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
+            case ("workloads", name, "checks", _) if one.there is None and self._came_to_stopped_door(name):
+                return "stopped door"
             case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
                 return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
@@ -216,6 +222,13 @@ class _Around:
             if key != name
         )
 
+    def _came_to_stopped_door(self, name: str) -> bool:
+        """Whether it has no checks under Kueue at all, and its local queue is stopped."""
+        mine = self.there["workloads"].get(name)
+        door = self.there["doors"].get(mine["door"]) if mine is not None else None
+        stopped = door is not None and door["conditions"].get("Active", [""])[:2] == ["False", "Stopped"]
+        return stopped and mine is not None and not mine["checks"]
+
     def _lost_a_door(self, queue: str) -> bool:
         """Whether a local queue of a queue is not there, or was stopped in this step."""
         step = self.step
@@ -296,6 +309,18 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not _holds(known[name]) for name in only_there)
     return "refused head yields" if yielded and waited else ""
+
+
+def _stays_deactivated(there: Seen, here: Seen) -> bool:
+    """Whether somebody was set active again who was deactivated by a rule, of which Kueue takes no notice."""
+    for name, one in there["workloads"].items():
+        ours = here["workloads"].get(name)
+        told = one["conditions"].get("Requeued", ["", ""])
+        if ours is None or not one["active"] or told[0] != "False" or not told[1].startswith("DeactivatedDueTo"):
+            continue
+        if ours["conditions"].get("Requeued", ["", ""])[:2] == ["True", "Reactivated"]:
+            return True
+    return False
 
 
 def _child_lost(world: World, number: int) -> bool:
