@@ -16,21 +16,29 @@ from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
-from tests.peers.worlds.drawn import FEATURES, PODS_READY, World, drawn
+from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
 from tests.peers.worlds.there import Answer, kueue
 
 
-async def _asked(
-    peers: Path, worlds: list[World], at_once: int, *, fair: bool, pods: JsonObject | None
-) -> dict[int, Answer]:
+async def _asked(peers: Path, worlds: list[World], at_once: int, *, fair: bool, more: JsonObject) -> dict[int, Answer]:
     answers: dict[int, Answer] = {}
     with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
-        async with kueue(peers, Path(folder), fair=fair, pods=pods) as manager:
+        async with kueue(peers, Path(folder), fair=fair, more=more) as manager:
             for begin in range(0, len(worlds), at_once):
                 answers.update(await manager.play(worlds[begin : begin + at_once]))
                 print(f"Kueue has decided about {len(answers)} worlds", file=sys.stderr, flush=True)
     return answers
+
+
+def _configured(always: list[str], *, block: bool) -> JsonObject:
+    """What the configuration says beside what it says of all worlds."""
+    more: JsonObject = {}
+    if "ready" in always:
+        more["waitForPodsReady"] = {**PODS_READY, "blockAdmission": block}
+    if "usage" in always:
+        more["admissionFairSharing"] = USAGE
+    return more
 
 
 def main() -> int:
@@ -56,12 +64,12 @@ def main() -> int:
         drawn(seed, given.features.split(","), given.always.split(","))
         for seed in range(given.seed, given.seed + given.worlds)
     ]
-    pods = {**PODS_READY, "blockAdmission": given.block} if "ready" in given.always.split(",") else None
+    more = _configured(given.always.split(","), block=given.block)
     kept: Path | None = given.answers
     if kept is not None and kept.exists():
         stored = json.loads(kept.read_text())
     else:
-        asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, pods=pods))
+        asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, more=more))
         stored = {str(seed): {"seen": one.seen, "uids": one.uids, "broken": one.broken} for seed, one in asked.items()}
         if kept is not None:
             kept.write_text(json.dumps(stored))
@@ -73,7 +81,7 @@ def main() -> int:
         steps += len(answer["seen"])
         had.update(world.features)
         try:
-            ours = decided_here(world, answer["uids"], fair=given.fair, pods=pods)
+            ours = decided_here(world, answer["uids"], fair=given.fair, more=more)
         except NeverAtRest:
             differences = []
             if preempted_for_ever(answer["seen"]):

@@ -153,6 +153,14 @@ class KueueManager:
             await asyncio.to_thread(self._process.wait)
             self._process = None
 
+    def why_it_ended(self) -> str:
+        """What it has said last, if it has ended by itself; empty while it runs, and when it was stopped."""
+        if self._process is None or self._process.poll() is None:
+            return ""
+        said = (self._folder / "kueue.log").read_text(errors="replace").splitlines()
+        begin = next((number for number, line in enumerate(said) if line.startswith(("panic:", "fatal error:"))), -12)
+        return "\n".join(said[begin:][:30]) or f"code {self._process.returncode}"
+
     async def _is_ready(self, session: aiohttp.ClientSession) -> bool:
         """Its first manager only makes certificates, and is ready as well: the second one says that it starts."""
         if "Starting manager" not in (self._folder / "kueue.log").read_text(errors="replace"):

@@ -17,11 +17,14 @@ MEANT = {
     "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
-    "preempted for ever": "two that preempt each other do so until chance has Kueue stop: docs/rules/preemption.md#preemption-claims",
+    "preempted for ever": "two that preempt each other do so for ever, under Kueue until chance ends it: docs/rules/preemption.md#loops",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
+    "stopped door": "Kueue requires no checks of who comes to a local queue that is stopped: docs/rules/checks.md#required",
+    "not reactivated": "Kueue 0.17 leaves who was deactivated by its own rules waiting for ever when it is set active again",
+    "overtaken": "Kueue compares why it refuses somebody with what it has heard itself say, which may be older than what it has said since",
     "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
     "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
@@ -31,6 +34,7 @@ MEANT = {
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
+_NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _ATTEMPT = "couldn't assign flavors to pod set "
 
 
@@ -61,6 +65,8 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
         around.step, around.child_lost = world.steps[number], _child_lost(world, number)
         around.there, around.here = there, here
         ended = _why_it_ends(world, world.steps[number], around.before, there, here)
+        if not ended and _stays_deactivated(there, here):
+            ended = "not reactivated"
         if around.child_lost and not ended and _has_more_room(there, here):
             ended = "deleted child"
         if ended:
@@ -133,6 +139,8 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
+            case ("workloads", name, "checks", _) if one.there is None and self._came_to_stopped_door(name):
+                return "stopped door"
             case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
                 return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
@@ -165,6 +173,8 @@ class _Around:
             return "silent class"
         if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
+        if one.there and one.there[2] == _NO_LONGER_FITS and _waits(one.here) and one.here == self._before(one.path):
+            return "overtaken"
         if not (_waits(one.there) and _waits(one.here)):
             return ""
         if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in():
@@ -198,7 +208,7 @@ class _Around:
         return found
 
     def _is_of_silent_class(self, name: str) -> bool:
-        """Whether Kueue never said to it what it has said to another one of its queue and priority, and is said to it here."""
+        """Whether Kueue never said why it waits, as it has said to another one of its queue and priority; here both are told the same."""
         mine = self.there["workloads"].get(name)
         if mine is None or "QuotaReserved" in mine["conditions"]:
             return False
@@ -207,9 +217,17 @@ class _Around:
             one["priority"] == mine["priority"]
             and self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
             and one["conditions"].get("QuotaReserved") == told
-            for key, one in self.there["workloads"].items()
+            and "QuotaReserved" in self.there["workloads"].get(key, mine)["conditions"]
+            for key, one in self.here["workloads"].items()
             if key != name
         )
+
+    def _came_to_stopped_door(self, name: str) -> bool:
+        """Whether it has no checks under Kueue at all, and its local queue is stopped."""
+        mine = self.there["workloads"].get(name)
+        door = self.there["doors"].get(mine["door"]) if mine is not None else None
+        stopped = door is not None and door["conditions"].get("Active", [""])[:2] == ["False", "Stopped"]
+        return stopped and mine is not None and not mine["checks"]
 
     def _lost_a_door(self, queue: str) -> bool:
         """Whether a local queue of a queue is not there, or was stopped in this step."""
@@ -281,16 +299,28 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
     only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
     if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
         return "flavors in turn"
+    if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
+        return "gathered for a second"
     refused = all(name in known and not _holds(known[name]) for name in only_here)
     if not (only_there and only_here and refused):
         return ""
     if all(_left_in_between(name, known, both) for name in only_there):
         return "gathered for a second"
-    if all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
-        return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not _holds(known[name]) for name in only_there)
     return "refused head yields" if yielded and waited else ""
+
+
+def _stays_deactivated(there: Seen, here: Seen) -> bool:
+    """Whether somebody was set active again who was deactivated by a rule, of which Kueue takes no notice."""
+    for name, one in there["workloads"].items():
+        ours = here["workloads"].get(name)
+        told = one["conditions"].get("Requeued", ["", ""])
+        if ours is None or not one["active"] or told[0] != "False" or not told[1].startswith("DeactivatedDueTo"):
+            continue
+        if ours["conditions"].get("Requeued", ["", ""])[:2] == ["True", "Reactivated"]:
+            return True
+    return False
 
 
 def _child_lost(world: World, number: int) -> bool:

@@ -30,6 +30,7 @@ FEATURES = (
     "doors",
     "times",
     "ready",
+    "usage",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -124,16 +125,19 @@ _HOW_OFTEN = {
     "doors": 0.25,
     "times": 0.0,
     "ready": 0.0,
+    "usage": 0.0,
 }
-"""How likely a world has it; what takes time while nothing else happens has only who always asks for it."""
+"""How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"
 """The label of a workload that says when its pods get ready: `at-once`, `second` time, or `never`."""
 PODS_READY: JsonObject = {
     "timeout": "3s",
     "recoveryTimeout": "2s",
-    "requeuingStrategy": {"backoffBaseSeconds": 1, "backoffLimitCount": 1, "backoffMaxSeconds": 2},
+    "requeuingStrategy": {"backoffBaseSeconds": 3, "backoffLimitCount": 1, "backoffMaxSeconds": 4},
 }
 """What the configuration says of pods where worlds have `ready`."""
+USAGE: JsonObject = {"usageHalfLifeTime": "1h", "usageSamplingInterval": "1h"}
+"""What it says of past usage where worlds have `usage`: it is over before any is sampled, and what was let in counts at once."""
 _MORE_VERBS = {
     "workloads": ["priority", "priority", "reclaim", "reclaim", "other-door"],
     "trees": ["new-cohort", "cohort-quota", "cohort-parent", "no-cohort", "weight", "preemption"],
@@ -173,15 +177,21 @@ class _Draw:
             self._limit_range()
         if "shapes" in self._features:
             self._runtime_class()
+        self._drawn_later()
+        return World(
+            seed=self._seed, features=self._features, objects=tuple(self._objects), steps=tuple(self._steps(groups))
+        )
+
+    def _drawn_later(self) -> None:
+        """What changes nothing of the rest of a world."""
         if "settings" in self._features:
             self._selectors()
         if "doors" in self._features:
             self._more_doors()
         if "classes" in self._features:
             self._priority_classes()
-        return World(
-            seed=self._seed, features=self._features, objects=tuple(self._objects), steps=tuple(self._steps(groups))
-        )
+        if "usage" in self._features:
+            self._scopes()
 
     def _is(self, likely: float) -> bool:
         return self._chance.random() < likely
@@ -395,6 +405,14 @@ class _Draw:
             if self._is(0.6):
                 self._doors.append(f"l{number}b")
                 self._add("LocalQueue", self._doors[-1], {"clusterQueue": queue}, space=self._space)
+
+    def _scopes(self) -> None:
+        """Most queues go by what their local queues have used, which count differently."""
+        for one in self._objects:
+            if one["kind"] == "ClusterQueue" and self._is(0.8):
+                one["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+            if one["kind"] == "LocalQueue" and self._is(0.5):
+                one["spec"]["fairSharing"] = {"weight": self._chance.choice(("0.5", "2", "3"))}
 
     def _priority_classes(self) -> None:
         for number, value in enumerate(self._chance.sample((0, 10, 20, 100), 2)):

@@ -50,24 +50,24 @@ class NeverAtRest(Exception):
     """kuelog decides for ever about a world in which nothing happens any more."""
 
 
-def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, pods: JsonObject | None = None) -> list[Seen]:
+def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject) -> list[Seen]:
     """What is seen after each step; workloads have the UIDs that they are given. Raises `NeverAtRest`."""
     loop = VirtualLoop(f"{world.seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     try:
-        return loop.run_until_complete(_Played(loop, world, uids, fair=fair, pods=pods).played())
+        return loop.run_until_complete(_Played(loop, world, uids, fair=fair, more=more).played())
     finally:
         loop.close()
 
 
 class _Played:
     def __init__(
-        self, loop: VirtualLoop, world: World, uids: Mapping[str, str], *, fair: bool, pods: JsonObject | None
+        self, loop: VirtualLoop, world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject
     ) -> None:
         self._loop, self._world, self._uids = loop, world, uids
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
-        waits = {"waitForPodsReady": {"enable": False} if pods is None else pods}
-        configured = configuration_of({"resources": CONFIGURED, **waits}, "the configuration of all worlds").settings
+        said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more}
+        configured = configuration_of(said, "the configuration of all worlds").settings
         gates = dict.fromkeys(LATER_GATES, False)
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
         self._cluster = EmbeddedCluster(

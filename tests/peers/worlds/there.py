@@ -32,6 +32,10 @@ _TIMED_S = 4.0
 """So much longer it may be until time alone has something happen."""
 
 
+class KueueEnded(Exception):
+    """The manager has ended by itself."""
+
+
 class Answer:
     """What Kueue made of one world: what was seen after each step, and the UIDs that its workloads had."""
 
@@ -45,8 +49,8 @@ class Answer:
 class Kueue:
     """The manager with its API server."""
 
-    def __init__(self, client: KubeClient, caches: Caches) -> None:
-        self._client, self._caches = client, caches
+    def __init__(self, client: KubeClient, caches: Caches, manager: KueueManager) -> None:
+        self._client, self._caches, self._manager = client, caches, manager
         self._wavering: set[tuple[str, str]] = set()
         """Workloads that wait, of which Kueue says something else all the time."""
 
@@ -63,6 +67,8 @@ class Kueue:
 
             await self._each(mine, answers, step)
             await self._rest(worlds, answers)
+            if why := self._manager.why_it_ended():
+                raise KueueEnded(f"Kueue's manager has ended in step {number} of worlds {worlds[0].seed} and on: {why}")
             for world in mine:
                 if answers[world.seed].broken:
                     continue
@@ -205,25 +211,23 @@ def _now() -> int:
 
 
 @asynccontextmanager
-async def kueue(peers: Path, folder: Path, *, fair: bool, pods: JsonObject | None) -> AsyncGenerator[Kueue]:
-    """The manager and its API server, which end with the block; `pods` is what it waits for of them."""
+async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> AsyncGenerator[Kueue]:
+    """The manager and its API server, which end with the block; `more` is what its configuration says beside that."""
     async with AsyncExitStack() as stack:
         server = ApiServer(peers / API_SERVER, folder / "server")
         stack.callback(server.stop)
         server.start()
         client = await connect(str(server.kubeconfig))
         stack.push_async_callback(client.close)
-        more: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED}
+        said: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED, **more}
         if fair:
-            more["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
-        if pods is not None:
-            more["waitForPodsReady"] = pods
+            said["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
         manager = KueueManager(
             peers / KUEUE / "manager",
             server.kubeconfig,
             folder,
             gates={"SchedulingEquivalenceHashing": True},
-            more=more,
+            more=said,
         )
         definitions = definitions_of("kueue")
         for value in definitions:
@@ -236,4 +240,4 @@ async def kueue(peers: Path, folder: Path, *, fair: bool, pods: JsonObject | Non
         for value in definitions:
             caches.learn(value)
         await caches.follow(WORKLOADS, QUEUES, DOORS)
-        yield Kueue(client, caches)
+        yield Kueue(client, caches, manager)

@@ -1,4 +1,4 @@
-"""The WorkloadPriorityClass called default: who gets it, and who keeps it."""
+"""Which WorkloadPriorityClass counts: who gets the one called default, and what that of a Workload without a job comes to."""
 
 import pytest
 
@@ -74,3 +74,22 @@ def test_who_was_there_before_the_class_is_left_alone_and_who_has_it_keeps_it() 
     assert view.see("Job", job()) == [], "as one whose label names a class that is gone"
     view.fold(named(7, "high"))
     assert told(view.see("Job", labelled("high"))) == (7, PriorityRef(name="high", workload=True))
+
+
+def test_a_workload_without_a_job_has_what_its_class_comes_to_unless_another_cluster_has_made_it() -> None:
+    def alone(**labels: str) -> JsonObject:
+        reference = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+        meta = {"name": "w", "namespace": "team", "uid": "w", "labels": labels}
+        return {
+            "metadata": meta,
+            "spec": {"queueName": "lq", "podSets": [], "priority": 3, "priorityClassRef": reference},
+        }
+
+    high = PriorityRef(name="high", workload=True)
+    view = View()
+    assert told(view.see("Workload", alone())) == (3, high), "there is no such class"
+    view.fold(named(7, "high"))
+    assert told(view.look_at("Workload", alone())) == (7, high)
+    copy = View()
+    copy.fold(named(7, "high"))
+    assert told(copy.see("Workload", alone(**{"kueue.x-k8s.io/multikueue-origin": "elsewhere"}))) == (3, high)
