@@ -26,7 +26,6 @@ from ops.production.log.streams import streams_in
 from ops.production.wiring import SERVICES
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
-from ops.queries.replay import fold_partition
 from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.cluster_objects import (
     WORKERS,
@@ -43,6 +42,7 @@ from ops.sandbox.simulate.cluster_objects import (
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
 from ops.sandbox.simulate.moved_trees import LogAsRead, some_move
+from ops.sandbox.simulate.partition_laws import hold_partition
 from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
@@ -176,12 +176,10 @@ class _Clusters:
             for name, site in self.sites.items():
                 self._broken += site.crashes
                 entries = {stream: list(found.entries) for stream, found in site.bus.streams.items()}
-                for partition in streams_in(entries).partitions:
-                    _, replayed = fold_partition(partition, entries, verify=True, looks_at_all=True)
-                    self._broken += [
-                        f"{name}/{partition} {one.sequence} is not decided again as it was"
-                        for one in replayed.differences
-                    ]
+                streams = streams_in(entries)
+                for partition in streams.partitions:
+                    _, _, broken = hold_partition(partition, entries, cards=partition == streams.pool)
+                    self._broken += [f"{name}: {one}" for one in broken]
         finally:
             loop.release_all()
             for task in [*watching, *self._dividing]:

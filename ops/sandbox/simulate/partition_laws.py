@@ -51,6 +51,8 @@ class PartitionLaws:
         """The cluster queues whose quota was given out in the partition itself."""
         self._world = world
         self._reserved: dict[str, int] = {}
+        self._uids: dict[str, str] = {}
+        """By workload, whose quota was reserved last: a copy in another cluster is made anew under the same name."""
         self._assigned: dict[str, Sequence[PodSetAssignment]] = {}
         """By workload, for which pods it has quota."""
         self._taken_over: dict[str, _Usage] = {}
@@ -109,6 +111,7 @@ class PartitionLaws:
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
         self.queues.add(event.cluster_queue)
+        self._begin_anew(event.workload, position)
         self._open.pop(event.workload, None)
         if event.workload in self._reserved and self._still_there(event.workload):
             first = self._reserved[event.workload]
@@ -136,8 +139,9 @@ class PartitionLaws:
             )
 
     def _admit(self, workload: str, position: LogPosition) -> None:
+        self._begin_anew(workload, position)
         runs = self.runs.setdefault(workload, [])
-        if workload not in self._reserved:
+        if workload not in self._reserved and not self._is_taken_over(workload):
             self._report(position, f"admits {workload}, which holds no quota")
         if runs and not runs[-1].until:
             self._report(position, f"admits {workload} again, which has been admitted since {runs[-1].since}")
@@ -161,6 +165,19 @@ class PartitionLaws:
             self._report(
                 position, f"has {event.workload} make room for {event.preemptor}, which had asked for an earlier run"
             )
+
+    def _begin_anew(self, key: str, position: LogPosition) -> None:
+        """What a workload of the same name had that is gone, no decision has taken back."""
+        workload = self._world.workloads.get(key)
+        if workload is not None and self._uids.setdefault(key, workload.uid) != workload.uid:
+            self._uids[key] = workload.uid
+            self._reserved.pop(key, None)
+            self._stop(key, position)
+
+    def _is_taken_over(self, key: str) -> bool:
+        """Whether it was first seen as decided on a log that was lost since: its quota is what its object says."""
+        workload = self._world.workloads.get(key)
+        return workload is not None and workload.admission is not None and bool(workload.marks)
 
     def _still_there(self, workload: str) -> bool:
         found = self._world.workloads.get(workload)

@@ -1,12 +1,13 @@
-"""What the laws of a partition say of quota that a slice of an elastic job takes over, in a queue that is above its limit by now."""
+"""What the laws of a partition say of quota that is given again: to a slice of an elastic job, in a queue that is above its limit by now, and
+to a workload that was made anew under the same name."""
 
 import pytest
 from msgspec.structs import replace
 
-from events.admission import QuotaReserved
+from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
 from events.slices import WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
-from events.workload import PodSetAssignment
+from events.workload import PodSetAssignment, WorkloadDeleted
 from ops.sandbox.simulate.partition_laws import PartitionLaws
 from projections.evolve import evolve
 from projections.log_position import LogPosition
@@ -52,3 +53,29 @@ def test_a_slice_may_go_on_with_what_the_one_before_it_had() -> None:
 def test_a_slice_may_take_no_more_than_that(pods: int, shrunk_to: int) -> None:
     (said,) = broken_by(pods, shrunk_to=shrunk_to)
     assert f"lets queue/cq use {pods} of {GPU} in flavor v100, and 2 is its limit" in said
+
+
+def said_of_another_reservation(*, anew: bool) -> list[str]:
+    """What is said when a workload is given quota twice, the second time made anew or not."""
+    story = Story().told(*platform(nominal=4), job("w"))
+    laws = PartitionLaws(story.world)
+    for sequence in (1, 2):
+        position = LogPosition(partition="LOG_0", sequence=sequence, at=10_000)
+        decided: list[Decision] = [reserved("team/w", 1), WorkloadAdmitted(workload="team/w", cluster_queue="cq")]
+        for event in decided:
+            evolve(story.world, event, position)
+        for event in decided:
+            laws.hear(event, position)
+        if anew:
+            story.told(WorkloadDeleted(workload="team/w"), replace(job("w"), uid="another"))
+    return laws.broken
+
+
+def test_a_workload_that_is_made_anew_under_the_same_name_may_be_given_quota_again() -> None:
+    assert said_of_another_reservation(anew=True) == []
+
+
+def test_the_same_workload_may_not() -> None:
+    reserves, admits = said_of_another_reservation(anew=False)
+    assert "reserves quota for team/w again, which has held it since 1" in reserves
+    assert "admits team/w again, which has been admitted since 1" in admits
