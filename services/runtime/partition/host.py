@@ -262,12 +262,12 @@ class PartitionHost:
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
         self._leased.take_up()
-        while self.decides and self.deciders:
+        asking = self.decides and bool(self.deciders)
+        while asking:
             if not await self._ask_next(at):
                 return True
-            if self._behind or not 0 < self._silent < len(self.deciders):
-                break
-        spoke = self.decides and self._silent < len(self.deciders)
+            asking = not self._behind and 0 < self._silent < len(self.deciders)
+        spoke = self._silent < len(self.deciders) and self.decides
         self._observe()
         if spoke and not self._silent:
             await asyncio.sleep(0)  # Who writes what was decided begins before anything else is decided.
