@@ -102,7 +102,9 @@ class SeenVersions:
 def place_in(kind: str, value: JsonMapping) -> str:
     """Where an object is, as `kind/namespace/name`."""
     meta = value["metadata"]
-    return object_place(kind, meta.get("namespace", ""), meta["name"])
+    return object_place(
+        kind, f"{meta.get('namespace', '')}", f"{meta['name']}"
+    )  # Whatever it holds: nobody has looked yet.
 
 
 def contradiction(found: Listed, known: Mapping[str, KnownVersion], kind: str) -> int:
