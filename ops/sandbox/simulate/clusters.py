@@ -41,7 +41,7 @@ from ops.sandbox.simulate.cluster_objects import (
 )
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
-from ops.sandbox.simulate.moved_trees import Known, some_move
+from ops.sandbox.simulate.moved_trees import LogAsRead, some_move
 from ops.sandbox.simulate.partition_laws import hold_partition
 from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
 from ops.sandbox.simulate.simulation import BEGINS
@@ -245,7 +245,7 @@ class _Clusters:
                 return
             bus = self._manager.bus
             entries = await read_everything(bus)
-            known = Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+            known = LogAsRead(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
             division = some_move(known, self._moving)
             with suppress(LogMovedOn):
                 if division is not None:

@@ -33,7 +33,7 @@ _OPERATOR = "operator"
 Places = tuple[str, ...]
 
 
-class Known(NamedTuple):
+class LogAsRead(NamedTuple):
     """A log as a command reads it."""
 
     world: World
@@ -98,12 +98,12 @@ async def _movable(simulation: Simulation, chance: random.Random) -> Places:
     return () if known is None else _places_of_move(known, chance)
 
 
-def some_move(known: Known, chance: random.Random) -> Division | None:
+def some_move(known: LogAsRead, chance: random.Random) -> Division | None:
     """The move of some of the trees that can move; None where none can."""
     return _division(known, _places_of_move(known, chance))
 
 
-def _places_of_move(known: Known, chance: random.Random) -> Places:
+def _places_of_move(known: LogAsRead, chance: random.Random) -> Places:
     waiting = sorted(known.control.forks.keys() - known.world.forks.keys())
     for trees in _groups(sorted(known.world.quota.trees()), chance):
         where = chance.choice((*waiting, f"LOG_{known.control.partitions}"))
@@ -121,7 +121,7 @@ def _groups(trees: Sequence[str], chance: random.Random) -> list[Places]:
     return groups
 
 
-def _division(known: Known | None, places: Places) -> Division | None:
+def _division(known: LogAsRead | None, places: Places) -> Division | None:
     """What these places come to; None where they are refused."""
     if known is None or not places:
         return None
@@ -131,12 +131,12 @@ def _division(known: Known | None, places: Places) -> Division | None:
     return None
 
 
-async def _known(simulation: Simulation) -> Known | None:
+async def _known(simulation: Simulation) -> LogAsRead | None:
     """What is known of the log, what was rolled as from an archive; None where a message had to be skipped first."""
     entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
     cut_to_common_end(entries, warn=False)
     try:
-        return Known(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+        return LogAsRead(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
     except MessageHalts as problem:
         # Nobody reads what lies in a fork that has not begun, but commands do.
         await skip_what_is_named(simulation, str(problem))
