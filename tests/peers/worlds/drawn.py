@@ -131,8 +131,8 @@ _HOW_OFTEN = {
 STARTS = "example.com/starts"
 """The label of a workload that says when its pods get ready: `at-once`, `second` time, or `never`."""
 PODS_READY: JsonObject = {
-    "timeout": "3s",
-    "recoveryTimeout": "2s",
+    "timeout": "6s",
+    "recoveryTimeout": "4s",
     "requeuingStrategy": {"backoffBaseSeconds": 3, "backoffLimitCount": 1, "backoffMaxSeconds": 4},
 }
 """What the configuration says of pods where worlds have `ready`."""

@@ -28,7 +28,7 @@ QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 _LONGEST_S, _LOOK_S = 20.0, 0.1
 _AT_ONCE = 8
-_TIMED_S = 4.0
+_TIMED_S = 7.0
 """So much longer it may be until time alone has something happen."""
 
 
@@ -191,8 +191,8 @@ def _version(value: JsonObject) -> Any:
 
 
 def _but_for_counts(value: JsonObject) -> Any:
-    """What a local queue shows but for how many wait there: who is tried at the moment is none of them."""
-    return {**(value.get("status") or {}), "pendingWorkloads": 0}
+    """What a local queue shows but for its use up to now and how many wait there: who is tried at the moment is none of them."""
+    return {**(value.get("status") or {}), "pendingWorkloads": 0, "fairSharing": None}
 
 
 def _but_for_words(value: JsonObject) -> Any:
