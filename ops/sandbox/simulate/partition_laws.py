@@ -58,7 +58,7 @@ class PartitionLaws:
         self._taken_over: dict[str, _Usage] = {}
         """By slice, what it goes on with that the one before it had."""
         self._open: dict[str, dict[str, int]] = {}
-        """By preemptor the victims that its open request names, and the reservation in which each was found."""
+        """By preemptor the victims that its open request names, and the reservation in which each was found; 0 where another log has reserved."""
         self._at: Millis = 0
         self._epochs: dict[str, int] = {}
 
@@ -161,7 +161,7 @@ class PartitionLaws:
             self._report(
                 position, f"has {event.workload} make room for {event.preemptor}, which has no open request for it"
             )
-        elif found != self._reserved.get(event.workload):
+        elif found != self._reserved.get(event.workload, 0):
             self._report(
                 position, f"has {event.workload} make room for {event.preemptor}, which had asked for an earlier run"
             )
