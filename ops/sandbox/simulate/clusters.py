@@ -22,7 +22,6 @@ from events.subjects import CONTROL
 from events.timestamp import parse_timestamp
 from ops.production.archive.history import read_everything
 from ops.production.log.partitioning import carry_out, divide, division_of
-from ops.production.log.streams import streams_in
 from ops.production.wiring import SERVICES
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
@@ -42,8 +41,14 @@ from ops.sandbox.simulate.cluster_objects import (
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
 from ops.sandbox.simulate.moved_trees import LogAsRead, some_move
-from ops.sandbox.simulate.partition_laws import hold_partition
-from ops.sandbox.simulate.restored_log import RestoredLog, is_admitted, owner_of, partitions_on, running_elsewhere
+from ops.sandbox.simulate.restored_log import (
+    RestoredLog,
+    broken_in_partitions,
+    is_admitted,
+    owner_of,
+    partitions_on,
+    running_elsewhere,
+)
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
@@ -176,10 +181,7 @@ class _Clusters:
             for name, site in self.sites.items():
                 self._broken += site.crashes
                 entries = {stream: list(found.entries) for stream, found in site.bus.streams.items()}
-                streams = streams_in(entries)
-                for partition in streams.partitions:
-                    _, _, broken = hold_partition(partition, entries, cards=partition == streams.pool)
-                    self._broken += [f"{name}: {one}" for one in broken]
+                self._broken += broken_in_partitions(name, entries, self._restored)
         finally:
             loop.release_all()
             for task in [*watching, *self._dividing]:

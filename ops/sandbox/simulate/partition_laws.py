@@ -41,8 +41,10 @@ class AdmittedSpan(msgspec.Struct):
 class PartitionLaws:
     """Hears every event of the decisions of a partition, in canonical order, and notes what breaks a law."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, elsewhere: frozenset[str] = frozenset()) -> None:
+        """`elsewhere` are the workloads whose objects tell what the log had said and lost: they may stand otherwise without a decision."""
         self.broken: list[str] = []
+        self._elsewhere = elsewhere
         self.runs: dict[str, list[AdmittedSpan]] = {}
         """By workload, when it was admitted."""
         self.slices: dict[str, list[str]] = {}
@@ -113,7 +115,7 @@ class PartitionLaws:
         self.queues.add(event.cluster_queue)
         self._begin_anew(event.workload, position)
         self._open.pop(event.workload, None)
-        if event.workload in self._reserved and self._still_there(event.workload):
+        if event.workload in self._reserved.keys() - self._elsewhere and self._still_there(event.workload):
             first = self._reserved[event.workload]
             self._report(position, f"reserves quota for {event.workload} again, which has held it since {first}")
         self._reserved[event.workload] = position.sequence
@@ -140,6 +142,8 @@ class PartitionLaws:
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         self._begin_anew(workload, position)
+        if workload in self._elsewhere:
+            self._stop(workload, position)
         runs = self.runs.setdefault(workload, [])
         if workload not in self._reserved and not self._is_taken_over(workload):
             self._report(position, f"admits {workload}, which holds no quota")
@@ -175,9 +179,11 @@ class PartitionLaws:
             self._stop(key, position)
 
     def _is_taken_over(self, key: str) -> bool:
-        """Whether it was first seen as decided on a log that was lost since: its quota is what its object says."""
+        """Whether its quota may be what its object says: that shows what was decided on a log, or a part of one, that was lost since."""
         workload = self._world.workloads.get(key)
-        return workload is not None and workload.admission is not None and bool(workload.marks)
+        return (
+            workload is not None and workload.admission is not None and (bool(workload.marks) or key in self._elsewhere)
+        )
 
     def _still_there(self, workload: str) -> bool:
         found = self._world.workloads.get(workload)
@@ -271,11 +277,11 @@ def _cards_of(containers: Sequence[Sequence[CardShare]]) -> tuple[tuple[str, ...
 
 
 def hold_partition(
-    partition: str, entries: Mapping[str, Sequence[Entry]], *, cards: bool
+    partition: str, entries: Mapping[str, Sequence[Entry]], *, cards: bool, elsewhere: frozenset[str] = frozenset()
 ) -> tuple[PartitionFold, PartitionLaws, list[str]]:
     """Replay a partition, decide every decision of it again, and hold the laws at every commit."""
     start = PartitionFold(partition)
-    book = PartitionLaws(start.world)
+    book = PartitionLaws(start.world, elsewhere)
     card_book = CardLaws(start.world)
     places = PlaceLaws(start.world)
     charges = ClaimCharges(start.world)

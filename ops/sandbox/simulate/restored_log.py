@@ -3,7 +3,7 @@
 Rule: docs/rules/multikueue.md#taken-over
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -11,9 +11,12 @@ from events.codec import decode_commit, decode_sighting
 from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import RemoteCheckSettled, RemoteWorkloadObserved
 from events.subjects import FACTS, LOG, family_of
-from events.workload import CheckState
+from events.workload import CheckState, DecidedElsewhere
 from ops.production.log.memory import MemoryBus
+from ops.production.log.streams import streams_in
+from ops.sandbox.simulate.partition_laws import hold_partition
 from ops.sandbox.simulate.site import Site
+from services.runtime.log_port import Entry
 
 
 class RestoredLog(msgspec.Struct, frozen=True):
@@ -54,6 +57,19 @@ class RestoredLog(msgspec.Struct, frozen=True):
 def partitions_on(bus: MemoryBus) -> list[str]:
     """The partitions of trees that a bus has."""
     return sorted(name for name in bus.streams if family_of(name) == LOG)
+
+
+def broken_in_partitions(
+    who: str, entries: Mapping[str, Sequence[Entry]], restored: Iterable[RestoredLog]
+) -> Iterator[str]:
+    """What the log of a cluster breaks of the laws of each partition. Objects may have told it what it had said and lost."""
+    streams, told = streams_in(entries), frozenset[str]()
+    if any(one.who == who for one in restored):
+        facts = (decode_sighting(entry.data).fact for entry in entries[FACTS])
+        told = frozenset(one.workload for one in facts if isinstance(one, DecidedElsewhere))
+    for partition in streams.partitions:
+        _, _, broken = hold_partition(partition, entries, cards=partition == streams.pool, elsewhere=told)
+        yield from (f"{who}: {one}" for one in broken)
 
 
 def running_elsewhere(sites: Mapping[str, Site], manager: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ def broken(*seeds: int) -> Iterator[str]:
     return (one for seed in seeds for one in play_clusters(seed, SPAN).broken)
 
 
-@pytest.mark.parametrize("seed", [*range(1, 13), 61, 138, 223])
+@pytest.mark.parametrize("seed", [*range(1, 13), 61, 138, 223, 4159, 4197])
 def test_a_job_runs_in_one_cluster_at_a_time_and_none_is_lost_by_a_cut(seed: int) -> None:
     outcome = play_clusters(seed, SPAN)
     assert not outcome.broken, outcome.faults
