@@ -24,7 +24,7 @@ _resource_groups = msgspec.json.Decoder(tuple[ResourceGroup, ...])
 _assignments = msgspec.json.Decoder(tuple[PodSetAssignment, ...])
 SPECS = 32_768
 """So many specifications are remembered, the last that were asked for: there is one for each kind of job in each queue."""
-_POD_SETS, _OWNERS, _ASSIGNMENTS, _TEXTS, _TIMES, _WORDS = 4096, 1024, 8192, 8192, 64, 256
+_POD_SETS, _OWNERS, _ASSIGNMENTS, _TEXTS, _TIMES = 4096, 1024, 8192, 8192, 64
 _GROUPS = 1024
 
 
@@ -63,15 +63,9 @@ def sharing(fact: Fact) -> Fact:
         case ClusterQueueObserved():
             return replace(fact, groups=_groups(_encoder.encode(fact.groups)))
         case WorkloadFinished():
-            return replace(fact, reason=_word(fact.reason), message=_word(fact.message))
+            return replace(fact, reason=shared_text(fact.reason), message=shared_text(fact.message))
         case _:
             return fact
-
-
-@lru_cache(maxsize=_WORDS)
-def _word(text: str) -> str:
-    """The text; most workloads end for the same reason, and many with the same message."""
-    return text
 
 
 @lru_cache(maxsize=_TIMES)

@@ -10,7 +10,7 @@ trail goes back behind it, so a decision that does not come to stand takes none 
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from events.event import Millis
@@ -19,6 +19,7 @@ from events.quota import (
     ClusterQueueObserved,
 )
 from events.settings import SettingsObserved
+from events.subjects import family_of
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, changes_after
 from projections.budgets.scopes import whole_of
@@ -364,3 +365,9 @@ _QUEUE = "\0"
 """Before a cluster queue among the keys of deadlines."""
 DEFAULT_SETTINGS = SettingsObserved()
 NOBODY = QuotaHolders()
+
+
+def hold_once(worlds: Mapping[str, World]) -> None:
+    """Have the worlds of a process, by partition, hold once what is alike in them: trees have no workloads in common, but all with cards."""
+    for name, world in worlds.items():
+        world.stand_beside(one for other, one in worlds.items() if family_of(other) != family_of(name))

@@ -10,7 +10,7 @@ import structlog
 
 from events.rules import RULES
 from events.settings import SettingsObserved
-from events.subjects import CONTROL, FACTS, family_of
+from events.subjects import CONTROL, FACTS
 from ops.production.archive.proof.handing_out import HandingOut
 from ops.production.deciders import quota_deciders
 from ops.production.foresight import Foresight
@@ -28,7 +28,7 @@ from ops.production.served import FOLLOWER, MULTIKUEUE, SERVICES, VERIFIER, chec
 from ops.production.verification import RunningVerification
 from ops.production.whole_world import WholeWorld
 from ops.production.witnessing import Witnessing
-from projections.world import World
+from projections.world import World, hold_once
 from services.accountant.decide import Accountant
 from services.applier.decisions import Decisions
 from services.applier.provisioning.provisioning_shell import ProvisioningWriter
@@ -144,9 +144,7 @@ class Running:
                     self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
             if self.ports.leases is not None:
                 tasks.create_task(self.leases.share(self.ports.leases))
-            for name, host in self.hosts.items():
-                beside = [one for other, one in self.hosts.items() if family_of(other) != family_of(name)]
-                host.fold.world.stand_beside(one.fold.world for one in beside)  # Trees have no workloads in common.
+            hold_once({name: host.fold.world for name, host in self.hosts.items()})
             for host in self.hosts.values():
                 tasks.create_task(host.run())
                 tasks.create_task(self._begin_anew(host))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from events.event import Millis
 from events.settings import SettingsObserved
-from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
+from events.workload import AdoptedStatus, Condition, ConditionStatus, DecidedElsewhere, GateState
 from projections.checks.required import required_checks
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
@@ -31,15 +31,15 @@ from projections.workloads.lifecycle import (
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
-def is_of_others(status: AdoptedStatus, version: int, workload: Workload) -> bool:
-    """Whether a status, which its object had at a version, shows a decision that the log has never made.
+def is_of_others(told: DecidedElsewhere, workload: Workload) -> bool:
+    """Whether what an object is told to show is a decision that the log has never made.
 
     What kuelog writes is on the log before: a write whose report was lost, or is on its way, shows a moment of the log.
 
     Rule: docs/rules/adoption.md#word-of-others
     """
-    decided = decided_at(status.conditions)
-    return version > workload.written and decided > 0 and decided not in moments(workload)
+    decided = decided_at(told.status.conditions)
+    return told.version > workload.written and decided > 0 and decided not in moments(workload)
 
 
 def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:

@@ -222,7 +222,7 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
     Rule: docs/rules/adoption.md#word-of-others
     """
     status = told.status
-    if workload.finished or not is_of_others(status, told.version, workload):
+    if workload.finished or not is_of_others(told, workload):
         return
     left = replace(
         leave(world, workload),

@@ -67,6 +67,9 @@ class DecidedMoments(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, written=0) if self.written else self
 
 
+_NOTHING_DECIDED = DecidedMoments()
+
+
 class MomentsByWorkload:
     """The moments of every workload that was decided about, for a fold that hears everything."""
 
@@ -98,4 +101,4 @@ class MomentsByWorkload:
         self._of.pop(workload, None)
 
     def _known(self, workload: str) -> DecidedMoments:
-        return self._of.get(workload, DecidedMoments())
+        return self._of.get(workload, _NOTHING_DECIDED)

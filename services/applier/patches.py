@@ -182,7 +182,7 @@ def priority_patch(found: JsonObject, workload: Workload) -> JsonObject | None:
     Rule: docs/rules/queues.md#class-changes
     """
     asked = workload.spec
-    if asked.priority_class is None or not asked.priority_class.workload or asked.origin:
+    if asked.workload_class is None or asked.origin:
         return None
     if object_at(found, "spec").get("priority", 0) == asked.priority:
         return None

@@ -159,9 +159,7 @@ class ApplicationWriter:
         """Whether its object may still name a priority or class that is another by now: all that can change while it runs."""
         known, asked = self._known.of(application.workload), application.of.spec
         ranked = asked.priority, "" if asked.priority_class is None else asked.priority_class.name
-        follows = application.of.owner is not None or (
-            asked.priority_class is not None and asked.priority_class.workload
-        )
+        follows = application.of.owner is not None or asked.workload_class is not None
         return follows and (known is None or known.ranked != ranked)
 
     async def _show_decided(self, application: Application, status: JsonObject) -> JsonObject:

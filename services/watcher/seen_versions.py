@@ -37,11 +37,8 @@ class SeenVersions:
     def note(self, kind: str, value: JsonMapping) -> None:
         """Note up to which resource version an object was seen."""
         meta = value["metadata"]
-        version, place, uid = (
-            version_number(meta.get("resourceVersion")),
-            place_in(kind, value),
-            str(meta.get("uid", "")),
-        )
+        version, uid = version_number(meta.get("resourceVersion")), str(meta.get("uid", ""))
+        place = place_in(kind, value)
         before = self._objects.get(place)
         self._objects[place] = before[0] if before is not None and before[0] == uid else uid, version
         self.reach(kind, version)
@@ -102,9 +99,8 @@ class SeenVersions:
 def place_in(kind: str, value: JsonMapping) -> str:
     """Where an object is, as `kind/namespace/name`."""
     meta = value["metadata"]
-    return object_place(
-        kind, f"{meta.get('namespace', '')}", f"{meta['name']}"
-    )  # Whatever it holds: nobody has looked yet.
+    # As texts, whatever they are: nobody has looked yet.
+    return object_place(kind, str(meta.get("namespace", "")), str(meta["name"]))
 
 
 def contradiction(found: Listed, known: Mapping[str, KnownVersion], kind: str) -> int:

@@ -18,13 +18,12 @@ from ops.production.log.server.cluster import NatsCluster
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import SOLE
 from ops.queries.whatif.run import VirtualRun
+from ops.sandbox.bench.answering_stream import answering_stream
 from ops.sandbox.bench.day import BEGINS
 from ops.sandbox.bench.life_load import PER_DAY, LifeStage, life_day, life_platform
 from ops.sandbox.bench.partitions import WrittenPartitions
 from ops.sandbox.bench.percentiles import p99
-from ops.sandbox.bench.problems import NotMeasured
 from ops.sandbox.bench.usage import peak_mib_of
-from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus, Entry, Message, Stream
 
 _SPARE = 2
@@ -32,7 +31,6 @@ _SPARE = 2
 _LEAST = 1 << 20
 _WORD = "bench"
 _STEP: Millis = 1000
-_LOOK_S, _LOOKS = 0.25, 240
 
 
 class BusLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,22 +140,10 @@ class _Cluster:
 
 
 async def _begun(bus: Bus, platform: Sequence[Entry]) -> _Cluster:
-    cluster = _Cluster({name: await _answering(bus, name) for name in SOLE.every})
+    cluster = _Cluster({name: await answering_stream(bus, name) for name in SOLE.every})
     for one in platform:
         await cluster.store(one)
     return cluster
-
-
-async def _answering(bus: Bus, name: str) -> Stream:
-    """A stream; three servers take a moment to agree on who leads it. Raises `NotMeasured`."""
-    problem = "it does not answer"
-    for _ in range(_LOOKS):
-        try:
-            return await bus.stream(name)
-        except LogUnavailable as away:
-            problem = str(away)
-            await asyncio.sleep(_LOOK_S)
-    raise NotMeasured("making the streams", 1, problem)
 
 
 async def _sent(

@@ -12,13 +12,13 @@ from events.control import LogPartitioned
 from events.event import Millis
 from events.object_version import ObjectVersion
 from events.partition_map import PartitionMapObserved
-from events.subjects import CONTROL, FACTS, commit_subject, fact_subject, family_of
+from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.production.deciders import quota_deciders
 from ops.production.log.control import OPERATOR, said
 from ops.production.log.streams import SOLE, LogStreams
 from ops.production.wiring import RULES
 from projections.log_position import LogPosition
-from projections.world import World
+from projections.world import World, hold_once
 from services.accountant.decide import Accountant
 from services.runtime.log_port import Entry
 from services.runtime.partition.commit_making import commit_of
@@ -47,8 +47,7 @@ class WrittenPartitions:
             made.append(_Partition(streams.pool, streams.inputs(streams.pool), (Accountant(),), self._store))
         for one in made:
             one.mark, one.keepers = mark, keepers
-            beside = [other for other in made if family_of(other.fold.partition) != family_of(one.fold.partition)]
-            one.fold.world.stand_beside(other.fold.world for other in beside)
+        hold_once({one.fold.partition: one.fold.world for one in made})
         self._partitions, self._of_one = made, len(streams.trees) == 1
 
     @property

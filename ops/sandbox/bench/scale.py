@@ -33,6 +33,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
 from ops.production.process.telemetry import configure_logging
 from ops.production.wiring import Running
+from ops.sandbox.bench.answering_stream import answering_stream
 from ops.sandbox.bench.load import (
     CohortsSet,
     GeneratedLoad,
@@ -48,7 +49,6 @@ from ops.sandbox.bench.usage import own_peak_mib
 from projections.object_versions import ObjectVersions
 from projections.trail import Trail
 from services.runtime.fact_message import fact_message
-from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus, Message, Stream
 from services.runtime.partition.appends import CONFLICT
 from services.watcher.routes import Routes
@@ -61,7 +61,6 @@ _ANY = 1_000_000
 """So many may be admitted ahead of what is written, for nobody writes here."""
 """Bytes that each stream may take: the server sets them aside on the disk, for as many streams as there are."""
 _LOOK_S, _PATIENCE_S = 0.25, 60.0
-_LOOKS = round(_PATIENCE_S / _LOOK_S)
 
 
 class ScaleSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +126,7 @@ async def measure(setting: ScaleSetting, folder: Path) -> ScaleFigures:
     try:
         bus = await connect(server.url, replicas=setting.servers, max_bytes=_STREAM)
         try:
-            await _answering(bus)
+            await answering_stream(bus, FACTS)
             placements = [
                 TreePlacement(tree=f"cohort/{TREE}-{n}", partition=n % setting.partitions) for n in range(setting.trees)
             ]
@@ -140,20 +139,6 @@ async def measure(setting: ScaleSetting, folder: Path) -> ScaleFigures:
             await bus.close()
     finally:
         await server.stop()
-
-
-async def _answering(bus: Bus) -> None:
-    """Three servers that have just started take a moment to agree on a leader. Raises `NotMeasured`."""
-    problem = "it does not answer"
-    for _ in range(_LOOKS):
-        try:
-            await bus.stream(FACTS)
-        except LogUnavailable as away:
-            problem = str(away)
-            await asyncio.sleep(_LOOK_S)
-        else:
-            return
-    raise NotMeasured("starting the bus", 1, problem)
 
 
 class _Facts:

@@ -18,14 +18,12 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.partition_map import TreePlacement
 from events.settings import SettingsObserved
-from events.subjects import CONTROL
 from events.timestamp import parse_timestamp
 from ops.production.archive.history import read_everything
 from ops.production.log.partitioning import carry_out, divide, division_of
 from ops.production.wiring import SERVICES
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
-from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.cluster_objects import (
     WORKERS,
     QueueDoor,
@@ -40,7 +38,7 @@ from ops.sandbox.simulate.cluster_objects import (
 )
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
-from ops.sandbox.simulate.moved_trees import LogAsRead, some_move
+from ops.sandbox.simulate.moved_trees import as_read, some_move
 from ops.sandbox.simulate.restored_log import (
     RestoredLog,
     broken_in_partitions,
@@ -52,7 +50,6 @@ from ops.sandbox.simulate.restored_log import (
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.site import Site
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
-from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn
 
 _PATIENCE_S = 7200.0
@@ -246,9 +243,7 @@ class _Clusters:
             if self._loop.time() * 1000 >= self._span:
                 return
             bus = self._manager.bus
-            entries = await read_everything(bus)
-            known = LogAsRead(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
-            division = some_move(known, self._moving)
+            division = some_move(as_read(await read_everything(bus)), self._moving)
             with suppress(LogMovedOn):
                 if division is not None:
                     await carry_out(bus, division, self._manager.clock.now())

@@ -13,7 +13,7 @@ from ops.production.archive.history import Paged, cut_to_common_end
 from ops.production.log.partitioning import Division, carry_out, division_of
 from ops.production.log.tree_moves import PartitionsRefused
 from ops.queries.explaining import world_at
-from ops.queries.point import point_at
+from ops.queries.point import Entries, point_at
 from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.bus_connection import SimulatedConnection
 from ops.sandbox.simulate.fault_plan import FaultKind
@@ -98,6 +98,11 @@ async def _movable(simulation: Simulation, chance: random.Random) -> Places:
     return () if known is None else _places_of_move(known, chance)
 
 
+def as_read(entries: Entries) -> LogAsRead:
+    """A log as a command reads it that has these messages. Raises `MessageHalts`."""
+    return LogAsRead(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+
+
 def some_move(known: LogAsRead, chance: random.Random) -> Division | None:
     """The move of some of the trees that can move; None where none can."""
     return _division(known, _places_of_move(known, chance))
@@ -136,7 +141,7 @@ async def _known(simulation: Simulation) -> LogAsRead | None:
     entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
     cut_to_common_end(entries, warn=False)
     try:
-        return LogAsRead(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
+        return as_read(entries)
     except MessageHalts as problem:
         # Nobody reads what lies in a fork that has not begun, but commands do.
         await skip_what_is_named(simulation, str(problem))

@@ -115,8 +115,8 @@ class PartitionLaws:
         self.queues.add(event.cluster_queue)
         self._begin_anew(event.workload, position)
         self._open.pop(event.workload, None)
-        if event.workload in self._reserved.keys() - self._elsewhere and self._still_there(event.workload):
-            first = self._reserved[event.workload]
+        first = self._reserved.get(event.workload)
+        if first is not None and event.workload not in self._elsewhere and self._still_there(event.workload):
             self._report(position, f"reserves quota for {event.workload} again, which has held it since {first}")
         self._reserved[event.workload] = position.sequence
         node = self._world.quota.node(event.cluster_queue)

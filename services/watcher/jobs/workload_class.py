@@ -30,7 +30,7 @@ def in_class(
     spec = state.spec
     if state.owner is None:
         return _with_value(state, classes)
-    if spec.priority_class is not None and spec.priority_class.workload:
+    if spec.workload_class is not None:
         return state
     found = classes.get(_PLACE)
     if before is None:
@@ -45,8 +45,8 @@ def in_class(
 
 def _with_value(state: JobState, classes: Mapping[str, PriorityClassObserved]) -> JobState:
     """A Workload without a job with what the class that it names comes to here; the copy of another cluster has what it had there."""
-    named = state.spec.priority_class
-    if named is None or not named.workload or state.spec.origin:
+    named = state.spec.workload_class
+    if named is None or state.spec.origin:
         return state
     found = classes.get(f"WorkloadPriorityClass/{named.name}")
     return state if found is None else replace(state, spec=replace(state.spec, priority=found.value))
