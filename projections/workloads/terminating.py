@@ -20,6 +20,11 @@ def terminating(event: WorkloadTerminating, workload: Workload | None) -> Termin
     return Terminating(event.uid, 0 if held is None else held.reservation)
 
 
+def is_being_deleted(found: Terminating | None, workload: Workload) -> bool:
+    """Whether it is the object of this workload that was deleted, and not that of an earlier one of its name."""
+    return found is not None and found.uid == workload.uid
+
+
 def has_to_stop(found: Terminating | None, workload: Workload | None) -> bool:
     """Whether a workload still holds what it held when its object was deleted, and its job has to stop first.
 

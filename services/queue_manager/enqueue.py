@@ -17,6 +17,7 @@ from projections.unsupported import CLAIMS, NOT_DONE, REFUSED_BEFORE
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.workloads.state import WorkloadState
+from projections.workloads.terminating import is_being_deleted
 from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
@@ -167,7 +168,7 @@ def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | No
         return GATED, gate_message(workload)
     if workload.spec.on_hold:
         return "OnHold", hold_message(workload)
-    if workload.prebuilt and workload.key in world.terminating:
+    if workload.prebuilt and is_being_deleted(world.terminating.get(workload.key), workload):
         return "OnHold", "Its Workload is being deleted: the job waits for another one of that name"
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"

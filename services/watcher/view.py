@@ -187,7 +187,7 @@ class View:
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
         reported = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted", "#terminating"))
-        if reported and (workload is None or kind == "Pod"):
+        if reported and (workload is None or kind == "Pod" or f"{place}#terminating" in self.facts):
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)

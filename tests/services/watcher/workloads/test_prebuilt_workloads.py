@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from events.catalogue import Fact
-from events.control import ObjectMended, ObjectRefused
+from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.quota import PriorityClassObserved
 from events.workload import (
     Owner,
@@ -160,6 +160,23 @@ def test_a_job_whose_workload_goes_waits_for_another_of_that_name_also_after_a_r
     assert "Workload/team/made" in restarted.places("Workload")
     assert view.lose("Job", "team", "j") != []
     assert names(view.see("Workload", workload())) == ["WorkloadSubmitted"]
+
+
+def test_of_a_workload_that_was_being_deleted_it_is_told_that_its_object_is_gone() -> None:
+    view = View()
+    view.see("Workload", workload())
+    view.see("Job", job())
+    deleted = workload("u-1")
+    deleted["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+    }
+    assert names(view.see("Workload", deleted)) == ["WorkloadTerminating"]
+    told = view.lose("Workload", "team", "made")
+    assert told[:2] == [
+        WorkloadDeleted(workload="team/made"),
+        ObjectRemoved(kind="Workload", namespace="team", name="made"),
+    ]
 
 
 def test_an_elastic_job_keeps_the_size_of_the_workload_that_it_names() -> None:
