@@ -97,9 +97,22 @@ def chosen(world: DispatchState, workload: Workload) -> str:
         looked = "its copy there is looked at" if dispatch.unseen else "its copy there is not admitted"
         return f"cluster {dispatch.cluster} is where it runs by its Workload, of a log that is not this one; {looked}"
     job = "its job is there" if dispatch.synced else f"its job is not there: {dispatch.refused or 'not made yet'}"
+    return f"cluster {dispatch.cluster} was {_decided(dispatch)}; {job}{_preferred(dispatch)}"
+
+
+def has_run_in(world: DispatchState, workload: Workload) -> str:
+    """Where a workload that has ended has run, and by which decision; empty where its job was in no other cluster."""
+    dispatch = world.dispatches.get(workload.key)
+    if dispatch is None or not dispatch.synced or not dispatch.cluster:
+        return ""
+    return f"it ran in cluster {dispatch.cluster}, which was {_decided(dispatch)}{_preferred(dispatch)}"
+
+
+def _decided(dispatch: Dispatch) -> str:
+    """By which decision of this log a cluster was chosen, and why."""
     how = "taken over" if dispatch.taken_over else "chosen"
     why = "it ran there already" if dispatch.taken_over else "it admitted its copy first"
-    return f"cluster {dispatch.cluster} was {how} at {dispatch.decision}, as {why}{by_what(dispatch.cited)}; {job}{_preferred(dispatch)}"
+    return f"{how} at {dispatch.decision}, as {why}{by_what(dispatch.cited)}"
 
 
 def _preferred(dispatch: Dispatch) -> str:

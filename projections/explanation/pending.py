@@ -11,7 +11,7 @@ from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.registration.node_lock import waited_for
-from projections.explanation.elsewhere import answers, chosen
+from projections.explanation.elsewhere import answers, chosen, has_run_in
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.flavors.refusal import PLACEMENT_FAILED
@@ -92,7 +92,10 @@ def outline(world: QueueState, workload: Workload) -> Explanation:
 
 
 def holding(world: QueueState, workload: Workload, explanation: Explanation, at: Millis) -> None:
-    """Why a workload that holds quota does not run yet, if it does not, and in which cluster it does if not in this one."""
+    """Why a workload that holds quota does not run yet, if it does not, and in which cluster it does, or did, if not in this one."""
+    if explanation.state == "finished":
+        explanation.message = has_run_in(world, workload)
+        return
     if explanation.state == "stopping":
         explanation.tier, explanation.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
         explanation.waits_for = ("its own pods to be gone",)

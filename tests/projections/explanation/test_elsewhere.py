@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from events.catalogue import AnyEvent
 from events.event import Millis
 from events.multikueue import RemoteCondition, RemoteJobRefused, RemoteWorkloadGone, RemoteWorkloadObserved
+from events.workload import WorkloadFinished
 from ops.queries.explaining import explain
 from projections.explanation.elsewhere import answer
 from projections.explanation.life import Life
@@ -63,6 +64,19 @@ def test_where_a_workload_runs_is_told_with_the_decision_that_chose_it() -> None
     found = told(manager)
     assert (found.state, found.message) == ("admitted", f"{why}; its job is there")
     assert found.clusters == (f"cluster w2: admitted since {_START}05Z",)
+
+
+def test_where_a_workload_has_run_is_told_when_it_has_ended_and_its_copy_is_gone() -> None:
+    manager = Manager()
+    manager.after(delegated())
+    manager.copy("w2", QuotaReserved=1_000, Admitted=5_000)
+    decision = manager.world.dispatches[KEY].decision
+    manager.synced()
+    manager.after(WorkloadFinished(workload=KEY, reason="Succeeded", message="done"))
+    manager.after(RemoteWorkloadGone(cluster="w2", workload=KEY))
+    found = told(manager)
+    assert (found.state, found.clusters) == ("finished", ())
+    assert found.message == f"it ran in cluster w2, which was chosen at {decision}, as it admitted its copy first"
 
 
 def test_a_cluster_out_of_reach_is_told_with_the_moment_at_which_it_is_given_up() -> None:
