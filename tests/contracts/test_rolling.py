@@ -324,7 +324,7 @@ async def test_a_partition_that_leaves_out_what_is_for_others_reads_on_over_a_se
         return Message(routed_subject(to, "k"), name.encode(), f"seam-{begin}-{name}")
 
     async def hear(name: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while f"seam-{begin}-{name}" not in seen:
                 heard.clear()
                 await heard.wait()

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.stage.ports import reserved_port
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 ADMIN = "admin-token"
 STRANGER = "stranger-token"
 """Of a user whom nothing is allowed."""

@@ -23,7 +23,7 @@ from services.runtime.cluster_port import Resource
 PODS = Resource(plural="pods", kind="Pod")
 Name = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """How long nothing may change while a test waits for something."""
 
 

@@ -50,7 +50,7 @@ async def test_what_is_for_other_partitions_alone_keeps_nobody_from_being_ready_
         Ports(bus=bus, reader=nobody, writer=nobody, clock=ScaledClock()), DECIDERS, partitions=("LOG_0",)
     )
     task = asyncio.create_task(services.run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while "LOG_0" not in services.hosts:  # noqa: ASYNC110 - nothing tells when services have begun
             await asyncio.sleep(0)
         await services.hosts["LOG_0"].caught_up.wait()

@@ -31,7 +31,7 @@ async def test_what_was_settled_is_remembered_until_the_log_says_so_or_the_workl
     applier = Applier(cluster, stream, clock, "LOG_0", LowPriorityWrites(clock))
     task = asyncio.create_task(applier.run())
     applier.observe(story.world, list(story.world.workloads))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         async for batch in stream.follow(0):
             story.told(*(decode_sighting(one.data).fact for one in batch))
             if (await stream.last()).sequence == len(story.world.workloads):

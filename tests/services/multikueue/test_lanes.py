@@ -87,7 +87,7 @@ async def test_what_a_process_was_about_to_write_is_let_go_when_another_writes_t
     clock, lease = ScaledClock(1000.0), Lease(FreeLease(), "LOG_1.remote-clusters", "a")
     writer, changed = Recorded(clock), list[Lane]()
     lane = Lane("LOG_1", clock, writer, lease, lambda lane, _: changed.append(lane))
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         renewing, writing = tasks.create_task(lease.run()), tasks.create_task(lane.writes.run())
         await lease.gained.wait()
         lane.observe(world_of("LOG_1", copy(A)), [])
@@ -162,7 +162,7 @@ async def test_what_was_passed_over_for_another_process_is_told_once_its_partiti
 ) -> None:
     remote, facts, client = there
     lanes = {name: remote.lane(name, None) for name in ("LOG_0", "LOG_1", "LOG_2")}
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(remote.run())
         lanes["LOG_1"](world_of("LOG_1"), [])
         while A not in await told(facts):  # noqa: ASYNC110 - it comes over the line

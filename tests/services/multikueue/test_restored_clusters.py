@@ -99,7 +99,7 @@ async def folded(*connections: list[Sight], process: type[Opened] = Opened) -> M
     connection = ClusterConnection("w1", AbsentCluster(), opened, clock, seen, lambda _: None, opened)
     connection.want(W1, "multikueue", None)
     read = 0
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
         done = False
         while not done:

@@ -6,7 +6,7 @@ from ops.production.process.clock import ScaledClock
 from services.runtime.wanted_writes import WantedWrites
 
 NEVER: Millis = 3_600_000
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 class Written:

@@ -62,7 +62,7 @@ async def test_a_missing_right_is_told_from_a_refused_object(tmp_path: Path, rea
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "team"}}
         await real.add({**quota, "spec": {"hard": {"count/configmaps": "0"}}})
         with pytest.raises(ObjectInvalid, match="exceeded quota"):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while True:  # Until the API server has seen the quota.
                     made = await admin.create(MAPS, "team", {"metadata": {"generateName": "m-"}})
                     await admin.delete(MAPS, "team", made["metadata"]["name"])

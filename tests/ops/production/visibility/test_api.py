@@ -129,7 +129,7 @@ async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedde
         await stage.add(job(name, 500))
         await stage.until(lambda name=name: any(name in key[1] for key in workloads(stage)))
     await stage.until(lambda: stage.running("first"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             found = await raw(stage, f"{BASE}/namespaces/default/localqueues/team/pendingworkloads")
             if len(found.get("items", ())) == 2:

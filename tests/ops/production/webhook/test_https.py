@@ -133,7 +133,7 @@ async def test_reviews_are_answered_over_tls_and_go_on_through_a_rotation(tmp_pa
                 "spec": {"clusterQueue": "cq"},
             }
             embedded.add(local)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(120):
                 while "team" not in doors.open:  # noqa: ASYNC110 - the watch itself is what is waited for
                     await asyncio.sleep(0.01)
             defaulted = await ask(port, authorities, "/mutate", review("Job", job(), group="batch"))
@@ -202,7 +202,7 @@ async def test_files_of_cert_manager_are_shown_anew_when_they_change(tmp_path: P
         assert made[0] is not None and made[1] is not None
         await ask(port, made[0].authorities, "/validate", body)
         current = next(texts)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             while True:
                 try:
                     await ask(port, made[1].authorities, "/validate", body)

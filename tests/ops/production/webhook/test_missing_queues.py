@@ -113,7 +113,7 @@ async def gone(client: KubeClient, name: str) -> None:
 
 
 async def _until(known: DefaultLocalQueues, names: set[str]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         while known.names.get("team", set()) != names:  # noqa: ASYNC110 - the watch itself is what is waited for
             await asyncio.sleep(0.01)
 

@@ -19,7 +19,7 @@ def kueues(kind: str, name: str, namespace: str = "", **spec: object) -> JsonObj
 
 
 async def until(queues: MultiKueueQueues, *, leads: bool) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not queues.listed or queues.lead_elsewhere("team", "lq") is not leads:  # noqa: ASYNC110 - a watch tells it
             await asyncio.sleep(0.01)
 

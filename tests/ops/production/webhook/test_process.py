@@ -38,7 +38,7 @@ async def test_the_webhook_serves_with_a_certificate_that_it_has_made_and_told(t
         )
         try:
             bundle = ""
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while not bundle:
                     await asyncio.sleep(0.1)
                     found = await client.get(DEFINED, "", "workloads.kueue.x-k8s.io")
@@ -46,7 +46,7 @@ async def test_the_webhook_serves_with_a_certificate_that_it_has_made_and_told(t
                     bundle = b64decode((webhook.get("clientConfig") or {}).get("caBundle", "")).decode()
             context = ssl.create_default_context(cadata=bundle)
             place = {"ssl": context, "server_hostname": NAMES[0]}
-            async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+            async with aiohttp.ClientSession() as session, asyncio.timeout(120):
                 while True:
                     await asyncio.sleep(0.1)
                     try:

@@ -44,14 +44,14 @@ async def _said(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text
 
 
 async def test_what_comes_is_forwarded_both_ways_and_ends_when_one_side_does() -> None:
-    async with asyncio.timeout(20), line() as found, joined(found.port) as (reader, writer):
+    async with asyncio.timeout(120), line() as found, joined(found.port) as (reader, writer):
         assert await _said(reader, writer, b"hello") == b"hello"
         writer.write_eof()
         assert await reader.read() == b""
 
 
 async def test_cut_it_ends_what_is_open_and_takes_in_no_more_and_is_reached_at_the_same_place_again() -> None:
-    async with asyncio.timeout(20), line() as found:
+    async with asyncio.timeout(120), line() as found:
         async with joined(found.port) as (reader, writer):
             assert await _said(reader, writer, b"before") == b"before"
             await found.cut()
@@ -64,7 +64,7 @@ async def test_cut_it_ends_what_is_open_and_takes_in_no_more_and_is_reached_at_t
 
 
 async def test_who_comes_while_nobody_is_there_behind_it_is_sent_away_and_the_line_goes_on() -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         found = NetworkLine(1)
         await found.restore()
         for _ in range(2):

@@ -107,7 +107,7 @@ class Life:
         self.gates.observe(self.room.world, [KEY])
 
     async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not done():
                 self.cluster.merged.clear()
                 await self.cluster.merged.wait()
