@@ -43,7 +43,7 @@ class ReportedByAll:
     def __init__(
         self, view: View, seen: SeenVersions, control: Control | None = None, halts: Halts | None = None
     ) -> None:
-        self.view, self._seen, self._control = view, seen, control or Control()
+        self.view, self.seen, self._control = view, seen, control or Control()
         self.halts = halts or Halts(AUTHOR)
         """What keeps it from reading on."""
         self.skips = asyncio.Event()
@@ -175,9 +175,9 @@ class ReportedByAll:
     def _keep_in_step(self, about: ObjectVersion) -> None:
         """Compare what another watcher has told of an object with what was seen of it here. Raises `FellBehind`."""
         ahead = any(one.about is not None and one.about.place == about.place for one in self._on_their_way.values())
-        if ahead or self._seen.version_of(about.place) > about.version > 0:
+        if ahead or self.seen.version_of(about.place) > about.version > 0:
             raise FellBehind(f"{about.place} was reported differently by another watcher")
-        if not (about.gone or about.part) and about.epoch == self.versions.epoch and self._seen.is_gone(about):
+        if not (about.gone or about.part) and about.epoch == self.versions.epoch and self.seen.is_gone(about):
             # Its watcher was replaced meanwhile: nobody else saw the object go.
             raise FellBehind(f"{about.place} was reported late by another watcher, and is gone")
 
@@ -213,7 +213,7 @@ class ReportedByAll:
             return
         last, seen = self._usage_told[fact.node]
         self.view.fold(last)
-        if self._seen.pods_counted > seen:
+        if self.seen.pods_counted > seen:
             self.view.node_usage.look_again(fact.node)
             self.usage_heard.set()
 

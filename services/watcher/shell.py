@@ -1,43 +1,38 @@
 """The watcher's shell: what is seen of each kind becomes facts, and every fact reaches the log."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import structlog
 
-from events.catalogue import Fact
 from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
-from events.object_version import ObjectVersion, version_number
+from events.object_version import version_number
 from events.settings import SettingsObserved
 from projections.claims.counted import counts_claims
-from projections.object_versions import NODE_USAGE, KnownVersion
-from services.jobs.kinds.pods import is_managed, labels_of
+from projections.object_versions import KnownVersion
 from services.runtime.clock_port import Clock
-from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
+from services.runtime.cluster_port import Listed, Reader, Resource, Sight
 from services.runtime.control_log import Control
 from services.runtime.lease import Lease, LeaseLost
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
-from services.runtime.outbox import Outbox, OutboxMessage
+from services.runtime.outbox import Outbox
 from services.runtime.own_task import in_own_task, stopped
 from services.runtime.partition.errors import MessageHalts
 from services.runtime.partition.halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
 from services.runtime.tracing import NoTracer, Tracer
 from services.watcher.claims.selectors import Selectors
-from services.watcher.fact_messages import FactWriter, object_trigger, sight_trigger
-from services.watcher.fields.problems import is_named
 from services.watcher.first_sight import Begun, FirstSight
-from services.watcher.jobs.last_seen_jobs import LastSeenJobs
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.saved_view import ViewSaver
-from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
+from services.watcher.seen_versions import SeenVersions, contradiction
 from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.settings.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
+from services.watcher.sight_reporting import SightReporter
 from services.watcher.view import View
-from services.watcher.workloads.workload_objects import belongs_to_job, names_class
 
 log = structlog.get_logger()
 
@@ -65,7 +60,7 @@ class Watcher:
         """Set when every kind has been listed once and all of it was reported, or when another replica watches."""
         self._lease = lease
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
-        self._selectors, self._counts = selectors, counts_claims(settings or SettingsObserved())
+        self._selectors = selectors
         self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
         self._control, self._tracer = control or Control(), tracer or NoTracer()
         self.halts = Halts(AUTHOR)
@@ -79,12 +74,10 @@ class Watcher:
 
     def _begin_anew(self) -> None:
         self.view = View(settings=self._settings, selectors=self._selectors)
-        self._seen = SeenVersions()
-        self._reported = ReportedByAll(self.view, self._seen, self._control, self.halts)
-        self._scribe = FactWriter(self.view, self._seen, self._reported.routes)
+        self._reported = ReportedByAll(self.view, SeenVersions(), self._control, self.halts)
         self.outbox = Outbox(self._facts, self._clock, self._tracer)
-        self._seeing = asyncio.Lock()
-        self._jobs = LastSeenJobs()
+        counts = counts_claims(self._settings or SettingsObserved())
+        self._sights = SightReporter(self._reported, self.outbox, self._clock, counts_claims=counts)
         self._first = seen_first(self._settings or SettingsObserved())
         self._waiting = len(self._first) + 1 + len(JOB_KINDS)
         kinds = self.view.kinds
@@ -98,7 +91,7 @@ class Watcher:
 
     def job(self, place: str) -> JsonObject | None:
         """A job as it was last seen, by `kind/namespace/name`; None where it was not."""
-        return self._jobs.of(place)
+        return self._sights.job(place)
 
     async def run(self) -> None:
         """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
@@ -132,11 +125,11 @@ class Watcher:
                 tasks.create_task(self._lease.keep())
             tasks.create_task(self.outbox.run())
             tasks.create_task(self._reported.follow(self._facts))
-            tasks.create_task(self._compare_usage())
+            tasks.create_task(self._sights.compare_usage())
             if self._saver is not None:
                 tasks.create_task(self._saver.run(self._clock))
             if self._settings is not None and self._settings != self._reported.settings:
-                await self._report("settings", [self._settings])
+                await self._sights.report("settings", [self._settings])
             pods = tasks.create_task(self._list(PODS))
             first: list[asyncio.Task[Begun]] = []
             for resource in self._first:
@@ -146,7 +139,9 @@ class Watcher:
                 tasks.create_task(self._go_on(resource, sights))
             # What pods hold of nodes is known before anybody asks for a place there.
             listed = await pods
-            await self._count_pods(listed.sight)
+            if isinstance(listed.sight, Listed):
+                await self._sights.count_pods(listed.sight)
+                await self.outbox.stored()
             # What another manager has admitted is known before its job is looked at: nothing that runs is stopped.
             sights, workloads = await self._begin(WORKLOAD_KIND)
             tasks.create_task(self._go_on(workloads, sights))
@@ -202,15 +197,6 @@ class Watcher:
         self._one_listed()
         return found.sights, resource
 
-    async def _count_pods(self, sight: Sight | None) -> None:
-        """Report what the pods of the first list hold of nodes; the pods themselves are looked at later."""
-        if isinstance(sight, Listed):
-            async with self._seeing:
-                self._seen.count_pods(version_number(sight.version))
-                self.view.node_usage.count_all(one for one in sight.objects if is_named(one))
-                await self._report_usage(sight_trigger(PODS, sight))
-            await self.outbox.stored()
-
     async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
         sights, _ = await self._begin(resource, listed=listed)
         del listed
@@ -241,7 +227,7 @@ class Watcher:
                 epoch=self._reported.epoch, kind=resource.kind, listed=version_number(found.version), known=version
             )
             log.warning("resourceVersions begin anew", kind=resource.kind, known=version)
-            await self._report(f"restarted:{found.version}", [restarted])
+            await self._sights.report(f"restarted:{found.version}", [restarted])
             await self.outbox.stored()
 
     def _one_listed(self) -> None:
@@ -250,151 +236,17 @@ class Watcher:
             self.listed.set()
 
     async def _see(self, resource: Resource, sight: Sight) -> None:
-        """Derive the facts of a sight before anything later is looked at."""
         if resource == DEFINITIONS:
             await self._follow_definitions(sight)
-            return
-        async with self._seeing:
-            match sight:
-                case Listed():
-                    await self._see_all(resource, sight)
-                case Changed():
-                    await self._see_one(resource, sight.object)
-                case Vanished():
-                    await self._lose(resource, sight.object)
-            await self._report_usage(sight_trigger(resource, sight))
-
-    async def _report_usage(self, trigger: str) -> None:
-        """Report what pods hold of nodes, as far as nobody has seen more of them."""
-        news = self.view.usage_news(but=lambda node: self._reported.outdated(self._usage_of(node)))
-        if news:
-            await self._report(trigger, news)
-
-    async def _compare_usage(self) -> None:
-        """Tell again what was told of nodes otherwise than is seen here, by who had seen less."""
-        while True:
-            await self._reported.usage_heard.wait()
-            self._reported.usage_heard.clear()
-            async with self._seeing:
-                await self._report_usage(f"heard:{self._reported.position}")
-
-    def _usage_of(self, node: str) -> ObjectVersion:
-        return self._seen.about(f"Node//{node}", NODE_USAGE, epoch=self._reported.epoch)
+        else:
+            await self._sights.see(resource, sight)
 
     async def _follow_definitions(self, sight: Sight) -> None:
         """Watch the job kinds that are installed, and no others."""
         changed = self._definitions.see(sight)
         for resource in changed.leave:
             self._watching.pop(resource.kind).cancel()
-            async with self._seeing:
-                await self._see_all(resource, Listed([]))
+            await self._sights.lose_kind(resource)
         for resource in changed.watch:
             self._waiting += not self.listed.is_set()
             self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))
-
-    async def _see_all(self, resource: Resource, sight: Listed) -> None:
-        kind, version = resource.kind, version_number(sight.version)
-        objects = [one for one in sight.objects if is_named(one)]
-        seen = {place_in(kind, one) for one in objects}
-        for one in objects:
-            self._seen.note(kind, one)
-        self._seen.reach(kind, version)
-        for place in self.view.places(kind):
-            if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
-                await self._lose_place(place, self._about(place, version=version, gone=True))
-        self.view.expect(kind, objects)
-        letters, changed = list[OutboxMessage](), False
-        for one in objects:
-            facts = self._facts_of(resource, one)
-            changed = changed or bool(facts)
-            letters.extend(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
-        await self.outbox.put(letters)
-        await self._report(f"{kind}:settled:{sight.version}", self.view.settle(kind))
-        if changed:
-            await self._see_dependents(kind, f"{kind}:{sight.version}")
-        await self._count_claims(f"{kind}:{sight.version}")
-
-    async def _see_one(self, resource: Resource, value: JsonObject) -> None:
-        if not is_named(value):
-            log.warning("an object without a name is left alone", kind=resource.kind)
-            return
-        self._seen.note(resource.kind, value)
-        if resource.kind == PODS.kind:
-            # Whatever others have told of it: what is held goes by what is seen here, as far as it is seen here.
-            self.view.node_usage.see(value)
-        facts = self._facts_of(resource, value)
-        await self.outbox.put(self._letters(object_trigger(value), facts))
-        if facts:
-            await self._see_dependents(resource.kind, object_trigger(value))
-        await self._count_claims(object_trigger(value))
-
-    async def _see_dependents(self, kind: str, version: str) -> None:
-        """Look again at all jobs, whose meaning depends on what has changed."""
-        if self.view.claims.holds(kind):
-            return  # Who claims devices is looked at by itself (`_count_claims`).
-        if kind in DEPENDED_ON and (kind != "Namespace" or self.view.chooses):
-            await self._look_again(self._jobs.places(), version)
-
-    async def _count_claims(self, version: str) -> None:
-        """Look again at those whose pods claim devices, after a change of what these are counted by."""
-        if self.view.claims.changed:
-            self.view.claims.changed = False
-            await self._look_again(filter(self.view.claims_at, self._jobs.places()), version)
-
-    async def _look_again(self, places: Iterable[str], version: str) -> None:
-        for place in places:
-            if (job := self._jobs.of(place)) is not None:
-                again = self.view.look_at(place.split("/", 1)[0], job)
-                await self.outbox.put(self._letters(f"{object_trigger(job)}:{version}", again))
-
-    async def _lose(self, resource: Resource, value: JsonObject) -> None:
-        if not is_named(value):
-            return
-        meta, place = value["metadata"], place_in(resource.kind, value)
-        version = version_number(meta.get("resourceVersion"))
-        about = self._about(place, uid=meta.get("uid", ""), version=version, gone=True)
-        self._seen.forget(resource.kind, value)
-        if resource.kind == PODS.kind:
-            self.view.node_usage.lose(about.namespace, about.name)
-        await self._lose_place(place, about)
-        await self._count_claims(f"{place}:{about.uid}:{about.version}:gone")
-
-    async def _lose_place(self, place: str, about: ObjectVersion) -> None:
-        if self._reported.outdated(about):
-            return  # Somebody has seen another of that name since.
-        self._jobs.forget(place)
-        facts = self.view.lose(*place.split("/", 2))
-        await self.outbox.put(self._letters(f"{place}:{about.uid}:{about.version}:gone", facts, lost=about))
-
-    def _facts_of(self, resource: Resource, value: JsonObject) -> list[Fact]:
-        place = place_in(resource.kind, value)
-        if self._reported.outdated(self._about(place)):
-            return []  # Another watcher has reported a newer version; it is on its way to us, too.
-        kinds = self.view.kinds
-        managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
-        depends = resource == WORKLOAD_KIND and not belongs_to_job(value) and (self._counts or names_class(value))
-        if managed or depends or (resource.kind in kinds.parents and kinds.takes_serving(labels_of(value))):
-            self._jobs.note(place, value)
-        return self.view.see(resource.kind, value)
-
-    async def _report(self, trigger: str, facts: Sequence[Fact]) -> None:
-        await self.outbox.put(self._letters(trigger, facts))
-
-    def _letters(
-        self, trigger: str, facts: Iterable[Fact], *, lost: ObjectVersion | None = None
-    ) -> list[OutboxMessage]:
-        sightings = self._scribe.sightings(
-            trigger, list(facts), self._clock.now(), lost=lost, epoch=self._reported.epoch
-        )
-        self.view.left.clear()
-        self._reported.send(sightings)
-        return [self._scribe.letter(one) for one in sightings]
-
-    def _about(self, place: str, *, uid: str = "", version: int = 0, gone: bool = False) -> ObjectVersion:
-        kind, namespace, name = place.split("/", 2)
-        found = version or self._seen.version_of(place)
-        context = 0 if gone else self._seen.context
-        epoch = self._reported.epoch
-        return ObjectVersion(
-            kind=kind, namespace=namespace, name=name, uid=uid, version=found, context=context, gone=gone, epoch=epoch
-        )
