@@ -32,6 +32,7 @@ from services.watcher.fields.problems import is_named
 from services.watcher.first_sight import Begun, FirstSight
 from services.watcher.jobs.last_seen_jobs import LastSeenJobs
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
+from services.watcher.long_lists import with_turns
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
 from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
@@ -303,12 +304,11 @@ class Watcher:
             if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
                 await self._lose_place(place, self._about(place, version=version, gone=True))
         self.view.expect(kind, objects)
-        letters, changed = list[OutboxMessage](), False
-        for one in objects:
+        changed = False
+        async for one in with_turns(objects):
             facts = self._facts_of(resource, one)
             changed = changed or bool(facts)
-            letters.extend(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
-        await self.outbox.put(letters)
+            await self.outbox.put(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
         await self._report(f"{kind}:settled:{sight.version}", self.view.settle(kind))
         if changed:
             await self._see_dependents(kind, f"{kind}:{sight.version}")
