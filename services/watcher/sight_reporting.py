@@ -17,6 +17,7 @@ from services.watcher.fact_messages import FactWriter, object_trigger, sight_tri
 from services.watcher.fields.problems import is_named
 from services.watcher.jobs.last_seen_jobs import LastSeenJobs
 from services.watcher.log_reading import ReportedByAll
+from services.watcher.long_lists import with_turns
 from services.watcher.seen_versions import DEPENDED_ON, place_in
 from services.watcher.settings.watched_kinds import PODS, WORKLOAD_KIND
 from services.watcher.workloads.workload_objects import belongs_to_job, names_class
@@ -94,12 +95,11 @@ class SightReporter:
             if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
                 await self._lose_place(place, self._about(place, version=version, gone=True))
         self._view.expect(kind, objects)
-        letters, changed = list[OutboxMessage](), False
-        for one in objects:
+        changed = False
+        async for one in with_turns(objects):
             facts = self._facts_of(resource, one)
             changed = changed or bool(facts)
-            letters.extend(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
-        await self._outbox.put(letters)
+            await self._outbox.put(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
         await self.report(f"{kind}:settled:{sight.version}", self._view.settle(kind))
         if changed:
             await self._see_dependents(kind, f"{kind}:{sight.version}")

@@ -25,8 +25,18 @@ LONG = (
 
 def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
     """Two of every service over four partitions on three servers, of which one is killed every so often, and all are upgraded amid the jobs."""
-    at_once = max(60, min(200, jobs // 10))
-    return Plan(seed=seed, kills=0, jobs=jobs, servers=3, partitions=4, every_s=every_s, at_once=at_once, rolling=True)
+    at_once = max(60, min(400, jobs // 4))
+    return Plan(
+        seed=seed,
+        kills=0,
+        jobs=jobs,
+        servers=3,
+        partitions=4,
+        hosts=max(3, at_once // 30),
+        every_s=every_s,
+        at_once=at_once,
+        rolling=True,
+    )
 
 
 def plans(words: Sequence[str]) -> Sequence[Plan]:

@@ -1,4 +1,4 @@
-"""Two queues of one cohort that share twelve cards, and jobs that a seed makes: small and large, patient and urgent."""
+"""Two queues of one cohort that share the cards of a few hosts, and jobs that a seed makes: small and large, patient and urgent."""
 
 import random
 from typing import Any
@@ -10,14 +10,13 @@ from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "team"
 QUEUES = ("research", "production")
-_CARD_MIB, _CARDS, _NODES = 32768, 4, 3
-_SHARE = _CARDS * _NODES // len(QUEUES)
+_CARD_MIB, _CARDS = 32768, 4
 
 
-def objects(trees: int = 1) -> list[JsonObject]:
-    """What there is before the first job: of each tree its own flavor and hosts."""
+def objects(trees: int = 1, hosts: int = 3) -> list[JsonObject]:
+    """What there is before the first job: of each tree its own flavor and so many hosts."""
     classes = [_object("WorkloadPriorityClass", "low", value=0), _object("WorkloadPriorityClass", "urgent", value=100)]
-    return [*classes, *(one for tree in range(trees) for one in _tree(_mark(tree)))]
+    return [*classes, *(one for tree in range(trees) for one in _tree(_mark(tree), hosts))]
 
 
 def trees(count: int) -> list[str]:
@@ -30,11 +29,11 @@ def _mark(tree: int) -> str:
     return f"-{tree}" if tree else ""
 
 
-def _tree(mark: str) -> list[JsonObject]:
+def _tree(mark: str, hosts: int) -> list[JsonObject]:
     zone = f"a{mark}"
     nodes = [
         gpu_node(f"n{number}{mark}", product="V100", zone=zone, cards=_CARDS, memory_mib=_CARD_MIB, model="NVIDIA-V100")
-        for number in range(_NODES)
+        for number in range(hosts)
     ]
     flavor = _object(
         "ResourceFlavor",
@@ -42,7 +41,12 @@ def _tree(mark: str) -> list[JsonObject]:
         spec={"nodeLabels": {"zone": zone}, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]},
     )
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{NAMESPACE}{mark}"}}
-    return [namespace, *nodes, flavor, *(one for name in QUEUES for one in _queue(name, mark))]
+    return [
+        namespace,
+        *nodes,
+        flavor,
+        *(one for name in QUEUES for one in _queue(name, mark, _CARDS * hosts // len(QUEUES))),
+    ]
 
 
 def job(chance: random.Random, number: int, trees: int = 1) -> JsonObject:
@@ -76,8 +80,9 @@ def job(chance: random.Random, number: int, trees: int = 1) -> JsonObject:
     }
 
 
-def _queue(name: str, mark: str) -> list[JsonObject]:
-    quota = {"nvidia.com/gpu": 2 * _SHARE, "nvidia.com/gpumem": _SHARE * _CARD_MIB, "nvidia.com/gpucores": _SHARE * 100}
+def _queue(name: str, mark: str, cards: int) -> list[JsonObject]:
+    """A queue with two jobs on each of so many cards."""
+    quota = {"nvidia.com/gpu": 2 * cards, "nvidia.com/gpumem": cards * _CARD_MIB, "nvidia.com/gpucores": cards * 100}
     spec = {
         "namespaceSelector": {},
         "cohortName": f"all{mark}",

@@ -81,6 +81,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether API server and bus are reached through proxies that refuse, delay and cut."""
     partitions: int = 1
     """Into which the log is divided; as many trees share the jobs."""
+    hosts: int = 3
+    """Of each tree: with more of them more jobs run at a time, and the kills come amid more of them."""
     every_s: float = 0.0
     """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
     in_vain: int = 12
@@ -147,7 +149,7 @@ async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
     async with AsyncExitStack() as stack:
         clock = ScaledClock(SCALE)
         cluster = EmbeddedCluster(clock=clock, kubeconfig=folder / "kubeconfig", mutators=(suspend,), converter=convert)
-        for one in (*manifests(), *objects(plan.partitions)):
+        for one in (*manifests(), *objects(plan.partitions, plan.hosts)):
             cluster.add(one)
         await cluster.start()
         stack.push_async_callback(cluster.stop)
