@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.json_object import JsonObject
 from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
-    CheckReported,
     WorkloadDeleted,
     WorkloadOwned,
-    WorkloadSpec,
-    WorkloadSubmitted,
-    WorkloadSwitched,
 )
 from projections.devices.card_config import CardConfig
 from projections.nodes.affinity import selects
@@ -32,7 +27,7 @@ from services.watcher.fields.problems import Refused, is_named, refusal, refuse_
 from services.watcher.jobs.job_ownership import JobOwnership, ParentJob
 from services.watcher.jobs.jobs import JobState, job_state, not_understood, submitted
 from services.watcher.jobs.workload_class import in_class
-from services.watcher.jobs.workload_source import source_of, workload_place
+from services.watcher.jobs.workload_source import workload_place
 from services.watcher.nodes.node_usage import NodeUsage
 from services.watcher.nodes.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
@@ -50,7 +45,8 @@ from services.watcher.workloads.prebuilt_workloads import (
     out_of_sync,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, asked_last, changes, note, own
+from services.watcher.workloads.reported_state import ReportedState, asked_last, changes
+from services.watcher.workloads.reported_workloads import ReportedWorkloads
 from services.watcher.workloads.workload_object_diff import (
     as_found,
     clusters_named,
@@ -73,15 +69,11 @@ class View:
         """Whether objects are held to the rules of their kind, or what they say is simply taken."""
         self.facts: dict[str, Fact] = {}
         """By `kind/namespace/name`, with a part behind it where one object gives several facts."""
-        self.left: dict[str, str] = {}
-        """From where workloads were read that were deleted just now."""
-        self.workloads: dict[str, ReportedState] = {}
-        self.slices: dict[str, ReportedState] = {}
-        """What was reported of the objects of later slices of elastic jobs: checks, and whether they are active."""
-        self.by_source: dict[str, str] = {}
-        """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.settings = settings = settings or SettingsObserved()
         self.kinds, self.copied_labels = kinds_of(settings), settings.copied_labels
+        self._reported = ReportedWorkloads(self.facts, self.kinds)
+        self.workloads, self.by_source = self._reported.workloads, self._reported.by_source
+        self.slices, self.left = self._reported.slices, self._reported.left
         self.claims = ClaimBook(settings, selectors)
         """What devices are claimed by."""
         self._managed = settings.managed_namespaces
@@ -97,8 +89,6 @@ class View:
         """What names a Workload that was made before it."""
         self._orphans: dict[str, JsonObject] = {}
         """Workload objects whose job has let them go, and is still there."""
-        self._found: dict[str, JobState] = {}
-        """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
         self._looks = LastLooks(self)
         self._compares = False
         """Whether Workload objects are held against what was written of decisions: in a list, not as each write of ours is seen."""
@@ -193,7 +183,7 @@ class View:
             self.fold(fact)
         self.claims.lose(kind, namespace, name)
         fresh += self._pods.lose(kind, namespace, name)
-        self._found.pop(f"{namespace}/{name}", None)
+        self._reported.found.pop(f"{namespace}/{name}", None)
         if kind == "Workload":
             self._looks.forget(place)
             self.slices.pop(f"{namespace}/{name}", None)
@@ -212,37 +202,14 @@ class View:
             found |= {workload_place(key) for key, one in self.workloads.items() if one.owner_uid}
         return sorted(found)
 
-    def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
+    def fold(self, fact: Fact) -> None:
         """Fold a fact, reported by this watcher or another."""
         self.node_usage.note(fact)
         self._looks.heed(fact)
         self.claims.heed(fact, self.facts)
+        if self._reported.fold(fact):
+            return
         match fact:
-            case WorkloadSubmitted() if fact.workload in self.workloads:
-                pass  # Reported twice, by two replicas.
-            case WorkloadSubmitted():
-                self._submit(fact)
-            case WorkloadOwned():
-                self._own(fact)
-            case WorkloadDeleted():
-                reported = self.workloads.pop(fact.workload, None)
-                if reported is not None:
-                    self.left[fact.workload] = reported.source
-                if reported is not None and self.by_source.get(reported.source) == fact.workload:
-                    del self.by_source[reported.source]
-            case _ if isinstance(fact, Noted):
-                reported = self.workloads.get(fact.workload)
-                if reported is None and isinstance(fact, CheckReported | WorkloadSwitched):
-                    blank = ReportedState(uid="", source="", spec=WorkloadSpec(queue="", pod_sets=()))
-                    reported = self.slices.setdefault(fact.workload, blank)
-                if reported is not None:
-                    note(reported, fact)
-                if isinstance(fact, CheckReported | WorkloadSwitched):
-                    self.facts.pop(f"Workload/{fact.workload}#refused", None)
-            case DecisionApplied():
-                reported = self.workloads.get(fact.workload)
-                if reported is not None:
-                    reported.version = max(reported.version, fact.version)
             case ObjectMended():
                 self.facts.pop(f"{fact.kind}/{fact.namespace}/{fact.name}#refused", None)
             case ObjectRemoved():
@@ -258,25 +225,6 @@ class View:
                         self.facts.pop(f"{object_of(place)}#refused", None)
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
-
-    def _submit(self, fact: WorkloadSubmitted) -> None:
-        source = source_of(fact, self.kinds)
-        reported = as_submitted(fact, source)
-        if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
-            reported.parent = fact.owner.kind
-            self.facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)
-        self.workloads[fact.workload] = reported
-        self._found.pop(fact.workload, None)
-        self.by_source[source] = fact.workload
-        self.facts.pop(f"{source}#refused", None)
-
-    def _own(self, fact: WorkloadOwned) -> None:
-        """From now on the workload is read from the job that owns it."""
-        reported = self.workloads.get(fact.workload)
-        if reported is not None:
-            self.by_source.pop(reported.source, None)
-            own(reported, fact, self.kinds)
-            self.by_source[reported.source] = fact.workload
 
     def _said_of(self, kind: str, value: JsonObject) -> list[Fact]:
         if self.claims.holds(kind):
@@ -348,7 +296,7 @@ class View:
                 return [*self.workload_facts(place, workload_state(value)), *elsewhere]
             self._orphans[key] = value
         elif reported is None:
-            self._found[key] = self._counted(workload_state(value))
+            self._reported.found[key] = self._counted(workload_state(value))
         elif not beside_job and self.prebuilt.is_named(key):
             return []  # The job that owns it says so.
         facts = [*self.workload_facts(place, None), *(terminating(value) if belongs_to_job(value) else ())]
@@ -368,7 +316,7 @@ class View:
         """The next facts about a job that names its Workload: it owns that from now on, or waits for it. Raises `Refused`."""
         self.prebuilt.name(state.workload, place, job)
         reported = self.workloads.get(state.workload)
-        facts = before_it_runs(place, state, self, self._found.get(state.workload))
+        facts = before_it_runs(place, state, self, self._reported.found.get(state.workload))
         if facts or reported is None:
             return facts
         return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
@@ -384,7 +332,7 @@ class View:
             return facts
         state = self._counted(state)
         reported = self.workloads.get(state.workload) if named is not None else None
-        found = self._found.get(state.workload) if reported is None else None
+        found = self._reported.found.get(state.workload) if reported is None else None
         asked_before = before.spec if (before := reported or found) is not None else None
         state = in_class(state, asked_before, self.priority_classes, self.settings)
         if reported is None:

@@ -1,0 +1,91 @@
+"""What was reported of all workloads, by this watcher or another, and from which object each was read."""
+
+from events.application import DecisionApplied
+from events.catalogue import Fact
+from events.workload import (
+    CheckReported,
+    WorkloadDeleted,
+    WorkloadOwned,
+    WorkloadSpec,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
+from services.jobs.kinds.managed_kinds import Kinds
+from services.watcher.jobs.jobs import JobState
+from services.watcher.jobs.workload_source import source_of
+from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, note, own
+
+
+class ReportedWorkloads:
+    """Folds the facts about workloads."""
+
+    def __init__(self, facts: dict[str, Fact], kinds: Kinds) -> None:
+        """`facts`: all that was reported, by place; refusals among them end with what is understood."""
+        self.workloads: dict[str, ReportedState] = {}
+        self.slices: dict[str, ReportedState] = {}
+        """What was reported of the objects of later slices of elastic jobs: checks, and whether they are active."""
+        self.by_source: dict[str, str] = {}
+        """The workload of each job or Workload object, by `kind/namespace/name`."""
+        self.left: dict[str, str] = {}
+        """From where workloads were read that were deleted just now."""
+        self.found: dict[str, JobState] = {}
+        """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
+        self._facts, self._kinds = facts, kinds
+
+    def fold(self, fact: Fact) -> bool:
+        """Fold a fact; whether it is about a workload, and nothing else."""
+        match fact:
+            case WorkloadSubmitted():
+                self._submit(fact)
+            case WorkloadOwned():
+                self._own(fact)
+            case WorkloadDeleted():
+                self._delete(fact)
+            case DecisionApplied():
+                reported = self.workloads.get(fact.workload)
+                if reported is not None:
+                    reported.version = max(reported.version, fact.version)
+            case _ if isinstance(fact, Noted):
+                self._note(fact)
+            case _:
+                return False
+        return True
+
+    def _submit(self, fact: WorkloadSubmitted) -> None:
+        if fact.workload in self.workloads:
+            return  # Reported twice, by two replicas.
+        source = source_of(fact, self._kinds)
+        reported = as_submitted(fact, source)
+        if fact.owner is not None and self._kinds.parent_of(fact.owner) is not None:
+            reported.parent = fact.owner.kind
+            self._facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)
+        self.workloads[fact.workload] = reported
+        self.found.pop(fact.workload, None)
+        self.by_source[source] = fact.workload
+        self._facts.pop(f"{source}#refused", None)
+
+    def _own(self, fact: WorkloadOwned) -> None:
+        """From now on the workload is read from the job that owns it."""
+        reported = self.workloads.get(fact.workload)
+        if reported is not None:
+            self.by_source.pop(reported.source, None)
+            own(reported, fact, self._kinds)
+            self.by_source[reported.source] = fact.workload
+
+    def _delete(self, fact: WorkloadDeleted) -> None:
+        reported = self.workloads.pop(fact.workload, None)
+        if reported is None:
+            return
+        self.left[fact.workload] = reported.source
+        if self.by_source.get(reported.source) == fact.workload:
+            del self.by_source[reported.source]
+
+    def _note(self, fact: Noted) -> None:
+        reported = self.workloads.get(fact.workload)
+        if reported is None and isinstance(fact, CheckReported | WorkloadSwitched):
+            blank = ReportedState(uid="", source="", spec=WorkloadSpec(queue="", pod_sets=()))
+            reported = self.slices.setdefault(fact.workload, blank)
+        if reported is not None:
+            note(reported, fact)
+        if isinstance(fact, CheckReported | WorkloadSwitched):
+            self._facts.pop(f"Workload/{fact.workload}#refused", None)
