@@ -8,6 +8,7 @@ again would cost more than to write it.
 import hashlib
 from collections.abc import Iterable
 from typing import Protocol
+from weakref import proxy
 
 import msgspec
 
@@ -53,7 +54,8 @@ class LastLooks:
     """By place, a digest of what was read of the object when nothing of it was left to report."""
 
     def __init__(self, view: Looking) -> None:
-        self._view = view
+        # Not in a circle: a view that nobody needs any more goes at once, and not some day with a collection.
+        self._view: Looking = proxy(view)
         self._digests: dict[str, bytes] = {}
 
     def see(self, place: str, value: JsonObject, *, whole: bool) -> list[Fact]:
