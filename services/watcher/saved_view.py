@@ -103,6 +103,13 @@ class ViewSaver:
     async def save(self) -> None:
         """Fold the facts since the last saved view, and save the result. Raises `LogUnavailable`, `LogGap`, `MessageHalts`."""
         reported = self._begin()
+        try:
+            await self._save(reported)
+        finally:
+            # Its parts are in a circle with it: left as it is, all of it would wait for a collection, and those are rare.
+            vars(reported.view).clear()
+
+    async def _save(self, reported: ReportedByAll) -> None:
         await self.restore(reported)
         await reported.read_back(self._facts)
         if reported.position <= self._saved:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
-from weakref import proxy
 
 from events.catalogue import Fact
 from events.json_object import JsonObject
@@ -50,9 +49,7 @@ class PodWatch:
     """The part of a view that is about pods without a job."""
 
     def __init__(self, view: Reporting) -> None:
-        # Not in a circle: a view that nobody needs any more goes at once, and not some day with a collection.
-        self._view: Reporting = proxy(view)
-        self._groups, self._parents = PodGroups(view.facts), PodGroupOwners(view.kinds)
+        self._view, self._groups, self._parents = view, PodGroups(view.facts), PodGroupOwners(view.kinds)
         self._pods_seen = False
         """Whether any pod was seen; before that the pods of a group that was reported are not known."""
 

@@ -8,7 +8,6 @@ again would cost more than to write it.
 import hashlib
 from collections.abc import Iterable
 from typing import Protocol
-from weakref import proxy
 
 import msgspec
 
@@ -54,8 +53,7 @@ class LastLooks:
     """By place, a digest of what was read of the object when nothing of it was left to report."""
 
     def __init__(self, view: Looking) -> None:
-        # Not in a circle: a view that nobody needs any more goes at once, and not some day with a collection.
-        self._view: Looking = proxy(view)
+        self._view = view
         self._digests: dict[str, bytes] = {}
 
     def see(self, place: str, value: JsonObject, *, whole: bool) -> list[Fact]:
