@@ -84,7 +84,8 @@ class Applier:
         self.settled: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
         """What was settled of workloads, until the log says so."""
         self._recorded_refusals: dict[str, ObjectRefused] = {}
-        self._news, self._idle_news = asyncio.Event(), asyncio.Event()
+        self._news, self._idle_news = asyncio.Semaphore(0), asyncio.Event()
+        """Each piece of news is for one worker: of sixteen that were woken by it fifteen would find nothing."""
 
     def observe(self, world: ApplierState, touched: Sequence[str]) -> None:
         """Take up what is to be applied; called after each turn of the partition."""
@@ -125,15 +126,15 @@ class Applier:
             tasks.create_task(self._forced.run())
 
     def _wake(self) -> None:
-        self._news.set()
+        if self._news.locked():  # Else somebody is about to look already.
+            self._news.release()
         self._idle_news.set()
 
     async def _work(self) -> None:
         while True:
             application = self.backlog.soon() if self.backlog.under_way < self._write.limit.at_once else None
             if application is None:
-                self._news.clear()
-                await self._news.wait()
+                await self._news.acquire()
                 continue
             try:
                 with self._spare.first():

@@ -103,6 +103,12 @@ class ViewSaver:
     async def save(self) -> None:
         """Fold the facts since the last saved view, and save the result. Raises `LogUnavailable`, `LogGap`, `MessageHalts`."""
         reported = self._begin()
+        try:
+            await self._save(reported)
+        finally:
+            reported.view.let_go()
+
+    async def _save(self, reported: ReportedByAll) -> None:
         await self.restore(reported)
         await reported.read_back(self._facts)
         if reported.position <= self._saved:

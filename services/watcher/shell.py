@@ -107,6 +107,7 @@ class Watcher:
             else:
                 return
             await self._clock.sleep(_RETRY_MS)
+            self.view.let_go()
             self._begin_anew()
 
     async def _turn(self, lease: Lease) -> None:

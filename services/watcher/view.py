@@ -93,6 +93,10 @@ class View:
         self._compares = False
         """Whether Workload objects are held against what was written of decisions: in a list, not as each write of ours is seen."""
 
+    def let_go(self) -> None:
+        """Nobody asks it any more: what is in a circle with it would keep all of it until a collection, and those are rare."""
+        del self._pods, self._looks
+
     @property
     def cards(self) -> CardConfig:
         """The resource names for cards, from HAMi's configuration as last reported."""

@@ -1,5 +1,8 @@
 """A watcher begins at a saved view and reads back the rest: it knows what it would know from all facts, and tells the same."""
 
+import gc
+import weakref
+
 import msgspec
 import pytest
 
@@ -116,3 +119,21 @@ async def test_a_view_that_is_not_of_this_log_and_configuration_is_passed_over(h
     told = blank(settings)
     await ViewSaver(facts, shelf, settings, blank).restore(told)
     assert told.position == 0 and told.view.facts == {}
+
+
+async def test_nothing_of_the_view_that_was_folded_to_save_it_is_left() -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    await tell(facts, *FIRST)
+    made: list[weakref.ref[View]] = []
+
+    def begin() -> ReportedByAll:
+        found = blank()
+        made.append(weakref.ref(found.view))
+        return found
+
+    gc.disable()
+    try:
+        await ViewSaver(facts, shelf, None, begin).save()
+        assert [one() for one in made] == [None]
+    finally:
+        gc.enable()
