@@ -10,6 +10,7 @@ from events.quantity import from_units
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import considered_flavors
 from projections.flavors.mode import (
+    RANK,
     Granular,
     Oracle,
     lowest_that_fits,
@@ -54,7 +55,7 @@ class FlavorTry(msgspec.Struct, frozen=True):
     """How one flavor serves all resources of a group."""
 
     granular: Granular
-    """The worst of its resources."""
+    """The worst mode and the highest borrowing level of its resources, which need not be of the same one."""
     choices: dict[str, FlavorChoice]
 
 
@@ -221,7 +222,7 @@ def _try(
     reasons: list[str],
 ) -> FlavorTry:
     option = group.options[index]
-    worst = Granular(Mode.FIT)
+    worst = Mode.FIT
     choices: dict[str, FlavorChoice] = {}
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
@@ -230,12 +231,11 @@ def _try(
         if tried.message:
             reasons.append(tried.message)
         assignment.attempts.append(_attempt(space, pod_set, column, assumed + amount, tried))
-        if preferred(worst, granular, space.plan.queue.fungibility):
-            worst = granular
+        worst = min(worst, granular.mode, key=RANK.__getitem__)
         if granular.mode is Mode.NO_FIT:
             return FlavorTry(Granular(Mode.NO_FIT), {})
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    return FlavorTry(Granular(worst.mode, max(choice.borrow for choice in choices.values())), choices)
+    return FlavorTry(Granular(worst, max(choice.borrow for choice in choices.values())), choices)
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> ResourceTry:

@@ -121,7 +121,7 @@ def _gated(world: WorkloadState, workload: Workload, at: Millis) -> list[Decisio
 def _required(world: Configuration, workload: Workload, at: Millis) -> list[Decision]:
     del at
     queue = world.cluster_queues.get(workload.admission.cluster_queue) if workload.admission is not None else None
-    return [] if queue is None else check_list(workload, queue)
+    return [] if queue is None else check_list(world, workload, queue)
 
 
 def _local_queue(world: Configuration, workload: Workload, at: Millis) -> list[Decision]:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from events.catalogue import Decision
 from events.event import Millis
-from events.quota import ClusterQueueObserved
+from events.quota import ClusterQueueObserved, StopPolicy
 from events.upkeep import BackoffSet, ChecksRequired, DeactivationSettled
 from events.workload import CheckState, EvictionOrdered, WorkloadDeactivated
 from projections.checks.required import required_checks
+from projections.configuration import Configuration
 from projections.workloads.conditions import GATED_BY
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Requeue, Workload
 
@@ -62,8 +63,11 @@ def hold_message(workload: Workload) -> str:
     return f"{kind} {'failed validation' if kind == _VALIDATED else 'scaled to zero'}; workload on hold"
 
 
-def check_list(workload: Workload, queue: ClusterQueueObserved) -> list[Decision]:
-    """Set the workload's admission checks to those that its ClusterQueue requires; nothing when they are."""
+def check_list(world: Configuration, workload: Workload, queue: ClusterQueueObserved) -> list[Decision]:
+    """Set the workload's admission checks to those that its ClusterQueue requires; nothing when they are, or its LocalQueue leads nowhere."""
+    local_queue = world.local_queues.get(workload.local_queue)
+    if local_queue is None or local_queue.stop is not StopPolicy.NONE:
+        return []
     wanted = required_checks(queue, workload)
     bound = workload.admission.required_checks if workload.admission is not None else wanted
     if wanted == tuple(sorted(workload.checks)) and wanted == tuple(sorted(bound)):

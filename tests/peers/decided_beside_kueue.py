@@ -18,27 +18,30 @@ from tests.peers.build import PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
-from tests.peers.worlds.there import Answer, kueue
+from tests.peers.worlds.there import NO_REST, Answer, kueue
+from tests.peers.worlds.varied import varied
 
 
 async def _asked(peers: Path, worlds: list[World], at_once: int, *, fair: bool, more: JsonObject) -> dict[int, Answer]:
     answers: dict[int, Answer] = {}
     with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
         async with kueue(peers, Path(folder), fair=fair, more=more) as manager:
+            # It holds for all of Kueue: worlds that are played at once would wait for the pods of each other.
+            at_once = 1 if (more.get("waitForPodsReady") or {}).get("blockAdmission") else at_once
             for begin in range(0, len(worlds), at_once):
                 answers.update(await manager.play(worlds[begin : begin + at_once]))
                 print(f"Kueue has decided about {len(answers)} worlds", file=sys.stderr, flush=True)
     return answers
 
 
-def _configured(always: list[str], *, block: bool) -> JsonObject:
-    """What the configuration says beside what it says of all worlds."""
+def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObject:
+    """What the configuration says beside what it says of all worlds; `said` goes before what features have it say."""
     more: JsonObject = {}
     if "ready" in always:
         more["waitForPodsReady"] = {**PODS_READY, "blockAdmission": block}
     if "usage" in always:
         more["admissionFairSharing"] = USAGE
-    return more
+    return {**more, **said}
 
 
 def main() -> int:
@@ -51,6 +54,7 @@ def main() -> int:
     parser.add_argument("--always", default="", help="which of these every world has")
     parser.add_argument("--fair", action="store_true", help="under fair sharing")
     parser.add_argument("--block", action="store_true", help="with blockAdmission where worlds always have `ready`")
+    parser.add_argument("--configuration", default="{}", help="what Kueue's configuration says besides, as JSON")
     parser.add_argument("--peers", type=Path, default=PEERS, help="where `make peers` has put its programs")
     parser.add_argument(
         "--answers",
@@ -61,10 +65,10 @@ def main() -> int:
     given = parser.parse_args()
     configure_logging("critical")
     worlds = [
-        drawn(seed, given.features.split(","), given.always.split(","))
+        varied(drawn(seed, given.features.split(","), given.always.split(",")))
         for seed in range(given.seed, given.seed + given.worlds)
     ]
-    more = _configured(given.always.split(","), block=given.block)
+    more = _configured(given.always.split(","), json.loads(given.configuration), block=given.block)
     kept: Path | None = given.answers
     if kept is not None and kept.exists():
         stored = json.loads(kept.read_text())
@@ -82,12 +86,14 @@ def main() -> int:
         had.update(world.features)
         try:
             ours = decided_here(world, answer["uids"], fair=given.fair, more=more)
-        except NeverAtRest:
-            differences = []
-            if preempted_for_ever(answer["seen"]):
+        except NeverAtRest as never:
+            last = len(never.seen) - 1
+            differences = compared(world, answer["seen"][:last], never.seen, meant)
+            neither = last == len(answer["seen"]) and NO_REST in answer["broken"]
+            if not differences and (neither or preempted_for_ever(answer["seen"], never.seen)):
                 meant["preempted for ever"] += 1
             else:
-                differences = [f"world {world.seed}: kuelog does not come to rest"]
+                differences.append(f"world {world.seed} step {last}: kuelog does not come to rest")
         else:
             differences = compared(world, answer["seen"], ours, meant)
         differing += bool(differences)

@@ -22,7 +22,10 @@ MEANT = {
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
-    "stopped door": "Kueue requires no checks of who comes to a local queue that is stopped: docs/rules/checks.md#required",
+    "stuck on a flavor": "Kueue 0.17 takes a flavor for one that fits by the resource that borrows highest, and tries it for ever: docs/rules/flavors.md#modes",
+    "done of fewer": "Kueue counts pods that are done off those that were asked for, where fewer were let in: docs/rules/quota.md#charged-usage",
+    "gated or inactive": "Kueue says of who is gated in a queue that takes nothing in, in turns for ever, that it is gated and that the queue is inactive",
+    "no name": "Kueue looks at a workload while its local queue is being taken up again, and says that a ClusterQueue without a name is not there",
     "not reactivated": "Kueue 0.17 leaves who was deactivated by its own rules waiting for ever when it is set active again",
     "overtaken": "Kueue compares why it refuses somebody with what it has heard itself say, which may be older than what it has said since",
     "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
@@ -34,6 +37,8 @@ MEANT = {
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
+_HAPPENED = frozenset({"gathered for a second", "no name", "room in between", "silent class", "not told anew"})
+"""Names of differences that one step makes, and that nothing of the steps behind it shows."""
 _NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _ATTEMPT = "couldn't assign flavors to pod set "
 
@@ -113,11 +118,12 @@ class _Around:
         return self._theirs, self.ours
 
     def still(self, one: Difference) -> str:
-        """The name that a difference had after the step before, if nothing has changed since on either side."""
+        """The name of a difference that comes of what happened once, if nothing has changed since on either side."""
         ours: Any = self.ours
         for key in one.path:
             ours = ours.get(key) if isinstance(ours, dict) else None
-        return self.named.get(str(one), "") if (one.there, one.here) == (self._before(one.path), ours) else ""
+        name = self.named.get(str(one), "")
+        return name if name in _HAPPENED and (one.there, one.here) == (self._before(one.path), ours) else ""
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
@@ -130,7 +136,7 @@ class _Around:
             return "says one and the other"
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
-                return self._of_reservation(name, one)
+                return self._of_queue_that_is_closed(name, one) or self._of_reservation(name, one)
             case ("workloads", name, "conditions", "DeactivationTarget") if _is_left_target(one) and not any(
                 side["workloads"][name]["active"] for side in (self.there, self.here)
             ):
@@ -139,8 +145,6 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
-            case ("workloads", name, "checks", _) if one.there is None and self._came_to_stopped_door(name):
-                return "stopped door"
             case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
                 return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
@@ -167,6 +171,12 @@ class _Around:
         about_words = one.path[2:] == ("conditions", "QuotaReserved") and _waits(one.there) and _waits(one.here)
         return bool(found.get("wavers")) and (about_words or one.path[2:3] in (("requests",), ("wavers",)))
 
+    def _of_queue_that_is_closed(self, name: str, one: Difference) -> str:
+        if one.there and one.here and one.here[1] == "AdmissionGated" and _is_closed(one.there):
+            return "gated or inactive"
+        nameless = one.there and one.there[2] == "ClusterQueue  doesn't exist" and self._door_opened(name)
+        return "no name" if nameless else ""
+
     def _of_reservation(self, name: str, one: Difference) -> str:
         known = name in self.ours["workloads"]
         if one.there is None and self._is_of_silent_class(name):
@@ -177,7 +187,7 @@ class _Around:
             return "overtaken"
         if not (_waits(one.there) and _waits(one.here)):
             return ""
-        if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in():
+        if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in(name):
             return "gathered for a second"
         if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
             return "kept message"
@@ -191,13 +201,18 @@ class _Around:
             return "order of resources" if _are_one_order(sides[0], sides[1]) else ""
         return ""
 
-    def _a_head_got_in(self) -> bool:
-        """Whether a head of a StrictFIFO queue that was refused before was let in on both sides, which Kueue tries at once."""
+    def _a_head_got_in(self, name: str) -> bool:
+        """Whether a head of a StrictFIFO queue got room in this step on both sides that one of another queue was refused.
+
+        Kueue tries the head at once, and the other one a second later, when less room is left.
+        """
+        if _strategy(self._world, self.ours["workloads"][name]["door"]) == "StrictFIFO":
+            return False
         return any(
             not _holds(one)
             and _strategy(self._world, one["door"]) == "StrictFIFO"
-            and all(_holds(side["workloads"].get(name) or one) for side in (self.there, self.here))
-            for name, one in self.ours["workloads"].items()
+            and all(_lies_somewhere(side["workloads"].get(head) or one) for side in (self.there, self.here))
+            for head, one in self.ours["workloads"].items()
         )
 
     def _before(self, path: tuple[str, ...]) -> Any:
@@ -222,12 +237,11 @@ class _Around:
             if key != name
         )
 
-    def _came_to_stopped_door(self, name: str) -> bool:
-        """Whether it has no checks under Kueue at all, and its local queue is stopped."""
-        mine = self.there["workloads"].get(name)
-        door = self.there["doors"].get(mine["door"]) if mine is not None else None
-        stopped = door is not None and door["conditions"].get("Active", [""])[:2] == ["False", "Stopped"]
-        return stopped and mine is not None and not mine["checks"]
+    def _door_opened(self, name: str) -> bool:
+        """Whether the local queue of a workload came in this step, or takes in again."""
+        step, door = self.step, self.there["workloads"][name]["door"]
+        opened = step.verb == "create" or step.value.get("spec", {}).get("stopPolicy") == "None"
+        return step.kind == "LocalQueue" and step.name == door and opened
 
     def _lost_a_door(self, queue: str) -> bool:
         """Whether a local queue of a queue is not there, or was stopped in this step."""
@@ -299,6 +313,10 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
     only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
     if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
         return "flavors in turn"
+    if _has_done_of_fewer(world, step, there, here):
+        return "done of fewer"
+    if any(_is_stuck(world, one, here["workloads"].get(name)) for name, one in there["workloads"].items()):
+        return "stuck on a flavor"
     if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
         return "gathered for a second"
     refused = all(name in known and not _holds(known[name]) for name in only_here)
@@ -309,6 +327,28 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not _holds(known[name]) for name in only_there)
     return "refused head yields" if yielded and waited else ""
+
+
+def _has_done_of_fewer(world: World, step: Step, there: Seen, here: Seen) -> bool:
+    """Whether one more pod is done in this step of a workload that runs with fewer than it asked for, and only queues show it otherwise."""
+    if step.verb != "reclaim" or there["workloads"] != here["workloads"] or there["queues"] == here["queues"]:
+        return False
+    made = (one.value["spec"]["podSets"] for one in world.steps if one.verb == "create" and one.name == step.name)
+    asked = {one["name"]: one["count"] for pod_sets in made for one in pod_sets}
+    holds = there["workloads"].get(step.name, {}).get("pods", {})
+    return any(one["count"] < asked.get(name, 0) for name, one in holds.items())
+
+
+def _is_stuck(world: World, there: Seen, here: Seen | None) -> bool:
+    """Whether Kueue alone says that a workload no longer fits, which asks for several resources of a queue that would rather preempt."""
+    told = there["conditions"].get("QuotaReserved")
+    if not told or told[2] != _NO_LONGER_FITS or here is None or here["conditions"].get("QuotaReserved") == told:
+        return False
+    queue = world.queue_of(there["door"])
+    specs = [one["spec"] for one in world.objects if one["metadata"]["name"] == queue]
+    specs += [step.value.get("spec", {}) for step in world.steps if step.name == queue]
+    rather = any((one.get("flavorFungibility") or {}).get("preference") == "PreemptionOverBorrowing" for one in specs)
+    return rather and any(len(amounts) > 1 for amounts in there["requests"].values())
 
 
 def _stays_deactivated(there: Seen, here: Seen) -> bool:
@@ -349,15 +389,22 @@ def _but_for_capacity(condition: list[str] | None) -> str:
     return re.sub(r"maximum capacity \(\S+\)", "maximum capacity", condition[2]) if condition else ""
 
 
-def preempted_for_ever(theirs: list[Seen]) -> bool:
-    """Whether Kueue has preempted somebody again and again in one step."""
-    before: dict[str, int] = {}
-    for one in theirs:
-        now = {name: _evictions(workload) for name, workload in one["workloads"].items()}
-        if any(count > before.get(name, 0) + 2 for name, count in now.items()):
-            return True
-        before = now
-    return False
+def preempted_for_ever(theirs: list[Seen], ours: list[Seen]) -> bool:
+    """Whether Kueue has preempted the same workloads again and again in the step in which kuelog does so, the last of `ours`."""
+    last = len(ours) - 1
+    again = _preempted_again(theirs, last)
+    return bool(again) and again == _preempted_again(ours, last)
+
+
+def _preempted_again(found: list[Seen], number: int) -> set[str]:
+    """Who was preempted more than twice in a step."""
+    sides = [found[one]["workloads"] if 0 <= one < len(found) else {} for one in (number - 1, number)]
+    before, after = ({name: _preemptions(one) for name, one in side.items()} for side in sides)
+    return {name for name, count in after.items() if count > before.get(name, 0) + 2}
+
+
+def _preemptions(workload: Seen) -> int:
+    return sum(count for reason, _, count in workload["evictions"] if reason == "Preempted")
 
 
 def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
@@ -431,6 +478,11 @@ def _holds(workload: Seen) -> bool:
     return bool(workload["pods"]) and "Finished" not in workload["conditions"]
 
 
+def _lies_somewhere(workload: Seen) -> bool:
+    """Whether it holds domains of a topology."""
+    return _holds(workload) and any(one.get("domains") for one in workload["pods"].values())
+
+
 def _waits(condition: list[str] | None) -> bool:
     return condition is None or (condition[0] == "False" and condition[2].startswith((_ATTEMPT, "Preempted to ")))
 
@@ -461,6 +513,10 @@ def _is_left_target(one: Difference) -> bool:
     return one.here is None and one.there[:2] == ["True", "MaximumExecutionTimeExceeded"]
 
 
+def _is_closed(condition: list[str]) -> bool:
+    return condition[1] == "Inadmissible" and bool(re.fullmatch(r"(Local|Cluster)Queue \S+ is inactive", condition[2]))
+
+
 def _is_news(condition: list[str] | None) -> bool:
     return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
 
@@ -484,6 +540,11 @@ def _clauses(message: str) -> dict[tuple[str, str, str], str]:
             told,
         ):
             found[pod_set, one[1], one[2]] = one[0]
+        for one in re.finditer(
+            r"""Flavor "(\S+)" \D*TopologyAwareScheduling|in flavor ([^\s,]+)(?=$|,(?! \S+ more| prev))|flavor (\S+) doesn't match""",
+            told,
+        ):
+            found[pod_set, "", one[1] or one[2] or one[3]] = one[0]
         for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", told):
             found[pod_set, one[1], ""] = one[0]
     return found
@@ -501,4 +562,4 @@ def _nodes_that_lack(message: str) -> str:
 def _strategy(world: World, door: str) -> str:
     name = world.queue_of(door)
     queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
-    return queues[name]["queueingStrategy"]
+    return queues.get(name, {}).get("queueingStrategy", "BestEffortFIFO")

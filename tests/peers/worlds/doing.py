@@ -149,7 +149,7 @@ async def _answer(client: ApiRequests, step: Step, now: Millis) -> None:
     if not any(one["name"] == step.value["name"] for one in checks) or not look(found, "status.admission"):
         return
     said = {
-        "state": step.value["state"],
+        **step.value,
         "message": f"says {step.value['state']}",
         "lastTransitionTime": format_timestamp(now),
     }

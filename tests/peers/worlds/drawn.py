@@ -31,6 +31,11 @@ FEATURES = (
     "times",
     "ready",
     "usage",
+    "unlike",
+    "affinity",
+    "begun",
+    "leaders",
+    "later",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -88,7 +93,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def takes_time(self) -> bool:
         """Whether something happens of which nothing but time is the cause."""
-        return bool({"times", "ready"} & set(self.features))
+        return bool({"times", "ready", "later"} & set(self.features))
 
     def queue_of(self, door: str) -> str:
         """The ClusterQueue that a local queue leads to."""
@@ -126,6 +131,11 @@ _HOW_OFTEN = {
     "times": 0.0,
     "ready": 0.0,
     "usage": 0.0,
+    "unlike": 0.3,
+    "affinity": 0.3,
+    "begun": 0.25,
+    "leaders": 0.3,
+    "later": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

@@ -47,15 +47,22 @@ LATER_GATES = (
 
 
 class NeverAtRest(Exception):
-    """kuelog decides for ever about a world in which nothing happens any more."""
+    """kuelog decides for ever about a world in which nothing happens any more; the last of what was `seen` is in the middle of it."""
+
+    def __init__(self, seen: list[Seen]) -> None:
+        super().__init__()
+        self.seen = seen
 
 
 def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject) -> list[Seen]:
     """What is seen after each step; workloads have the UIDs that they are given. Raises `NeverAtRest`."""
     loop = VirtualLoop(f"{world.seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
+    played = _Played(loop, world, uids, fair=fair, more=more)
     try:
-        return loop.run_until_complete(_Played(loop, world, uids, fair=fair, more=more).played())
+        return loop.run_until_complete(played.played())
+    except _GivenUp as given_up:
+        raise NeverAtRest([*played.found, played.seen()]) from given_up
     finally:
         loop.close()
 
@@ -78,7 +85,8 @@ class _Played:
             identity="",
             controllers=False,
         )
-        self.crashes: list[str] = []
+        self.found: list[Seen] = []
+        """What was seen after each step."""
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
         uid = self._uids.get(value["metadata"]["name"], "") if kind.kind == "Workload" and operation == "CREATE" else ""
@@ -93,27 +101,26 @@ class _Played:
         context = contextvars.copy_context()
         context.run(PROCESS.set, "kuelog")
         task = self._loop.create_task(self._serve(), context=context)
-        found: list[Seen] = []
         try:
             await asyncio.sleep(STEP_S)
             for step in self._world.steps:
                 self._loop.after_steps("kuelog", _MOST_CALLBACKS, _give_up)
                 await do(client, step, self._clock.now())
                 await self._rest(client)
-                store = self._cluster.store
-                found.append(
-                    seen(
-                        *(store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")),
-                        self._world.space,
-                    )
-                )
+                self.found.append(self.seen())
                 if task.done():
                     task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             await self._cluster.stop()
-        return found
+        return self.found
+
+    def seen(self) -> Seen:
+        """What is seen now."""
+        store = self._cluster.store
+        kinds = (store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues"))
+        return seen(*kinds, self._world.space)
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready."""
@@ -137,5 +144,9 @@ class _Played:
         await running.run()
 
 
+class _GivenUp(Exception):
+    """It is decided for ever."""
+
+
 def _give_up() -> None:
-    raise NeverAtRest
+    raise _GivenUp

@@ -26,6 +26,8 @@ from tests.stage.kueue_manager import KueueManager
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
 QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
+NO_REST = "Kueue does not come to rest"
+"""How a world is told in which it decides for ever."""
 _LONGEST_S, _LOOK_S = 20.0, 0.1
 _AT_ONCE = 8
 _TIMED_S = 7.0
@@ -130,9 +132,7 @@ class Kueue:
             if restless and quiet - began >= longest:
                 for space in restless:
                     names = sorted(name for name, whose in changed if whose == space)
-                    answers[
-                        spaces.pop(space).seed
-                    ].broken = f"Kueue does not come to rest: {', '.join(names)} still changes"
+                    answers[spaces.pop(space).seed].broken = f"{NO_REST}: {', '.join(names)} still changes"
 
     def _versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
@@ -221,12 +221,13 @@ async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> A
         stack.push_async_callback(client.close)
         said: JsonObject = {"clientConnection": {"qps": 1000, "burst": 2000}, "resources": CONFIGURED, **more}
         if fair:
-            said["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
+            both = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+            said.setdefault("fairSharing", {"preemptionStrategies": both})
         manager = KueueManager(
             peers / KUEUE / "manager",
             server.kubeconfig,
             folder,
-            gates={"SchedulingEquivalenceHashing": True},
+            gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True},
             more=said,
         )
         definitions = definitions_of("kueue")

@@ -163,10 +163,10 @@ class SearchByDefinition:
             single[resource] = self.fits((flavor, resource), self.usage.get((flavor, resource), 0) + amount)
             if single[resource].mode is Mode.NO_FIT:
                 return single[resource], {}
-        worst = min(single.values(), key=self.rank)
+        worst = min((one.mode for one in single.values()), key=[*Mode].index)
         borrow = max(one.borrow for one in single.values())
         given = {resource: Given(flavor, one.mode, one.borrow, -1) for resource, one in single.items()}
-        return Judged(worst.mode, borrow), given
+        return Judged(worst, borrow), given
 
     def fits(self, item: Item, value: int) -> Judged:
         tree, here = self.tree, self.here

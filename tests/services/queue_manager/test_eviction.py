@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from events.quota import CheckRule, ClusterQueueObserved, StopPolicy
+from events.control import ObjectRemoved
+from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, StopPolicy
 from events.selector import LabelSelector
 from events.settings import PodsReadyRule
 from events.upkeep import BackoffSet, ChecksRequired, DeactivationOrdered, DeactivationSettled
@@ -117,6 +118,16 @@ def test_checks_for_the_flavors_that_were_given_are_required_and_others_dropped(
         "all": CheckState.READY,
         "mine": CheckState.PENDING,
     }
+
+
+def test_who_runs_has_the_checks_that_it_had_while_its_local_queue_is_stopped_or_gone() -> None:
+    door = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq")
+    runs = submitted(reserved=True, admitted_at=MINUTE, checks=(check("old", CheckState.READY),))
+    for away in (replace(door, stop=StopPolicy.HOLD), ObjectRemoved(kind="LocalQueue", namespace="team", name="lq")):
+        room = Room(away, runs, checks=(CheckRule(name="new"),))
+        assert room.steps() == []
+        room.tell(door)
+        assert room.step() == [ChecksRequired(workload=KEY, checks=("new",))]
 
 
 @pytest.mark.parametrize("count", [-5, 0, 100])
