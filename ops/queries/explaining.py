@@ -33,7 +33,7 @@ from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, StoppedOnce, Tier
 from projections.flavors.plan import Plan
 from projections.partitions.homes import parts_of_tree
-from projections.preemption.loops import loops_of
+from projections.preemption.loops import preemption_loops
 from projections.queues.active_condition import why_closed
 from projections.queues.on_their_way import on_their_way
 from projections.set_aside.left_alone import workload_left_alone
@@ -75,7 +75,11 @@ def explain(
     """Why a workload is as it is; with `deep` also what would change that, as far as is found in time. The world is left as it was."""
     workload = as_shown(world, workload)
     explanation = outline(world, workload)
-    explanation.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world.workloads, workload))
+    explanation.loops = tuple(
+        f"{one.by} preempts {one.workload}, and that preempts {one.other}, {one.turns} times each"
+        for one in preemption_loops(world)
+        if workload.key in (one.by, one.workload, one.other)
+    )
     holding(world, workload, explanation, at)
     explanation.left_alone = workload_left_alone(world, workload)
     if explanation.left_alone:

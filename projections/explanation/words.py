@@ -150,5 +150,5 @@ class Explanation(msgspec.Struct, kw_only=True):
     left_alone: tuple[LeftAlone, ...] = ()
     """What services have failed on, as far as it waits for that."""
     loops: tuple[str, ...] = ()
-    """Workloads with which it preempts in turns, and how often."""
+    """The loops of preemptions that it is part of: who preempts whom, and how often."""
     stops: tuple[StoppedOnce, ...] = ()

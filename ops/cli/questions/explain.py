@@ -96,9 +96,9 @@ def _busy(console: Console, what: str) -> Progress:
 
 
 def _alarms(plain: JsonObject) -> list[str]:
-    """What needs somebody's attention: being set aside, and preempting in turns."""
+    """What needs somebody's attention: being set aside, and preempting for ever."""
     aside = [f"set aside since {format_timestamp(one['since'])}: {one['message']}" for one in plain["left_alone"]]
-    return [*aside, *(f"it preempts in turns with {other}" for other in plain["loops"])]
+    return [*aside, *(f"it is in a loop: {loop}" for loop in plain["loops"])]
 
 
 def show(plain: JsonObject, console: Console) -> None:

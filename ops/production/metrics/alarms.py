@@ -41,7 +41,7 @@ class AlarmMetrics(Collector):
         loops = {(partition,): len(preemption_loops(one.fold.world)) for partition, one in hosts.items()}
         yield _gauge(
             "kuelog_preemption_loops",
-            "Pairs of workloads that preempt each other again and again",
+            "Workloads that preempt and are preempted again and again; two that preempt each other count once",
             ("partition",),
             loops,
         )

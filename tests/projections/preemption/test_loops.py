@@ -1,4 +1,4 @@
-"""Two workloads that preempt each other again and again are told as a loop, and one that is preempted often is not."""
+"""Workloads that preempt and are preempted again and again are told as a loop, and one that is only preempted often is not."""
 
 from msgspec.structs import replace
 
@@ -6,7 +6,7 @@ from events.preemption import PreemptionOrdered
 from events.workload import WorkloadDeleted
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.preemption.loops import PreemptionLoop, loops_of, preemption_loops
+from projections.preemption.loops import PreemptionLoop, preemption_loops
 from projections.world import World
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, submitted
 
@@ -34,9 +34,15 @@ def test_two_that_take_turns_are_a_loop_after_the_second_one() -> None:
     preempt(world, (KEY, OTHER), (OTHER, KEY), (KEY, OTHER))
     assert preemption_loops(world) == []
     preempt(world, (OTHER, KEY))
-    assert preemption_loops(world) == [PreemptionLoop(one=OTHER, other=KEY, turns=2)]
-    assert loops_of(world.workloads, world.workloads[KEY]) == [PreemptionLoop(one=KEY, other=OTHER, turns=2)]
-    assert loops_of(world.workloads, world.workloads[THIRD]) == []
+    assert preemption_loops(world) == [PreemptionLoop(by=OTHER, workload=KEY, other=OTHER, turns=2)]
+
+
+def test_who_is_preempted_by_one_and_preempts_another_again_and_again_is_a_loop() -> None:
+    world = world_with_three()
+    preempt(world, (KEY, OTHER), (OTHER, THIRD), (KEY, OTHER))
+    assert preemption_loops(world) == []
+    preempt(world, (OTHER, THIRD), (KEY, OTHER))
+    assert preemption_loops(world) == [PreemptionLoop(by=KEY, workload=OTHER, other=THIRD, turns=2)]
 
 
 def test_one_that_is_always_the_victim_is_in_no_loop() -> None:
