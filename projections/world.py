@@ -352,8 +352,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self.budget_work.mark_dirty(scope)
         self.cards.mark_all_dirty()
 
-    def reviewed(self) -> None:
-        """No decider has anything more to decide about the world as it is; dirty cards count as done where nothing looks at them."""
+    def leave_cards(self) -> None:
+        """Nobody here looks at cards that something has happened to: they are not kept."""
         self.cards.mark_all_done()
 
 

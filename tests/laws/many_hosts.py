@@ -131,7 +131,7 @@ class Hosts:
         self.compare(fold, name, place, events)
         host.silent = 0 if events else host.silent + 1
         if host.silent >= len(host.names) and self.chance.random() < 0.8:
-            world.reviewed()
+            world.leave_cards()
         if not events:
             return False
         if self.chance.random() < self.races:

@@ -93,7 +93,7 @@ class Day:
                     for event in events:
                         self.fold(event, place)
             if not spoke:
-                self.world.reviewed()
+                self.world.leave_cards()
                 break
         self.world.settle()
 

@@ -67,7 +67,7 @@ class Story:
                     self.commits += 1
                     said.extend(events)
             if not spoke:
-                self.world.reviewed()
+                self.world.leave_cards()
                 self.decisions.extend(said)
                 return said
         raise AssertionError("the deciders never come to rest")

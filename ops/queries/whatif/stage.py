@@ -59,5 +59,5 @@ class OneWorld:
         if not self._trial:
             world.settle()
         if not decisions:
-            world.reviewed()
+            world.leave_cards()
         return decisions

@@ -125,7 +125,7 @@ class _Partition:
         if not decisions:
             if fold.ahead >= MOST_AHEAD:
                 self._append(self._deciders[-1].name, (), self._next_place(at))
-            fold.world.reviewed()
+            fold.world.leave_cards()
         return decisions
 
     def _next_place(self, at: Millis) -> LogPosition:

@@ -147,7 +147,7 @@ class SchedulerRun:
         self.world.settle()
         silent = self._silent >= len(self._deciders)
         if silent:
-            self.world.reviewed()
+            self.world.leave_cards()
         took = (time.process_time() - before) * 1000
         self.now += took
         self._turns.append(took)

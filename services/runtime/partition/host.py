@@ -13,7 +13,7 @@ from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit, InputRun
 from events.event import Millis
-from events.subjects import FACTS, commit_subject
+from events.subjects import DEVICES, FACTS, commit_subject, family_of
 from projections.log_position import LogPosition
 from projections.partitions.homes import knows_its_trees
 from projections.set_aside.records import ADMITTER
@@ -90,6 +90,8 @@ class PartitionHost:
         self._window = window
         self._behind = False
         """Whether more has arrived than is folded."""
+        self._looks_at_cards = family_of(own.name) == DEVICES
+        """Whether a decider here looks at each card that something has happened to, now or once it may decide."""
         self.routed = RoutedFacts(self.fold, next(one for one in inputs if one.name == FACTS)) if routed else None
         """Facts, where only those are read that are for this partition, because others have partitions of their own."""
         self._listed = listed
@@ -271,9 +273,9 @@ class PartitionHost:
         self._observe()
         if spoke and not self._silent:
             await asyncio.sleep(0)  # Who writes what was decided begins before anything else is decided.
-        if not spoke and self._verifier is None:
-            # Who decides again looks at what has changed when the commit comes, and not before.
-            world.reviewed()
+        if not spoke and self._verifier is None and not (self.decides and self._looks_at_cards):
+            # Who decides again looks at what has changed when the commit comes, and not before; who takes over, at everything.
+            world.leave_cards()
         return spoke
 
     async def _ask_next(self, at: Millis) -> bool:

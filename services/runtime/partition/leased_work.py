@@ -46,13 +46,18 @@ class LeasedWork:
         return self._deciding is None or self._deciding.held
 
     def take_up(self) -> None:
-        """Look at everything once when this replica begins to decide, and stop when the log says that another has begun since."""
+        """Look at everything once when this replica begins to decide, and stop when the log says that another has begun since.
+
+        So it does when its lease comes back that had run out for a while: what has happened meanwhile nobody here has looked at.
+        """
         lease = self._deciding
         if lease is None:
             return
         if self._is_deposed(lease):
             lease.let_go()
-        elif lease.held and self._taken_up != lease.grants:
+        elif not lease.held:
+            self._taken_up = 0
+        elif self._taken_up != lease.grants:
             self._taken_up = lease.grants
             self._world.review_all()
 

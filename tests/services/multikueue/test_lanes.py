@@ -84,7 +84,7 @@ def world_of(partition: str, *facts: AnyEvent) -> World:
 
 
 async def test_what_a_process_was_about_to_write_is_let_go_when_another_writes_the_partition() -> None:
-    clock, lease = ScaledClock(1000.0), Lease(FreeLease(), "LOG_1.remote-clusters", "a")
+    clock, lease = ScaledClock(), Lease(FreeLease(), "LOG_1.remote-clusters", "a")
     writer, changed = Recorded(clock), list[Lane]()
     lane = Lane("LOG_1", clock, writer, lease, lambda lane, _: changed.append(lane))
     async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:

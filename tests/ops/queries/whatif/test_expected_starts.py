@@ -82,7 +82,7 @@ def test_the_world_is_as_it_was_and_the_answer_is_the_same_again(log: Log, point
     before = state_hash(world)
     found = foreseen(world, point.at, times)
     assert state_hash(world) == before
-    world.reviewed()
+    world.leave_cards()
     assert foreseen(world, point.at, times) == found
 
 

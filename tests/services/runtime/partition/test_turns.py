@@ -333,6 +333,32 @@ async def test_a_replica_that_is_far_behind_decides_nothing_says_so_and_goes_on_
     assert authors(bus) == []
 
 
+async def test_cards_that_something_happens_to_while_a_replica_is_behind_are_looked_at_when_it_has_caught_up() -> None:
+    time = [NOON]
+    bus = MemoryBus(lambda: time[0])
+    seen: list[tuple[int, list[str]]] = []
+
+    def look(world: World, _: LogPosition) -> list[str]:
+        seen.append((len(world.nodes), [*world.cards.dirty_cards]))
+        return []
+
+    one = await host(
+        bus,
+        Speaker("accountant", look),
+        own=await bus.stream(DEVICE_PARTITION),
+        inputs=[await bus.stream(FACTS)],
+        clock=at_noon(),
+    )
+    count = 3 * MOST_INPUTS
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, [NodeObserved(name="a"), DevicesRegistered(node="a", cards=(CARD,)), *nodes(count)])
+        time[0] += TOO_OLD + 1
+        await asyncio.wait_for(_until(lambda: bool(seen) and seen[-1][0] == count + 1), SOON)
+    assert {known for known, _ in seen} == {0, count + 1}, "nobody is asked on an old view"
+    assert seen[-1][1] == [CARD.uuid]
+
+
 async def test_a_backlog_that_is_not_old_keeps_nobody_from_deciding() -> None:
     time = [NOON]
     bus = MemoryBus(lambda: time[0])
