@@ -97,14 +97,13 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The slice of the same job, `namespace/name`, whose place it takes once it is admitted."""
     variant_of: str = ""
     """The workload of its job, `namespace/name`, where it is a variant of that for one flavor (docs/rules/variants.md)."""
+    origin: str = ""
+    """The manager of other clusters that has made its object here as a copy (label multikueue-origin); empty where none has."""
 
     @property
     def workload_class(self) -> PriorityRef | None:
         """The WorkloadPriorityClass that it names; None where it names none, or the class of its pods."""
         return self.priority_class if self.priority_class is not None and self.priority_class.workload else None
-
-    origin: str = ""
-    """The manager of other clusters that has made its object here as a copy (label multikueue-origin); empty where none has."""
 
 
 class ConditionStatus(StrEnum):

@@ -149,8 +149,7 @@ def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
 
 def _may_change_class(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether its priority may change in place: as in Kueue, that of a WorkloadPriorityClass, of which pods know nothing."""
-    reference = workload.spec.priority_class
-    return reference is not None and reference.workload and bool(copy.priority_class)
+    return workload.spec.workload_class is not None and bool(copy.priority_class)
 
 
 def lost_at(world: Configuration, cluster: str) -> Millis | None:

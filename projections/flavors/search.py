@@ -222,7 +222,6 @@ def _try(
     reasons: list[str],
 ) -> FlavorTry:
     option = group.options[index]
-    worst = Mode.FIT
     choices: dict[str, FlavorChoice] = {}
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
@@ -231,10 +230,10 @@ def _try(
         if tried.message:
             reasons.append(tried.message)
         assignment.attempts.append(_attempt(space, pod_set, column, assumed + amount, tried))
-        worst = min(worst, granular.mode, key=RANK.__getitem__)
         if granular.mode is Mode.NO_FIT:
             return FlavorTry(Granular(Mode.NO_FIT), {})
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
+    worst = min((choice.mode for choice in choices.values()), key=RANK.__getitem__)
     return FlavorTry(Granular(worst, max(choice.borrow for choice in choices.values())), choices)
 
 

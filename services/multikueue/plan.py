@@ -267,11 +267,11 @@ def _outdated(workload: Workload, copies: dict[str, RemoteWorkloadObserved]) -> 
 
 
 def _outline(workload: Workload) -> Outline:
-    named = workload.spec.priority_class
+    named = workload.spec.workload_class
     return Outline(
         counts=counts_of(workload),
         priority=workload.spec.priority,
-        priority_class=named.name if named is not None and named.workload else "",
+        priority_class=named.name if named is not None else "",
     )
 
 

@@ -85,6 +85,10 @@ class Watcher:
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
 
+    def _begin_again(self) -> None:
+        self.view.let_go()
+        self._begin_anew()
+
     def nudge(self) -> None:
         """Have it look again at what halts it, for instance after a quarantine."""
         self._reported.skips.set()
@@ -107,8 +111,7 @@ class Watcher:
             else:
                 return
             await self._clock.sleep(_RETRY_MS)
-            self.view.let_go()
-            self._begin_anew()
+            self._begin_again()
 
     async def _turn(self, lease: Lease) -> None:
         # Who gave it back because it could not read on takes it again when it can.
@@ -166,7 +169,7 @@ class Watcher:
                 # Another process may be restoring what is missing; else this one has to be restarted.
                 self.halts.halt(REGRESSED, str(problem))
                 await self._clock.sleep(_RETRY_MS)
-                self._begin_anew()
+                self._begin_again()
             else:
                 self._reported.reads_on()
                 self.halts.lift(REGRESSED)

@@ -81,9 +81,9 @@ class PrebuiltWorkloads:
         spec = before
         if before.elastic and shrinks(before.pod_sets, smaller):
             spec = msgspec.structs.replace(spec, pod_sets=smaller)
-        named, jobs = found.priority_class, self._jobs[workload].values()
+        named, jobs = found.workload_class, self._jobs[workload].values()
         told = {name for one in jobs if (name := object_at(one.value, "metadata", "labels").get(PRIORITY_CLASS))}
-        if named is not None and named.workload and told <= {named.name}:
+        if named is not None and told <= {named.name}:
             spec = msgspec.structs.replace(spec, priority=found.priority, priority_class=named)
         return [] if spec == before else [WorkloadChanged(workload=workload, spec=spec)]
 
@@ -151,8 +151,8 @@ def with_prebuilt(state: JobState, workload: WorkloadSpec) -> JobState:
     One that is elastic keeps the size of its Workload, and further pods of it wait at their gate.
     """
     job = state.spec
-    named = job.priority_class
-    if named is not None and named.workload and named != workload.priority_class:
+    named = job.workload_class
+    if named is not None and named != workload.priority_class:
         workload = msgspec.structs.replace(workload, priority=job.priority, priority_class=named)
     spec = msgspec.structs.replace(
         workload,
