@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.scenario.platform import convert, suspend
-from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
+from ops.sandbox.simulate.laws import Aftermath, broken_laws, has_ended, unsettled
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Entry
 from tests.chaos.platform import job, objects, trees
@@ -213,6 +213,8 @@ class Run:
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._lived: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
+        self._unfinished: set[str] = set()
+        """By UID, the jobs that have not ended, as far as `_moved` has been read."""
         self._following: list[asyncio.Task[None]] = []
         self._restarting: asyncio.Task[None] | None = None
         """A server of the bus that was killed, and is being started again."""
@@ -359,12 +361,25 @@ class Run:
         ]
 
     async def _fewer_unfinished_than(self, count: int) -> None:
-        while len(left := unsettled(self.cluster.store)) >= count:
+        self._note(_drained(self._moved))
+        # Whether all has settled is asked of everything that there is, so not before it can be.
+        while len(self._unfinished) >= count or len(unsettled(self.cluster.store)) >= count:
             try:
                 async with asyncio.timeout(_STILL_S):
-                    await self._moved.get()
+                    self._note([await self._moved.get(), *_drained(self._moved)])
             except TimeoutError as problem:
-                raise Standing(f"no job has changed for {_STILL_S:.0f} s: {'; '.join(left[:5])}") from problem
+                left = "; ".join(unsettled(self.cluster.store)[:5])
+                raise Standing(f"no job has changed for {_STILL_S:.0f} s: {left}") from problem
+
+    def _note(self, changes: Iterable[ObjectChange | None]) -> None:
+        for change in changes:
+            if change is None:
+                continue
+            uid = change.object["metadata"]["uid"]
+            if change.type == "DELETED" or has_ended(change.object):
+                self._unfinished.discard(uid)
+            else:
+                self._unfinished.add(uid)
 
     async def _calm(self) -> None:
         with suppress(TimeoutError):

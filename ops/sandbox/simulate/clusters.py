@@ -14,7 +14,7 @@ import msgspec
 
 from events.api.labels import MULTIKUEUE_ORIGIN
 from events.event import Millis
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import object_at, objects_at
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, MultiKueueSettings
 from events.partition_map import TreePlacement
 from events.settings import SettingsObserved
@@ -38,6 +38,7 @@ from ops.sandbox.simulate.cluster_objects import (
 )
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
+from ops.sandbox.simulate.laws import has_ended
 from ops.sandbox.simulate.moved_trees import as_read, some_move
 from ops.sandbox.simulate.restored_log import (
     RestoredLog,
@@ -291,10 +292,10 @@ class _Clusters:
             name = str(change.object["metadata"]["name"])
             if change.type == "ADDED":
                 self._came(name, cluster)
-            if name in running and change.type == "DELETED" and not _has_ended(change.object):
+            if name in running and change.type == "DELETED" and not has_ended(change.object):
                 self._removed(change.object["metadata"]["namespace"], name, cluster)
-            if change.type == "DELETED" or change.object["spec"].get("suspend") or _has_ended(change.object):
-                if name in running and not _has_ended(change.object):
+            if change.type == "DELETED" or change.object["spec"].get("suspend") or has_ended(change.object):
+                if name in running and not has_ended(change.object):
                     self._lose_now_and_then(cluster)
                 running.discard(name)
             elif name not in running:
@@ -382,12 +383,6 @@ def _placed(partitions: int) -> list[TreePlacement]:
 def _unsettled(site: Site) -> list[str]:
     found: list[str] = []
     for (_, name), job in sorted(site.of("jobs").items()):
-        if not _has_ended(job):
+        if not has_ended(job):
             found.append(f"job {name} never ends in {site.name}")
     return found
-
-
-def _has_ended(job: JsonObject) -> bool:
-    """Whether a job is over."""
-    conditions = objects_at(job, "status", "conditions")
-    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)

@@ -56,8 +56,10 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
 def unsettled(store: Store) -> list[str]:
     """What has not come to its end in the cluster."""
     found: list[str] = []
-    for (namespace, name), job in sorted(store.of(_JOBS).items()):
-        if not _has_ended(job) and job["metadata"]["uid"] not in _deactivated(store):
+    waiting = {name: job for name, job in sorted(store.of(_JOBS).items()) if not has_ended(job)}
+    deactivated = _deactivated(store) if waiting else frozenset[str]()
+    for (namespace, name), job in waiting.items():
+        if job["metadata"]["uid"] not in deactivated:
             how = "waiting" if job["spec"].get("suspend") else "running"
             found.append(f"job {namespace}/{name} never ends: it is {how}")
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
@@ -74,14 +76,14 @@ def _runs_alone(pod: dict[str, Any]) -> bool:
     return bool(look(pod, "spec.nodeName")) and not owned and look(pod, "status.phase") not in _OVER
 
 
-def _deactivated(store: Store) -> set[str]:
+def _deactivated(store: Store) -> frozenset[str]:
     """Jobs that nobody tries to start again until a user says otherwise, by UID."""
-    return {
+    return frozenset(
         owner["uid"]
         for workload in store.of(_WORKLOADS).values()
         if workload["spec"].get("active") is False
         for owner in workload["metadata"].get("ownerReferences") or ()
-    }
+    )
 
 
 def broken_laws(aftermath: Aftermath) -> list[str]:
@@ -281,6 +283,7 @@ def _is_finished(workload: dict[str, Any]) -> bool:
     )
 
 
-def _has_ended(job: dict[str, Any]) -> bool:
+def has_ended(job: dict[str, Any]) -> bool:
+    """Whether a Job is over, well or not."""
     conditions = look(job, "status.conditions") or ()
     return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)
