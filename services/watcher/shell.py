@@ -250,7 +250,7 @@ class Watcher:
         changed = self._definitions.see(sight)
         for resource in changed.leave:
             self._watching.pop(resource.kind).cancel()
-            await self._sights.lose_kind(resource)
+            await self._sights.see(resource, Listed([]))
         for resource in changed.watch:
             self._waiting += not self.listed.is_set()
             self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))

@@ -55,11 +55,6 @@ class SightReporter:
                     await self._lose(resource, sight.object)
             await self._report_usage(sight_trigger(resource, sight))
 
-    async def lose_kind(self, resource: Resource) -> None:
-        """Report that nothing of a kind is there: it is not installed any more."""
-        async with self._seeing:
-            await self._see_all(resource, Listed([]))
-
     async def count_pods(self, listed: Listed) -> None:
         """Report what the pods of the first list hold of nodes; the pods themselves are looked at later."""
         async with self._seeing:
