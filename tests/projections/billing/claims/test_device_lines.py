@@ -97,6 +97,12 @@ def test_what_an_attempt_that_was_cut_short_had_is_given_back_whether_it_ends_be
     assert cost(ledger) == 0
 
 
+def test_what_an_attempt_that_was_cut_short_still_holds_where_the_log_ends_is_on_the_bill_as_it_is_held() -> None:
+    ledger = told(LIST, MAPPED, SUBMITTED, RESERVED, ADMITTED, POD, claim("g0"), STOPPED, RELEASED, POD)
+    assert [(piece.kind, piece.sign) for piece in pieces(ledger, ALWAYS)] == [(LineKind.USAGE, 1)]
+    assert cost(ledger) == 3
+
+
 def test_what_ended_well_is_not_given_back_and_the_next_attempt_pays_its_own() -> None:
     first = (LIST, MAPPED, SUBMITTED, RESERVED, ADMITTED, POD, claim("g0"), STOPPED, CLAIM_GONE, RELEASED, POD_GONE)
     ledger = told(*first, RESERVED, ADMITTED, POD, claim("g0"), POD, FINISHED, CLAIM_GONE)
