@@ -47,8 +47,7 @@ from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
-from projections.workloads.lifecycle import Workload
-from projections.workloads.sharing import sharing
+from projections.workloads.saved_workload import SavedWorkload, as_held, as_saved
 from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World
 
@@ -114,7 +113,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     terminating: dict[str, Terminating] = {}
     rejected: dict[str, int] = {}
     forced_pods: dict[str, PodEndForced] = {}
-    workloads: dict[str, Workload]
+    workloads: dict[str, SavedWorkload]
     requests: dict[str, PreemptionRequested]
     answered: dict[str, int] = {}
     claims: dict[str, RoomClaimed]
@@ -209,7 +208,7 @@ def tables_of(world: World) -> Tables:
         cluster_queues=dict(world.cluster_queues),
         versions=dict(world.versions.known),
         version_epoch=world.versions.epoch,
-        workloads=dict(world.workloads),
+        workloads={key: as_saved(one) for key, one in world.workloads.items()},
         lines=lines,
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
         holdings=dict(world.cards.holdings),
@@ -245,8 +244,8 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for registered in tables.registered.values():
         world.cards.register(registered)
     word = dict[str, str]().setdefault
-    for saved in tables.workloads.values():
-        workload = sharing(saved, word)
+    for one in tables.workloads.values():
+        workload = as_held(one, word)
         world.put_workload(workload)
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
     for keys in tables.holding.values():

@@ -178,10 +178,10 @@ def waiting(
         explanation.reason, explanation.message = obstacle
         spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated"} or "LocalQueue" in explanation.message
         explanation.tier = Tier.SPEC if spec else Tier.QUEUE
-    elif workload.requeue.at is not None and workload.requeue.at > at:
+    elif workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
         explanation.tier, explanation.reason = Tier.TIME, "Backoff"
-        explanation.message = f"it was put back {workload.requeue.count} time(s)"
-        explanation.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
+        explanation.message = f"it was put back {workload.stops.requeue.count} time(s)"
+        explanation.waits_for = (f"its back-off to end at {format_timestamp(workload.stops.requeue.at)}",)
     elif request is not None:
         explanation.tier, explanation.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
         left = [one.workload for one in request.victims if still_holds(world.workloads, one) is not None]

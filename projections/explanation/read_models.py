@@ -114,7 +114,7 @@ def workload_row(world: QueueState, workload: Workload) -> WorkloadRow:
         reason=state.reason,
         since=state.since,
         flavors=tuple(sorted({flavor for one in assignments for flavor in one.flavors.values()})),
-        preempted=workload.preempted_count,
+        preempted=workload.stops.preempted_count,
     )
 
 

@@ -79,7 +79,7 @@ def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
         name = local_queue.cluster_queue if local_queue is not None else ""
         for key in keys:
             workload = world.workloads[key]
-            if workload.finished or workload.admitted or workload.discarded:
+            if workload.finished or workload.admitted or workload.in_cluster.discarded:
                 continue
             if workload.admission is not None:
                 yield Unadmitted(local_queue_key, workload.admission.cluster_queue, UNSATISFIED_CHECKS)
