@@ -4,6 +4,8 @@ Only what cannot be derived is kept; indexes and usage are laid anew. The state 
 is the one that went in.
 """
 
+from typing import Any
+
 import msgspec
 
 from events.admission import PreemptionRequested
@@ -40,8 +42,8 @@ from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.object_versions import KnownVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
-from projections.queues.order import order_in_line
-from projections.queues.pending_queues import Scan, ScanProgress
+from projections.queues.order import place_of
+from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
@@ -55,7 +57,8 @@ from projections.world import DEFAULT_SETTINGS, World
 class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The pending workloads of one cluster queue: in line, and parked beside it."""
 
-    waiting: dict[str, tuple[int | str, ...]]
+    waiting: dict[str, tuple[Any, ...]]
+    """Their orders: the fields of `PlaceInLine` up to the key, or to the local queue."""
     parked: dict[str, str]
     refused: dict[str, str]
     """Workloads that are parked since they were refused, and their class."""
@@ -190,11 +193,9 @@ def tables_of(world: World) -> Tables:
     """The tables of a world. Nothing may be folded ahead of its last commit."""
     lines = {
         name: LineSnapshot(
-            waiting=dict(world.lines.of(name).waiting),
-            parked=dict(world.lines.of(name).parked),
-            refused={
-                key: kind for key in world.lines.of(name).parked if (kind := world.lines.of(name).refused_as(key))
-            },
+            waiting={key: place.order for key, place in world.lines.of(name).waiting.items()},
+            parked=world.lines.of(name).parked,
+            refused={key: place.kind for key, place in world.lines.of(name).refused.items() if place.kind},
             stale=tuple(stale_classes(world, name)),
             held=dict(world.lines.of(name).held),
             scan=scan_of(world, name),
@@ -293,7 +294,7 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
     line = world.lines.of(name)
     line.held.update(saved.held)
     for key, order in saved.waiting.items():
-        line.push(world.trail, key, order, kind=world.workloads[key].equivalence)
+        line.push(world.trail, PlaceInLine(*order, kind=world.workloads[key].equivalence))
     if saved.scan is not None:
         key, as_it_was, nothing_back, done = saved.scan
         came = world.quota.changed(name) + line.news[0]
@@ -307,8 +308,7 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
             continue
         workload = world.workloads[key]
         stamp = -1 if kind in saved.stale else world.stamp(name)
-        order = order_in_line(world, workload)
-        line.park_refused(world.trail, workload.key, order, kind=word(kind, kind), reason=reason, stamp=stamp)
+        line.park_refused(world.trail, place_of(world, workload, word(kind, kind), reason), stamp=stamp)
 
 
 def restored(snapshot: Snapshot) -> World | None:

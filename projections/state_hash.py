@@ -59,9 +59,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     """The tables that make up the state."""
     lines = {
         name: {
-            "waiting": [
-                list(key) for key in sorted((order, key) for key, order in world.lines.of(name).waiting.items())
-            ],
+            "waiting": [[place.order, place.key] for place in sorted(world.lines.of(name).waiting.values())],
             "parked": dict(sorted(world.lines.of(name).parked.items())),
             "held": dict(sorted(world.lines.of(name).held.items())),
             "stale": stale_classes(world, name),

@@ -81,7 +81,7 @@ def queue_rows(world: QueueState, tree: str = "") -> list[QueueRow]:
                 strategy=queue.strategy.value,
                 stop=queue.stop.value,
                 waiting=len(line.waiting),
-                parked=len(line.parked),
+                parked=line.parked_count,
                 reserved=len(holders),
                 admitted=sum(world.workloads[key].admitted for key in holders),
             )

@@ -38,7 +38,7 @@ from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import answer_request, end_request, open_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import remember_preemptor, requeue_refused
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.queues.requeue_rule import comes_back
 from projections.queues.retry import retry_refused
 from projections.quota.charge_quota import charge_quota, release_quota
@@ -286,7 +286,7 @@ def _request(world: PreemptionState, workload: Workload, event: PreemptionReques
     line = world.lines.of(event.cluster_queue)
     line.forget_scan(world.trail)
     remember_preemptor(world, workload, event.cluster_queue)
-    line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
+    line.push(world.trail, place_of(world, workload, workload.equivalence))
 
 
 def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, CheckStatus]:

@@ -39,7 +39,7 @@ from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
 from projections.workloads.in_cluster import InCluster
@@ -300,7 +300,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         return
     line = world.lines.of(workload.line)
     if workload.key in line.waiting and not moved:
-        line.push(world.trail, workload.key, order_in_line(world, changed), kind=changed.equivalence)
+        line.push(world.trail, place_of(world, changed, changed.equivalence))
     else:
         # What is asked for has changed, so the answer may: let the queue manager place it anew (docs/rules/queues.md#reclass).
         line.remove(world.trail, workload.key)

@@ -88,8 +88,8 @@ def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
 
 
 def _cause(lines: PendingQueues, workload: Workload) -> str:
-    parked = lines.of(workload.line).parked.get(workload.key, "")
-    if parked in SILENT:
+    parked = lines.of(workload.line).parked_as(workload.key)
+    if parked is not None and parked in SILENT:
         return parked
     why = workload.condition(QUOTA_RESERVED)
     return PENDING if why is None else why.reason

@@ -222,4 +222,4 @@ def _parked_as(lines: PendingQueues, workload: Workload, line: str) -> str | Non
     """The reason for which this service parked the workload; None when it is not parked, or was refused by the admitter."""
     if workload.line != line or lines.of(line).refused_as(workload.key) is not None:
         return None
-    return lines.of(line).parked.get(workload.key)
+    return lines.of(line).parked_as(workload.key)
