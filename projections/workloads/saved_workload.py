@@ -74,19 +74,15 @@ class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     shrunk: bool = False
 
 
-_PARTS: dict[str, tuple[type[Stops | InCluster | Resizing], Any]] = {
-    "stops": (Stops, Stops()),
-    "in_cluster": (InCluster, InCluster()),
-    "resizing": (Resizing, Resizing()),
-}
-"""The parts of a record by its field, with the value that most have."""
+_PARTS: dict[str, type[Stops | InCluster | Resizing]] = {"stops": Stops, "in_cluster": InCluster, "resizing": Resizing}
+"""The parts of a record by its field."""
 _OWN = tuple(name for name in Workload.__struct_fields__ if name not in _PARTS)
 
 
 def as_saved(workload: Workload) -> SavedWorkload:
     """The workload as it is saved."""
     fields: dict[str, Any] = {name: getattr(workload, name) for name in _OWN}
-    for part, (kind, _) in _PARTS.items():
+    for part, kind in _PARTS.items():
         held = getattr(workload, part)
         fields.update((name, getattr(held, name)) for name in kind.__struct_fields__)
     return SavedWorkload(**fields)
@@ -95,9 +91,10 @@ def as_saved(workload: Workload) -> SavedWorkload:
 def as_held(one: SavedWorkload, word: Word) -> Workload:
     """The workload that was saved, holding what it has in common with others as those that were folded do."""
     fields: dict[str, Any] = {name: getattr(one, name) for name in _OWN}
-    for part, (kind, ordinary) in _PARTS.items():
+    for part, kind in _PARTS.items():
         found = kind(**{name: getattr(one, name) for name in kind.__struct_fields__})
-        fields[part] = ordinary if found == ordinary else found
+        if found != kind():
+            fields[part] = found  # Else it holds the value that all others hold.
     fields |= {
         "owner": None if one.owner is None else shared_owner(one.owner, one.uid),
         "spec": shared_spec(one.spec),
