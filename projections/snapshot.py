@@ -4,6 +4,8 @@ Only what cannot be derived is kept; indexes and usage are laid anew. The state 
 is the one that went in.
 """
 
+from typing import Any
+
 import msgspec
 
 from events.admission import PreemptionRequested
@@ -40,15 +42,14 @@ from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.object_versions import KnownVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
-from projections.queues.order import order_in_line
-from projections.queues.pending_queues import Scan, ScanProgress
+from projections.queues.order import place_of
+from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
-from projections.workloads.lifecycle import Workload
-from projections.workloads.sharing import sharing
+from projections.workloads.saved_workload import SavedWorkload, as_held, as_saved
 from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World
 
@@ -56,7 +57,8 @@ from projections.world import DEFAULT_SETTINGS, World
 class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The pending workloads of one cluster queue: in line, and parked beside it."""
 
-    waiting: dict[str, tuple[int | str, ...]]
+    waiting: dict[str, tuple[Any, ...]]
+    """Their orders: the fields of `PlaceInLine` up to the key, or to the local queue."""
     parked: dict[str, str]
     refused: dict[str, str]
     """Workloads that are parked since they were refused, and their class."""
@@ -114,7 +116,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     terminating: dict[str, Terminating] = {}
     rejected: dict[str, int] = {}
     forced_pods: dict[str, PodEndForced] = {}
-    workloads: dict[str, Workload]
+    workloads: dict[str, SavedWorkload]
     requests: dict[str, PreemptionRequested]
     answered: dict[str, int] = {}
     claims: dict[str, RoomClaimed]
@@ -191,11 +193,9 @@ def tables_of(world: World) -> Tables:
     """The tables of a world. Nothing may be folded ahead of its last commit."""
     lines = {
         name: LineSnapshot(
-            waiting=dict(world.lines.of(name).waiting),
-            parked=dict(world.lines.of(name).parked),
-            refused={
-                key: kind for key in world.lines.of(name).parked if (kind := world.lines.of(name).refused_as(key))
-            },
+            waiting={key: place.order for key, place in world.lines.of(name).waiting.items()},
+            parked=world.lines.of(name).parked,
+            refused={key: place.kind for key, place in world.lines.of(name).refused.items() if place.kind},
             stale=tuple(stale_classes(world, name)),
             held=dict(world.lines.of(name).held),
             scan=scan_of(world, name),
@@ -209,7 +209,7 @@ def tables_of(world: World) -> Tables:
         cluster_queues=dict(world.cluster_queues),
         versions=dict(world.versions.known),
         version_epoch=world.versions.epoch,
-        workloads=dict(world.workloads),
+        workloads={key: as_saved(one) for key, one in world.workloads.items()},
         lines=lines,
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
         holdings=dict(world.cards.holdings),
@@ -245,8 +245,8 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for registered in tables.registered.values():
         world.cards.register(registered)
     word = dict[str, str]().setdefault
-    for saved in tables.workloads.values():
-        workload = sharing(saved, word)
+    for one in tables.workloads.values():
+        workload = as_held(one, word)
         world.put_workload(workload)
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
     for keys in tables.holding.values():
@@ -294,7 +294,7 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
     line = world.lines.of(name)
     line.held.update(saved.held)
     for key, order in saved.waiting.items():
-        line.push(world.trail, key, order, kind=world.workloads[key].equivalence)
+        line.push(world.trail, PlaceInLine(*order, kind=world.workloads[key].equivalence))
     if saved.scan is not None:
         key, as_it_was, nothing_back, done = saved.scan
         came = world.quota.changed(name) + line.news[0]
@@ -308,8 +308,7 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
             continue
         workload = world.workloads[key]
         stamp = -1 if kind in saved.stale else world.stamp(name)
-        order = order_in_line(world, workload)
-        line.park_refused(world.trail, workload.key, order, kind=word(kind, kind), reason=reason, stamp=stamp)
+        line.park_refused(world.trail, place_of(world, workload, word(kind, kind), reason), stamp=stamp)
 
 
 def restored(snapshot: Snapshot) -> World | None:

@@ -1,7 +1,7 @@
 """A digest of the world: the same log gives the same digest, on any machine and under any hash seed."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from projections.configuration import TABLES, table_of
 from projections.queues.pending_queues import ScanProgress
 from projections.queues.state import QueueState
+from projections.workloads.saved_workload import as_saved
 from projections.world import World
 
 _AS_BEFORE = frozenset(
@@ -35,28 +36,30 @@ def state_hash(world: World) -> str:
     digest = hashlib.sha256()
     for name, table in tables(world):
         digest.update(name.encode())
-        for part in _encoded(table):
+        for part in _encoded(table, as_saved if name == "workloads" else _as_it_is):
             digest.update(part)
     return digest.hexdigest()
 
 
-def _encoded(table: dict[str, Any]) -> Iterator[bytes]:
+def _encoded(table: dict[str, Any], row: Callable[[Any], Any]) -> Iterator[bytes]:
     """The table as one JSON object in the order of its keys, so many rows at a time: the whole of it may be very large."""
     keys = sorted(table)
     yield b"{"
     for start in range(0, len(keys), _ROWS):
-        rows = _encoder.encode({key: table[key] for key in keys[start : start + _ROWS]})
+        rows = _encoder.encode({key: row(table[key]) for key in keys[start : start + _ROWS]})
         yield b"," + rows[1:-1] if start else rows[1:-1]
     yield b"}"
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     """The tables that make up the state."""
     lines = {
         name: {
-            "waiting": [
-                list(key) for key in sorted((order, key) for key, order in world.lines.of(name).waiting.items())
-            ],
+            "waiting": [[place.order, place.key] for place in sorted(world.lines.of(name).waiting.values())],
             "parked": dict(sorted(world.lines.of(name).parked.items())),
             "held": dict(sorted(world.lines.of(name).held.items())),
             "stale": stale_classes(world, name),

@@ -172,7 +172,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         before = self.workloads.get(workload.key)
         # What is due of a record that stays is reckoned anew: settings may be others.
         known = None if before is workload else before
-        if before is not None and (before.earlier or before.conditions is not workload.conditions):
+        if before is not None and (before.in_cluster.earlier or before.conditions is not workload.conditions):
             workload = with_earlier(workload, before)
         for records in self._beside:
             held = records.get(workload.key)

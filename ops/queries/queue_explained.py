@@ -16,21 +16,21 @@ _FIRST = 5
 def explain_queue(world: World, name: str) -> JsonObject:
     """Why a cluster queue is inactive, its usage by flavor and resource, and the first in line; as plain values."""
     node, line = world.quota.node(name), world.lines.of(name)
-    orders = line.tried_or_refused()
+    places = line.tried_or_refused()
     usage = [msgspec.to_builtins(one) for one in usage_rows(world) if one.node == f"queue/{name}"]
     for one in usage:
         column = world.quota.columns.known(one["flavor"], one["resource"])
         found = borrowers(world, node, column) if node is not None and column is not None else ()
         one["borrowers"] = msgspec.to_builtins(list(found))
-    first = [_waits(world, key) for _, key in sorted(orders)[:_FIRST]]
+    first = [_waits(world, one.key) for one in sorted(places)[:_FIRST]]
     return {
         "queue": name,
         "cohort": world.cluster_queues[name].cohort,
         "inactive": [{"reason": reason, "message": message} for reason, message in inactive_reasons(world, name)],
         "left_alone": msgspec.to_builtins(queue_left_alone(world.aside, world.quota, name)),
         "share": share_of(node, world.quota.columns.names).as_text() if node is not None else "",
-        "waiting": len(orders),
-        "parked": len(line.parked),
+        "waiting": len(places),
+        "parked": line.parked_count,
         "reserved": len(world.holders(name)),
         "usage": usage,
         "first": first,

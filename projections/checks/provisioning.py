@@ -130,7 +130,7 @@ def of_no_use(world: ProvisioningState, workload: Workload) -> list[Provisioning
     if not there:
         return []
     kept: set[str] = set()
-    if workload.reserved and not workload.evicted and not workload.finished and not workload.discarded:
+    if workload.reserved and not workload.evicted and not workload.finished and not workload.in_cluster.discarded:
         found = (
             request_of(world.provisioning_requests, world.provisioning_of, workload, check)
             for check in checks_of_ours(world.checks, workload)

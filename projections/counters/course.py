@@ -119,10 +119,12 @@ def course_of(workload: Workload) -> Course:
             waiting=waiting_members(workload.spec),
             cluster_queue=workload.line if admission is None else admission.cluster_queue,
             checked=bool(workload.checks),
-            decided=DecidedMoments(tuple(sorted(moments(workload))), last=workload.decided, written=workload.written),
+            decided=DecidedMoments(
+                tuple(sorted(moments(workload))), last=workload.decided, written=workload.in_cluster.written
+            ),
         ),
         workload.conditions,
-        workload.evictions,
+        workload.stops.evictions,
     )
 
 

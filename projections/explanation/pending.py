@@ -1,6 +1,6 @@
 """Why a workload does not run: where the reason lies, what it waits for, and where it stands in its line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -18,7 +18,8 @@ from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.nodes.state import NodeState
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
+from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
@@ -178,10 +179,10 @@ def waiting(
         explanation.reason, explanation.message = obstacle
         spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated"} or "LocalQueue" in explanation.message
         explanation.tier = Tier.SPEC if spec else Tier.QUEUE
-    elif workload.requeue.at is not None and workload.requeue.at > at:
+    elif workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
         explanation.tier, explanation.reason = Tier.TIME, "Backoff"
-        explanation.message = f"it was put back {workload.requeue.count} time(s)"
-        explanation.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
+        explanation.message = f"it was put back {workload.stops.requeue.count} time(s)"
+        explanation.waits_for = (f"its back-off to end at {format_timestamp(workload.stops.requeue.at)}",)
     elif request is not None:
         explanation.tier, explanation.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
         left = [one.workload for one in request.victims if still_holds(world.workloads, one) is not None]
@@ -262,22 +263,24 @@ def place_in_line(world: QueueState, workload: Workload) -> QueuePosition:
     if not workload.line:
         return QueuePosition()
     line = world.lines.of(workload.line)
-    orders = line.tried_or_refused()
-    if all(key != workload.key for _, key in orders):
+    places = line.tried_or_refused()
+    if all(one.key != workload.key for one in places):
         return QueuePosition()
-    own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
-    before = sorted(one for one in orders if one < own)
-    return QueuePosition(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))
+    before = sorted(_before(world, workload, places))
+    return QueuePosition(position=len(before) + 1, waiting=len(places), ahead=tuple(one.key for one in before[:_AHEAD]))
 
 
 def ahead_of(world: QueueState, workload: Workload) -> list[str]:
     """All who are before it in its line, the nearest first."""
     if not workload.line:
         return []
-    line = world.lines.of(workload.line)
-    orders = line.tried_or_refused()
-    own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
-    return [key for _, key in sorted((one for one in orders if one < own), reverse=True)]
+    places = world.lines.of(workload.line).tried_or_refused()
+    return [one.key for one in sorted(_before(world, workload, places), reverse=True)]
+
+
+def _before(world: QueueState, workload: Workload, places: Iterable[PlaceInLine]) -> Iterator[PlaceInLine]:
+    own = (world.lines.of(workload.line).waiting.get(workload.key) or place_of(world, workload)).order
+    return (one for one in places if one.order < own)
 
 
 def _check(checks: Mapping[str, AdmissionCheckObserved], workload: Workload, name: str) -> str:

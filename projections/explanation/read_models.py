@@ -81,7 +81,7 @@ def queue_rows(world: QueueState, tree: str = "") -> list[QueueRow]:
                 strategy=queue.strategy.value,
                 stop=queue.stop.value,
                 waiting=len(line.waiting),
-                parked=len(line.parked),
+                parked=line.parked_count,
                 reserved=len(holders),
                 admitted=sum(world.workloads[key].admitted for key in holders),
             )
@@ -114,7 +114,7 @@ def workload_row(world: QueueState, workload: Workload) -> WorkloadRow:
         reason=state.reason,
         since=state.since,
         flavors=tuple(sorted({flavor for one in assignments for flavor in one.flavors.values()})),
-        preempted=workload.preempted_count,
+        preempted=workload.stops.preempted_count,
     )
 
 

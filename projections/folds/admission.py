@@ -38,7 +38,7 @@ from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import answer_request, end_request, open_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import remember_preemptor, requeue_refused
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.queues.requeue_rule import comes_back
 from projections.queues.retry import retry_refused
 from projections.quota.charge_quota import charge_quota, release_quota
@@ -53,16 +53,17 @@ from projections.workloads.lifecycle import (
     REQUEUED,
     Admission,
     Provisioning,
-    Requeue,
     SecondPass,
     Workload,
     condition_at,
+    switched,
     true_condition,
     with_condition,
     without_conditions,
 )
 from projections.workloads.pods_ready import waits_for_start
 from projections.workloads.slices import slices_beside
+from projections.workloads.stops import Requeue
 
 AdmissionEvent: TypeAlias = (
     QuotaReserved
@@ -148,13 +149,13 @@ def _evolve_workload(  # noqa: C901 - one case per event
             answer_request(world.requests, world.answered, world.trail, event.preemptor, position.sequence)
             world.put_workload(preempted(world, event, workload, position))
         case EvictionOrdered():
-            requeue = workload.requeue
+            requeue = workload.stops.requeue
             if event.requeue_count is not None:
                 requeue = Requeue(count=event.requeue_count, at=event.requeue_at)
             elif event.reason.startswith("Deactivated"):
                 requeue = Requeue()
             # Wherever it is placed next, it is not where these have failed.
-            workload = replace(workload, requeue=requeue, unhealthy_nodes=())
+            workload = replace(workload, stops=replace(workload.stops, requeue=requeue), unhealthy_nodes=())
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
             workload = evicted(workload, event.reason, event.cause, event.message, position)
@@ -163,9 +164,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             world.put_workload(workload)
         case WorkloadDeactivated():
             condition = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
-            spec = replace(workload.spec, active=False)
-            workload = replace(with_condition(workload, condition), spec=spec)
-            world.put_workload(replace(workload, decided=position.sequence, deactivated_by=position.sequence))
+            world.put_workload(switched(with_condition(workload, condition), position, active=False))
         case QuotaReleased():
             _release(world, workload, event, position)
         case _:
@@ -213,7 +212,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
         checks=checks,
         attempt=None,
         line="",
-        pods_gone="",
+        stops=replace(workload.stops, pods_gone="") if workload.stops.pods_gone else workload.stops,
         decided=position.sequence,
     )
     workload = not_admitted(workload, world.settings, position)
@@ -232,12 +231,15 @@ def _assign_topology(
     hold_domains(world, workload, event.assignments)
     if event.placements:
         world.cards.propose(workload.key, workload.admission.reservation, event.placements)
+    resizing = workload.resizing
+    if resizing.shrunk and not holds_too_many(workload):
+        resizing = replace(resizing, shrunk=False)
     world.put_workload(
         replace(
             workload,
             admission=replace(workload.admission, assignments=event.assignments),
             unhealthy_nodes=(),
-            shrunk=workload.shrunk and holds_too_many(workload),
+            resizing=resizing,
             second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
             decided=position.sequence,
         )
@@ -284,7 +286,7 @@ def _request(world: PreemptionState, workload: Workload, event: PreemptionReques
     line = world.lines.of(event.cluster_queue)
     line.forget_scan(world.trail)
     remember_preemptor(world, workload, event.cluster_queue)
-    line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
+    line.push(world.trail, place_of(world, workload, workload.equivalence))
 
 
 def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, CheckStatus]:
@@ -309,11 +311,10 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         attempt=None,
         second_pass=SecondPass(),
         unhealthy_nodes=(),
-        continues=False,
-        shrunk=False,
+        resizing=workload.resizing.over(),
         provisioning=no_entries(Provisioning),
         checks=_asked_no_more(workload, position),
-        past_execution=workload.past_execution + _ran(workload, position),
+        stops=replace(workload.stops, past_execution=workload.stops.past_execution + _ran(workload, position)),
         decided=position.sequence,
     )
     reason = event.reason if event.withdrawn else PENDING
@@ -333,7 +334,8 @@ def _share_time(world: PreemptionState, variant: Workload, ran: Millis) -> None:
     for key in sorted(world.variants.get(variant.spec.variant_of, ())):
         other = world.workloads[key]
         if ran and key != variant.key:
-            world.put_workload(replace(other, past_execution=other.past_execution + ran))
+            stops = replace(other.stops, past_execution=other.stops.past_execution + ran)
+            world.put_workload(replace(other, stops=stops))
 
 
 def give_back(world: PreemptionState, workload: Workload) -> None:

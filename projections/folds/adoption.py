@@ -22,11 +22,11 @@ from projections.workloads.lifecycle import (
     QUOTA_RESERVED,
     Admission,
     Devices,
-    Requeue,
     Workload,
     decided_at,
     moments,
 )
+from projections.workloads.stops import Requeue
 
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
@@ -39,7 +39,7 @@ def is_of_others(told: DecidedElsewhere, workload: Workload) -> bool:
     Rule: docs/rules/adoption.md#word-of-others
     """
     decided = decided_at(told.status.conditions)
-    return told.version > workload.written and decided > 0 and decided not in moments(workload)
+    return told.version > workload.in_cluster.written and decided > 0 and decided not in moments(workload)
 
 
 def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
@@ -51,12 +51,15 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
         checks={check.name: check for check in status.checks},
         unhealthy_nodes=status.unhealthy_nodes,
         reclaimable=_done(workload, status) if enabled(world.settings, "ReclaimablePods") else {},
-        requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
-        past_execution=status.past_execution,
-        evictions=status.evictions,
+        stops=replace(
+            workload.stops,
+            requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
+            past_execution=status.past_execution,
+            evictions=status.evictions,
+            preempted_at=_since(conditions, PREEMPTED),
+        ),
         gates={gate.name: gate for gate in status.gates},
         admitted_at=_since(conditions, ADMITTED, ConditionStatus.TRUE),
-        preempted_at=_since(conditions, PREEMPTED),
         finish_shown=FINISHED in conditions and conditions[FINISHED].status is ConditionStatus.TRUE,
     )
     reserved = conditions.get(QUOTA_RESERVED)

@@ -28,12 +28,13 @@ def preempted(world: WorkloadState, event: PreemptionOrdered, workload: Workload
     condition = true_condition(PREEMPTED, event.reason, event.message, workload, position)
     message = _preempted_message(world.workloads, event, workload)
     workload = with_news(with_condition(workload, condition), position, "Preempted", message)
-    workload = replace(
-        workload,
-        preempted_count=workload.preempted_count + 1,
+    stops = replace(
+        workload.stops,
+        preempted_count=workload.stops.preempted_count + 1,
         preempted_at=position.at,
         preempted_by=preempted_once_more(workload, event.preemptor),
     )
+    workload = replace(workload, stops=stops)
     return evicted(workload, "Preempted", "", event.message, position)
 
 
@@ -46,22 +47,26 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
         over = condition_at(BLOCKED_ON_GATES, ConditionStatus.FALSE, full, message, workload, position)
         workload = with_condition(workload, over)
     checks = {name: _reset(check, position) for name, check in workload.checks.items()}
-    counts = {(count.reason, count.cause): count for count in workload.evictions}
+    counts = {(count.reason, count.cause): count for count in workload.stops.evictions}
     known = counts.get((reason, cause))
     counts[(reason, cause)] = EvictionCount(reason=reason, cause=cause, count=known.count + 1 if known else 1)
     gates = {
         name: replace(gate, open=False, since=position.at) if gate.open else gate
         for name, gate in workload.gates.items()
     }
+    stops = replace(
+        workload.stops,
+        evictions=tuple(counts[key] for key in sorted(counts)),
+        stopped_by=position.sequence,
+        pods_gone="",
+    )
     return replace(
         workload,
         gates=gates,
         checks=checks,
-        evictions=tuple(counts[key] for key in sorted(counts)),
+        stops=stops,
         decided=position.sequence,
-        stopped_by=position.sequence,
-        pods_gone="",
-        start_failed="",
+        in_cluster=replace(workload.in_cluster, start_failed=""),
         provisioning={},
     )
 

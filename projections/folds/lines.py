@@ -67,5 +67,6 @@ def _park(world: PreemptionState, workload: Workload, event: WorkloadParked, pos
 def _requeue(world: WorkloadState, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
     status = ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE
     condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
-    requeue = replace(workload.requeue, at=None) if event.allowed else workload.requeue
-    world.put_workload(replace(with_condition(workload, condition), requeue=requeue, decided=position.sequence))
+    requeue = replace(workload.stops.requeue, at=None) if event.allowed else workload.stops.requeue
+    stops = replace(workload.stops, requeue=requeue)
+    world.put_workload(replace(with_condition(workload, condition), stops=stops, decided=position.sequence))

@@ -303,7 +303,7 @@ def _remove_workload_object(world: World, key: str, position: LogPosition) -> No
     """The Workload object is gone; a workload that still needs it has it made anew."""
     world.trail.drop(world.terminating, key)
     workload = world.workloads.get(key)
-    if workload is not None and not workload.finished and not workload.discarded:
+    if workload is not None and not workload.finished and not workload.in_cluster.discarded:
         world.put_workload(replace(workload, applied=0, seen=position.sequence))
 
 

@@ -70,7 +70,7 @@ def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPo
         case WorkloadFinished() | PodsReclaimed() if live:
             for one in live:
                 evolve_workloads(world, replace(event, workload=one.key), position)
-        case PodsReady(ready=False) if len(live) > 1 or any(one.wanted for one in live):
+        case PodsReady(ready=False) if len(live) > 1 or any(one.resizing.wanted for one in live):
             pass  # The pods that it waits for are those that no slice has been admitted for yet.
         case PodsReady() | PodsGone() | JobUnsuspended() if live:
             evolve_workloads(world, replace(event, workload=holder_of(world, chain)), position)
@@ -80,7 +80,7 @@ def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPo
 
 def _is_made_by_others(slice_: Workload) -> bool:
     """Whether the size of a slice is what its own object says, which was there before its job: a manager of other clusters has made it."""
-    return slice_.owner is None or slice_.prebuilt
+    return slice_.owner is None or slice_.in_cluster.prebuilt
 
 
 def _stands_alone(named: Workload, event: WorkloadChanged | WorkloadDeleted | WorkloadFinished) -> bool:
@@ -111,15 +111,15 @@ def _ask_for_other_size(
             change(world, one, replace(event, workload=one.key, spec=spec), position)
     newest = world.workloads[live[-1].key]
     wanted = event.spec.pod_sets if event.spec.pod_sets != newest.spec.pod_sets else ()
-    if wanted != newest.wanted:
-        world.put_workload(replace(newest, wanted=wanted))
+    if wanted != newest.resizing.wanted:
+        world.put_workload(replace(newest, resizing=replace(newest.resizing, wanted=wanted)))
 
 
 def _submit(world: PreemptionState, event: WorkloadSliceSubmitted, position: LogPosition) -> None:
     old = world.workloads.get(event.replaces)
     if old is None:
         return
-    world.put_workload(replace(old, wanted=()))
+    world.put_workload(replace(old, resizing=replace(old.resizing, wanted=())))
     fact = WorkloadSubmitted(
         workload=event.workload, uid=event.uid, owner=event.owner, created_at=event.created_at, spec=event.spec
     )
@@ -144,7 +144,8 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
             generation=workload.generation,
             spec=replace(workload.spec, pod_sets=event.pod_sets),
         )
-        change(world, replace(workload, wanted=(), decided=position.sequence), fact, position)
+        resizing = replace(workload.resizing, wanted=())
+        change(world, replace(workload, resizing=resizing, decided=position.sequence), fact, position)
         return
     counts = {one.name: one.count for one in event.pod_sets}
     assignments = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in admission.assignments)
@@ -153,8 +154,7 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
         spec=replace(workload.spec, pod_sets=event.pod_sets),
         admission=replace(admission, assignments=assignments),
         reclaimable={name: min(count, counts.get(name, count)) for name, count in workload.reclaimable.items()},
-        wanted=(),
-        shrunk=world.domains.held_by(workload.key) is not None,
+        resizing=replace(workload.resizing, wanted=(), shrunk=world.domains.held_by(workload.key) is not None),
         decided=position.sequence,
     )
     smaller = reclassify(world, smaller)
@@ -174,13 +174,16 @@ def _replace(
     leave(world, old)
     over = with_condition(world.workloads[old.key], true_condition(FINISHED, REPLACED, event.message, old, position))
     over = with_news(over, position, REPLACED, event.message)
-    world.put_workload(replace(over, decided=position.sequence, wanted=()))
+    resizing = replace(over.resizing, wanted=())
+    world.put_workload(replace(over, decided=position.sequence, resizing=resizing))
     by = world.workloads.get(event.by)
     if by is not None:
         if old.reserved:
             _hand_over(world, old, by.key, position)
         goes_on = ran and old.reserved and not old.evicted
-        world.put_workload(replace(world.workloads[by.key], continues=goes_on, shrunk=goes_on and old.shrunk))
+        heir = world.workloads[by.key]
+        resizing = replace(heir.resizing, continues=goes_on, shrunk=goes_on and old.resizing.shrunk)
+        world.put_workload(replace(heir, resizing=resizing))
 
 
 def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosition) -> None:

@@ -25,13 +25,13 @@ from projections.workloads.conditions import GATE_CLEARED_MESSAGE, PENDING, not_
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
     FINISHED,
-    Requeue,
     Workload,
     true_condition,
     with_condition,
     with_news,
     without_conditions,
 )
+from projections.workloads.stops import Requeue
 
 UpkeepEvent: TypeAlias = (
     ChecksRequired
@@ -62,7 +62,7 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
         case CheckSettled():
             return settled(workload, event.check, position)
         case BackoffSet():
-            return replace(workload, requeue=Requeue(count=event.count, at=event.until))
+            return _put_back(workload, Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():
             noted = with_news(
                 workload, position, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible"
@@ -71,7 +71,7 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
         case DeactivationOrdered():
             return not_admitted(_to_be_deactivated(workload, event, position), world.settings, position)
         case DeactivationSettled():
-            return replace(without_conditions(workload, DEACTIVATION_TARGET), requeue=Requeue())
+            return _put_back(without_conditions(workload, DEACTIVATION_TARGET), Requeue())
         case WorkloadOrphaned():
             return _orphaned(leave(world, workload), position)
         case WorkloadFailedToStart():
@@ -81,6 +81,10 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
             return _discarded(leave(world, workload), event, position)
         case _:
             assert_never(event)
+
+
+def _put_back(workload: Workload, requeue: Requeue) -> Workload:
+    return replace(workload, stops=replace(workload.stops, requeue=requeue))
 
 
 def settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Workload:
@@ -102,8 +106,8 @@ def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, position:
             return with_news(changed, position, "AdmissionCheckRejected", message, warning=True)
         case "MaximumExecutionTimeExceeded":
             message = f"The maximum execution time ({(workload.spec.max_execution or 0) // 1000}s) exceeded"
-            changed = replace(changed, past_execution=0)  # Once it is active again, its time starts anew.
-            return with_news(changed, position, event.cause, message, warning=True)
+            stops = replace(changed.stops, past_execution=0)  # Once it is active again, its time starts anew.
+            return with_news(replace(changed, stops=stops), position, event.cause, message, warning=True)
         case _:
             return changed
 
@@ -112,11 +116,11 @@ def _orphaned(workload: Workload, position: LogPosition) -> Workload:
     if not workload.finished:
         message = "The workload's owner no longer exists"
         workload = with_condition(workload, true_condition(FINISHED, OWNER_NOT_FOUND, message, workload, position))
-    return replace(workload, released=True)
+    return replace(workload, in_cluster=replace(workload.in_cluster, released=True))
 
 
 def _discarded(workload: Workload, event: WorkloadDiscarded, position: LogPosition) -> Workload:
-    workload = replace(workload, discarded=event.reason)
+    workload = replace(workload, in_cluster=replace(workload.in_cluster, discarded=event.reason))
     if event.reason is DiscardReason.DELETED:
         return workload
     return with_news(workload, position, "Deleted", f"Deleted {event.reason.lower()} workload due to elapsed retention")

@@ -34,7 +34,7 @@ from projections.folds.workloads import change, evolve_workloads, leave, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.workloads.conditions import not_admitted
-from projections.workloads.lifecycle import Workload, with_news
+from projections.workloads.lifecycle import Workload, switched, with_news
 from projections.workloads.variants import FLAVOR_MIGRATION, acting_for, variant_spec, variants_of
 
 VariantEvent: TypeAlias = VariantSubmitted | VariantDropped | VariantSwitched | PreemptionGateOpened | MigrationOrdered
@@ -119,20 +119,21 @@ def _submit(world: PreemptionState, event: VariantSubmitted, position: LogPositi
         position,
     )
     variant = world.workloads[event.workload]
-    world.put_workload(replace(variant, reclaimable=parent.reclaimable, past_execution=parent.past_execution))
+    stops = replace(variant.stops, past_execution=parent.stops.past_execution)
+    world.put_workload(replace(variant, reclaimable=parent.reclaimable, stops=stops))
 
 
 def _drop(world: PreemptionState, variant: Workload, event: VariantDropped, position: LogPosition) -> None:
     left = leave(world, variant)
-    world.put_workload(replace(left, admission=None, discarded=DiscardReason.DELETED, decided=position.sequence))
+    gone = replace(left.in_cluster, discarded=DiscardReason.DELETED)
+    world.put_workload(replace(left, admission=None, in_cluster=gone, decided=position.sequence))
     message = f'Variant Workload "{variant.key}" deleted; flavor "{event.flavor}" no longer in ClusterQueue'
     _tell_parent(world, variant, position, "DeletedVariant", message)
 
 
 def _switch(world: PreemptionState, variant: Workload, event: VariantSwitched, position: LogPosition) -> None:
-    spec = replace(variant.spec, active=event.active)
     word = "activated" if event.active else "deactivated"
-    changed = replace(variant, spec=spec, decided=position.sequence, deactivated_by=position.sequence)
+    changed = switched(variant, position, active=event.active)
     message = f"Variant Workload {word} due to {event.message}"
     world.put_workload(with_news(changed, position, f"{word.capitalize()}Variant", message))
 

@@ -13,6 +13,7 @@ from events.workload import (
     CheckStatus,
     DecidedElsewhere,
     JobUnsuspended,
+    Owner,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -38,9 +39,10 @@ from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
+from projections.workloads.in_cluster import InCluster
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
     FINISHED,
@@ -68,7 +70,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
     match event:
         case WorkloadOwned():
             # Its object is to name the job, which runs if the workload was let in before the job came.
-            world.put_workload(_turned(replace(workload, owner=event.owner, prebuilt=True), position))
+            world.put_workload(_turned(_owned(workload, event.owner), position))
         case DecidedElsewhere():
             _take_over(world, workload, event, position)
         case WorkloadChanged():
@@ -78,8 +80,8 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             world.put_workload(replace(changed, seen=position.sequence))
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
-            if _sequence(event.decision) >= workload.stopped_by:
-                gone = replace(workload, pods_gone=event.decision)
+            if _sequence(event.decision) >= workload.stops.stopped_by:
+                gone = replace(workload, stops=replace(workload.stops, pods_gone=event.decision))
                 world.put_workload(_turned(gone, position) if _was_let_run(workload, event.decision) else gone)
         case JobUnsuspended():
             world.put_workload(_turned(workload, position))
@@ -118,8 +120,8 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
 def forget_written(world: PreemptionState) -> None:
     """Once resourceVersions begin anew: those from before can't be compared with those to come."""
     for workload in list(world.workloads.values()):
-        if workload.written:
-            world.put_workload(replace(workload, written=0))
+        if workload.in_cluster.written:
+            world.put_workload(replace(workload, in_cluster=replace(workload.in_cluster, written=0)))
 
 
 def _was_let_run(workload: Workload, decision: str) -> bool:
@@ -128,8 +130,13 @@ def _was_let_run(workload: Workload, decision: str) -> bool:
     return workload.should_run and admission is not None and _sequence(decision) >= admission.reservation
 
 
+def _owned(workload: Workload, owner: Owner) -> Workload:
+    return replace(workload, owner=owner, in_cluster=replace(workload.in_cluster, prebuilt=True))
+
+
 def _turned(workload: Workload, position: LogPosition) -> Workload:
-    return replace(workload, job_turned=position.sequence, seen=position.sequence)
+    turned = replace(workload.in_cluster, job_turned=position.sequence)
+    return replace(workload, in_cluster=turned, seen=position.sequence)
 
 
 def _open_gate(
@@ -155,21 +162,24 @@ def _report(world: PreemptionState, workload: Workload, event: CheckReported) ->
 
 
 def _applied(world: PreemptionState, workload: Workload, event: DecisionApplied) -> None:
-    if workload.discarded and event.sequence >= workload.decided:
+    if workload.in_cluster.discarded and event.sequence >= workload.decided:
         _forget(world, workload)
         return
     world.trail.drop(world.rejected, workload.key)
     if event.ended:
         workload = found_running(workload, event.ended)
-    if workload.earlier and event.version and event.sequence >= workload.decided:
-        workload = replace(workload, earlier=(), written=event.version)
+    shown = workload.in_cluster
+    if shown.earlier and event.version and event.sequence >= workload.decided:
+        shown = replace(shown, earlier=(), written=event.version)
+    if shown.news:
+        shown = replace(shown, news=tuple(one for one in shown.news if one.sequence > event.sequence))
     world.put_workload(
         replace(
             workload,
             applied=max(workload.applied, event.sequence),
             shown=max(workload.shown, event.seen),
             finish_shown=workload.finish_shown or event.finished,
-            news=tuple(one for one in workload.news if one.sequence > event.sequence) if workload.news else (),
+            in_cluster=shown,
         )
     )
 
@@ -184,7 +194,7 @@ def _of_the_past(event: CheckReported, before: CheckStatus) -> bool:
 def _rejected(world: PreemptionState, workload: Workload, event: DecisionRejected) -> None:
     # A report about an earlier decision may be right again by now: it is tried once more with what holds today.
     if event.reason == FAILED_TO_START and workload.admitted and event.sequence >= workload.decided:
-        workload = replace(workload, start_failed=event.message)
+        workload = replace(workload, in_cluster=replace(workload.in_cluster, start_failed=event.message))
     world.trail.put(world.rejected, workload.key, event.sequence)
     world.put_workload(workload)
 
@@ -200,8 +210,9 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
         created_at=event.created_at,
         generation=event.generation,
         spec=_asked(world.settings, event.spec),
-        marks=event.marks,
     )
+    if event.marks:
+        workload = replace(workload, in_cluster=InCluster(marks=event.marks))
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, position)
     workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
@@ -230,9 +241,8 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
         devices=None,
         attempt=None,
         second_pass=SecondPass(),
-        pods_gone="",
-        stopped_by=0,
-        start_failed="",
+        stops=replace(workload.stops, pods_gone="", stopped_by=0),
+        in_cluster=replace(workload.in_cluster, start_failed=""),
     )
     taken = with_gates(world.settings, adopt(world, left, status, position), position)
     taken = reclassify(world, taken)
@@ -290,7 +300,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         return
     line = world.lines.of(workload.line)
     if workload.key in line.waiting and not moved:
-        line.push(world.trail, workload.key, order_in_line(world, changed), kind=changed.equivalence)
+        line.push(world.trail, place_of(world, changed, changed.equivalence))
     else:
         # What is asked for has changed, so the answer may: let the queue manager place it anew (docs/rules/queues.md#reclass).
         line.remove(world.trail, workload.key)

@@ -28,7 +28,7 @@ class PreemptionLoop(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 def preempted_once_more(workload: Workload, preemptor: str) -> tuple[tuple[str, int], ...]:
     """The workloads that have preempted this one and how often, with one more at the end."""
-    before = dict(workload.preempted_by)
+    before = dict(workload.stops.preempted_by)
     times = before.pop(preemptor, 0) + 1
     return (*tuple(before.items())[-_REMEMBERED + 1 :], (preemptor, times))
 
@@ -36,9 +36,9 @@ def preempted_once_more(workload: Workload, preemptor: str) -> tuple[tuple[str, 
 def preemption_loops(world: WorkloadState) -> list[PreemptionLoop]:
     """Every loop among workloads that have not ended, in order; two that preempt each other are one."""
     preemptors = {
-        key: [(by, times) for by, times in one.preempted_by if times >= TURNS and _goes_on(world, by)]
+        key: [(by, times) for by, times in one.stops.preempted_by if times >= TURNS and _goes_on(world, by)]
         for key, one in world.workloads.items()
-        if one.preempted_by and not one.finished
+        if one.stops.preempted_by and not one.finished
     }
     found = [
         PreemptionLoop(by=by, workload=workload, other=other, turns=min(times, often))

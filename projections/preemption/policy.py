@@ -59,6 +59,10 @@ def protected(candidate: Workload, queue: ClusterQueueObserved | None, at: Milli
         and at < candidate.admitted_at + rules.minimum_runtime
     ):
         return "MinimumRuntime"
-    if rules.cooldown and candidate.preempted_at is not None and at < candidate.preempted_at + rules.cooldown:
+    if (
+        rules.cooldown
+        and candidate.stops.preempted_at is not None
+        and at < candidate.stops.preempted_at + rules.cooldown
+    ):
         return "Cooldown"
     return ""

@@ -17,5 +17,5 @@ def schedule_protection_expiry(world: WorkloadState, workload: Workload) -> None
     rules = queue.preemption
     if rules.minimum_runtime and workload.admitted_at is not None:
         world.look_again(workload.admitted_at + rules.minimum_runtime, queue.name)
-    if rules.cooldown and workload.preempted_at is not None:
-        world.look_again(workload.preempted_at + rules.cooldown, queue.name)
+    if rules.cooldown and workload.stops.preempted_at is not None:
+        world.look_again(workload.stops.preempted_at + rules.cooldown, queue.name)

@@ -10,7 +10,7 @@ from events.settings import SettingsObserved
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.queues.equivalence import equivalence_of
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.queues.requeue_rule import stays_in_line
 from projections.queues.state import QueueState
 from projections.workloads.lifecycle import Workload
@@ -35,18 +35,11 @@ def enqueue(world: QueueState, workload: Workload) -> None:
         if _by_class(world.cluster_queues, world.settings, workload.line)
         else None
     )
-    order = order_in_line(world, workload)
     if known is not None and known.stamp == world.stamp(workload.line):
-        line.park_refused(
-            world.trail,
-            workload.key,
-            order,
-            kind=workload.equivalence,
-            reason=known.reason,
-            stamp=known.stamp,
-        )
+        place = place_of(world, workload, workload.equivalence, known.reason)
+        line.park_refused(world.trail, place, stamp=known.stamp)
         return
-    line.push(world.trail, workload.key, order, kind=workload.equivalence)
+    line.push(world.trail, place_of(world, workload, workload.equivalence))
     world.quota.touch(workload.line)
 
 
@@ -55,24 +48,22 @@ def requeue_refused(world: QueueState, workload: Workload, event: AdmissionRefus
     line = world.lines.of(event.cluster_queue)
     if event.requeue in WAITS_FOR_OTHERS:
         remember_preemptor(world, workload, event.cluster_queue)
-    order = order_in_line(world, workload)
     if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
         if event.progress:
             came = world.quota.changed(event.cluster_queue) + line.news[0]
             line.note_scan(world.trail, workload.key, came, world.stamp(event.cluster_queue), event.progress)
         else:
             line.end_scan(world.trail, workload.key)
-        line.push(world.trail, workload.key, order, kind=workload.equivalence)
+        line.push(world.trail, place_of(world, workload, workload.equivalence))
         return
     line.forget_scan(world.trail)
     bulk = event.requeue in BULK and _by_class(world.cluster_queues, world.settings, event.cluster_queue)
     kind = workload.equivalence if bulk else f"{workload.equivalence}/{workload.key}"
     stamp = world.stamp(event.cluster_queue)
-    line.park_refused(world.trail, workload.key, order, kind=kind, reason=event.reason, stamp=stamp)
+    line.park_refused(world.trail, place_of(world, workload, kind, event.reason), stamp=stamp)
     if bulk:
         for key in line.alike(workload.equivalence):
-            order = line.waiting[key]
-            line.park_refused(world.trail, key, order, kind=kind, reason=event.reason, stamp=stamp)
+            line.park_refused(world.trail, replace(line.waiting[key], reason=event.reason), stamp=stamp)
 
 
 def reclass(world: QueueState, workload: Workload) -> None:
@@ -82,7 +73,7 @@ def reclass(world: QueueState, workload: Workload) -> None:
     world.put_workload(changed)
     line = world.lines.of(workload.line)
     if workload.line and (workload.key in line.waiting or line.refused_as(workload.key) is not None):
-        line.push(world.trail, workload.key, order_in_line(world, changed), kind=equivalence)
+        line.push(world.trail, place_of(world, changed, equivalence))
         world.quota.touch(workload.line)
 
 
@@ -102,11 +93,12 @@ def remember_preemptor(world: QueueState, workload: Workload, cluster_queue: str
         return
     if former in line.waiting:
         behind = world.workloads[former]
-        line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
+        line.push(world.trail, place_of(world, behind, behind.equivalence))
     elif (kind := line.refused_as(former)) is not None:
         # It keeps no place from when it came first: a saved world would not have it.
-        parked, order = line.classes[kind], order_in_line(world, world.workloads[former])
-        line.park_refused(world.trail, former, order, kind=kind, reason=parked.reason, stamp=parked.stamp)
+        parked = line.classes[kind]
+        place = place_of(world, world.workloads[former], kind, parked.reason)
+        line.park_refused(world.trail, place, stamp=parked.stamp)
 
 
 def _by_class(

@@ -7,24 +7,26 @@ from events.settings import RequeuingTimestamp, SettingsObserved
 from events.workload import ConditionStatus
 from projections.fair_sharing.usage_mode import by_usage
 from projections.feature_gates import enabled
-from projections.queues.pending_queues import OrderKey
+from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.workloads.lifecycle import EVICTED, PREEMPTED, Workload
 
 _PRIORITIES = 1024
 
 
-def order_in_line(world: QueueState, workload: Workload) -> OrderKey:
-    """The total order: sticky preemptor, priority, time, UID, key; and the local queue, where each has a head of its own."""
+def place_of(world: QueueState, workload: Workload, kind: str = "", reason: str = "") -> PlaceInLine:
+    """Its place in line by the total order, sticky preemptor, priority, time, UID, key; and the local queue, where each has a head of its own."""
     sticky = world.lines.of(workload.line).held.get("sticky") == workload.key if workload.line else False
-    order = (
-        0 if sticky else 1,
-        _highest_first(workload.priority),
-        queue_timestamp(workload, world.settings),
-        workload.uid,
-        workload.key,
+    return PlaceInLine(
+        rank=0 if sticky else 1,
+        priority=_highest_first(workload.priority),
+        since=queue_timestamp(workload, world.settings),
+        uid=workload.uid,
+        key=workload.key,
+        local_queue=workload.local_queue if by_usage(world, workload.line) else "",
+        kind=kind,
+        reason=reason,
     )
-    return (*order, workload.local_queue) if by_usage(world, workload.line) else order
 
 
 @lru_cache(maxsize=_PRIORITIES)
@@ -38,7 +40,7 @@ def order_anew(world: QueueState, cluster_queue: str) -> None:
     line = world.lines.of(cluster_queue)
     for key in list(line.in_order()):
         workload = world.workloads[key]
-        line.push(world.trail, key, order_in_line(world, workload), kind=workload.equivalence)
+        line.push(world.trail, place_of(world, workload, workload.equivalence))
 
 
 def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:

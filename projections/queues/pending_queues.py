@@ -16,15 +16,36 @@ from functools import partial
 
 import msgspec
 
+from events.event import Millis
 from projections.trail import Trail
 
 OrderKey = tuple[int | str, ...]
-LOCAL_QUEUE = 5
-"""Index in an order key of the local queue, in keys that name it."""
 _STALE = 16
 """So many entries of a heap may be stale, and twice as many as wait, before it is made anew."""
-PlaceInLine = tuple[OrderKey, str, str]
-"""An order, the key of the workload that has it, and the class of the workload."""
+
+
+class PlaceInLine(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Where a workload stands in its queue, by the fields up to its key; beside the line it keeps the place that it had in it."""
+
+    rank: int
+    """0 for a preemptor that comes before all others, else 1."""
+    priority: int
+    """The smaller, the higher the priority."""
+    since: Millis
+    uid: str
+    key: str
+    local_queue: str = ""
+    """Empty where local queues have no heads of their own."""
+    kind: str = ""
+    """The class of the workload."""
+    reason: str = ""
+    """Why it is beside the line; empty in it."""
+
+    @property
+    def order(self) -> OrderKey:
+        """What orders it, as worlds are saved and digested with it."""
+        order = (self.rank, self.priority, self.since, self.uid, self.key)
+        return (*order, self.local_queue) if self.local_queue else order
 
 
 class ParkedClass:
@@ -64,13 +85,12 @@ class PendingQueue:
         "_beside",
         "_by_local_queue",
         "_heap",
-        "_kind_of",
         "_moved",
         "_name",
+        "_parked",
         "classes",
         "held",
         "news",
-        "parked",
         "refused",
         "scan",
         "waiting",
@@ -80,11 +100,11 @@ class PendingQueue:
         self, name: str = "", moved: dict[str, None] | None = None, beside: Sequence["PendingQueues"] = ()
     ) -> None:
         self._name, self._moved, self._beside = name, {} if moved is None else moved, beside
-        self.waiting: dict[str, OrderKey] = {}
-        self.parked: dict[str, str] = {}
-        """Parked workloads and why."""
+        self.waiting: dict[str, PlaceInLine] = {}
+        self._parked: dict[str, str] = {}
+        """Why workloads are parked that were not refused."""
         self.refused: dict[str, PlaceInLine] = {}
-        """Those of them that were refused, with the places that they had in line."""
+        """Those that are parked since they were refused, with the places that they had in line."""
         self.classes: dict[str, ParkedClass] = {}
         """The same by class."""
         self.held: dict[str, str] = {}
@@ -93,7 +113,6 @@ class PendingQueue:
         """Grows when something other than quota may have made refused workloads admissible."""
         self.scan: dict[str, Scan] = {}
         """How far the workload that was tried last has come with its flavors, if it takes them one by one."""
-        self._kind_of: dict[str, str] = {}
         self._alike: dict[str, dict[str, None]] = {}
         """Those in line by class."""
         self._heap: list[PlaceInLine] = []
@@ -102,56 +121,71 @@ class PendingQueue:
     @property
     def empty(self) -> bool:
         """Whether nothing is pending or parked here, and nothing else is kept for this queue."""
-        return not (self.waiting or self.parked or self.held)
+        return not (self.waiting or self._parked or self.refused or self.held)
 
-    def tried_or_refused(self) -> list[tuple[OrderKey, str]]:
-        """Orders and keys of all who wait for quota, in no order: those in line, and those beside it since they were refused."""
-        found = [(order, key) for key, order in self.waiting.items()]
-        return [*found, *((order, key) for parked in self.classes.values() for order, key, _ in parked.members)]
+    @property
+    def parked(self) -> dict[str, str]:
+        """All parked workloads and why, in a table of its own."""
+        return {**self._parked, **{key: place.reason for key, place in self.refused.items()}}
 
-    def push(self, trail: Trail, key: str, order: OrderKey, *, kind: str = "") -> None:
-        """Put a workload of a class in line, or move it; it is parked no longer."""
+    @property
+    def parked_count(self) -> int:
+        """How many workloads are parked."""
+        return len(self._parked) + len(self.refused)
+
+    def parked_as(self, key: str) -> str | None:
+        """Why a workload is parked; None where it is not."""
+        place = self.refused.get(key)
+        return self._parked.get(key) if place is None else place.reason
+
+    def tried_or_refused(self) -> list[PlaceInLine]:
+        """The places of all who wait for quota, in no order: those in line, and those beside it since they were refused."""
+        return [*self.waiting.values(), *self.refused.values()]
+
+    def push(self, trail: Trail, place: PlaceInLine) -> None:
+        """Put a workload in line, or move it; it is parked no longer."""
+        key = place.key
         self._unpark(trail, key)
         old = self.waiting.get(key)
         if old is not None:
-            if self._kind_of[key] != kind:
+            if old.kind != place.kind:
                 self.forget_scan(trail)
-            elif old == order:
+            elif old == place:
                 return
             self._leave(trail, key)
         self._moved[self._name] = None
-        trail.put(self.waiting, key, order)
-        trail.put(self._kind_of, key, kind)
-        trail.add(self._alike, kind, key)
-        self._enter((order, key, kind))
+        trail.put(self.waiting, key, place)
+        trail.add(self._alike, place.kind, key)
+        self._enter(place)
 
     def park(self, trail: Trail, key: str, reason: str) -> None:
         """Take a workload out of the line and set it beside."""
-        self._leave(trail, key)
-        self._unpark(trail, key)
-        self._drop_scan(trail, key)
-        trail.put(self.parked, key, reason)
+        self._step_aside(trail, key)
+        trail.put(self._parked, key, reason)
 
-    def park_refused(self, trail: Trail, key: str, order: OrderKey, *, kind: str, reason: str, stamp: int) -> None:
-        """Set a refused workload of a class beside the line; the whole class is known not to fit as of this stamp."""
-        self.park(trail, key, reason)
-        found = self.classes.get(kind)
+    def park_refused(self, trail: Trail, place: PlaceInLine, *, stamp: int) -> None:
+        """Set a refused workload beside the line; its whole class is known not to fit as of this stamp."""
+        self._step_aside(trail, place.key)
+        found = self.classes.get(place.kind)
         if found is None:
-            found = ParkedClass(reason, stamp)
-            trail.put(self.classes, kind, found)
+            found = ParkedClass(place.reason, stamp)
+            trail.put(self.classes, place.kind, found)
         elif found.stamp != stamp:
             trail.note(partial(_restamp, found, found.stamp))
             found.stamp = stamp
-        place = self._shared((order, key, kind))
+        place = self._shared(place)
         insort(found.members, place)
         trail.note(partial(_delete, found.members, place))
-        trail.put(self.refused, key, place)
+        trail.put(self.refused, place.key, place)
 
-    def remove(self, trail: Trail, key: str) -> None:
-        """The workload waits here no longer."""
+    def _step_aside(self, trail: Trail, key: str) -> None:
         self._leave(trail, key)
         self._unpark(trail, key)
         self._drop_scan(trail, key)
+
+    def remove(self, trail: Trail, key: str) -> None:
+        """The workload waits here no longer."""
+        self._step_aside(trail, key)
         for role in [role for role, holder in self.held.items() if holder == key]:
             trail.drop(self.held, role)
 
@@ -199,26 +233,25 @@ class PendingQueue:
 
     def _enter(self, place: PlaceInLine) -> None:
         self._push_onto(self._heap, place)
-        if len(place[0]) > LOCAL_QUEUE:
-            self._push_onto(self._by_local_queue.setdefault(str(place[0][LOCAL_QUEUE]), []), place)
+        if place.local_queue:
+            self._push_onto(self._by_local_queue.setdefault(place.local_queue, []), place)
 
     def _push_onto(self, heap: list[PlaceInLine], place: PlaceInLine) -> None:
         heapq.heappush(heap, place)
         if len(heap) > _STALE + 2 * len(self.waiting):
             # Where nobody asks who is first, stale entries would stay for ever.
-            heap[:] = sorted({one for one in heap if self.waiting.get(one[1]) == one[0]})
+            heap[:] = sorted({one for one in heap if self.waiting.get(one.key) == one})
 
     def _first_of(self, heap: list[PlaceInLine]) -> PlaceInLine | None:
         while heap:
-            order, key, _ = heap[0]
-            if self.waiting.get(key) == order:
+            if self.waiting.get(heap[0].key) == heap[0]:
                 return heap[0]
             heapq.heappop(heap)
         return None
 
     def in_order(self) -> Iterator[str]:
         """The keys of all in line, first to last; sorts the whole line, so it is for people who ask and not for cycles."""
-        return (key for _, key in sorted((order, key) for key, order in self.waiting.items()))
+        return (place.key for place in sorted(self.waiting.values()))
 
     def alike(self, kind: str) -> list[str]:
         """Those in line that are of one class."""
@@ -227,12 +260,12 @@ class PendingQueue:
     def refused_as(self, key: str) -> str | None:
         """The class under which a workload is parked since it was refused."""
         place = self.refused.get(key)
-        return None if place is None else place[2]
+        return None if place is None else place.kind
 
     def _shared(self, place: PlaceInLine) -> PlaceInLine:
         """The place as another world of this process holds it already, where one does."""
         for lines in self._beside:
-            held = lines.refused_place(self._name, place[1])
+            held = lines.refused_place(self._name, place.key)
             if held is not None and held == place:
                 return held
         return place
@@ -241,39 +274,36 @@ class PendingQueue:
         """Hold once what other worlds of this process hold as well."""
         for parked in self.classes.values():
             parked.members[:] = map(self._shared, parked.members)
-            self.refused.update((place[1], place) for place in parked.members)
+            self.refused.update((place.key, place) for place in parked.members)
 
     def _drop_scan(self, trail: Trail, key: str) -> None:
         if key in self.scan:
             trail.drop(self.scan, key)
 
     def _unpark(self, trail: Trail, key: str) -> None:
-        if key not in self.parked:
-            return
-        self._moved[self._name] = None
-        trail.drop(self.parked, key)
         place = self.refused.get(key)
         if place is None:
+            if key in self._parked:
+                self._moved[self._name] = None
+                trail.drop(self._parked, key)
             return
-        kind = place[2]
-        members = self.classes[kind].members
+        self._moved[self._name] = None
+        members = self.classes[place.kind].members
         _delete(members, place)
         trail.note(partial(insort, members, place))
         trail.drop(self.refused, key)
         if not members:
-            trail.drop(self.classes, kind)
+            trail.drop(self.classes, place.kind)
 
     def _leave(self, trail: Trail, key: str) -> None:
-        order = self.waiting.get(key)
-        if order is None:
+        place = self.waiting.get(key)
+        if place is None:
             return
         self._moved[self._name] = None
-        kind = self._kind_of[key]
-        # Going back puts the order into `waiting` again; its heap entry may have been skipped as stale by then.
-        trail.note(partial(self._enter, (order, key, kind)))
+        # Going back puts the place into `waiting` again; its heap entry may have been skipped as stale by then.
+        trail.note(partial(self._enter, place))
         trail.drop(self.waiting, key)
-        trail.drop(self._kind_of, key)
-        trail.take(self._alike, kind, key)
+        trail.take(self._alike, place.kind, key)
 
 
 class PendingQueues:

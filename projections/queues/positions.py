@@ -5,7 +5,7 @@ First those in line, in its order; then those beside it, as they would stand if 
 
 import msgspec
 
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.queues.state import QueueState
 from projections.queues.waiting import beside
 from projections.workloads.lifecycle import Workload
@@ -23,7 +23,7 @@ def positions(world: QueueState, cluster_queue: str) -> list[Position]:
     """All pending workloads of a cluster queue, first to last."""
     line = world.lines.of(cluster_queue)
     parked = [world.workloads[key] for key in beside(world, cluster_queue)]
-    parked.sort(key=lambda one: order_in_line(world, one))
+    parked.sort(key=lambda one: place_of(world, one))
     by_local_queue: dict[str, int] = {}
     found: list[Position] = []
     for workload in (*(world.workloads[key] for key in line.in_order()), *parked):

@@ -79,7 +79,7 @@ def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
         name = local_queue.cluster_queue if local_queue is not None else ""
         for key in keys:
             workload = world.workloads[key]
-            if workload.finished or workload.admitted or workload.discarded:
+            if workload.finished or workload.admitted or workload.in_cluster.discarded:
                 continue
             if workload.admission is not None:
                 yield Unadmitted(local_queue_key, workload.admission.cluster_queue, UNSATISFIED_CHECKS)
@@ -88,8 +88,8 @@ def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
 
 
 def _cause(lines: PendingQueues, workload: Workload) -> str:
-    parked = lines.of(workload.line).parked.get(workload.key, "")
-    if parked in SILENT:
+    parked = lines.of(workload.line).parked_as(workload.key)
+    if parked is not None and parked in SILENT:
         return parked
     why = workload.condition(QUOTA_RESERVED)
     return PENDING if why is None else why.reason

@@ -10,7 +10,7 @@ DEACTIVATED_DUE_TO = "DeactivatedDueTo"
 
 def backoff_until(workload: Workload) -> Millis | None:
     """The time before which the workload may not queue again."""
-    return None if workload.reserved or workload.finished else workload.requeue.at
+    return None if workload.reserved or workload.finished else workload.stops.requeue.at
 
 
 def runs_until(workload: Workload) -> Millis | None:
@@ -18,12 +18,12 @@ def runs_until(workload: Workload) -> Millis | None:
     most, admitted = workload.spec.max_execution, workload.true_since(ADMITTED)
     if most is None or admitted is None or workload.evicted:
         return None
-    return admitted + most - workload.past_execution
+    return admitted + most - workload.stops.past_execution
 
 
 def kept_until(workload: Workload, settings: SettingsObserved) -> Millis | None:
     """Until when its object stays after the end, or after Kueue's own rules have deactivated it; None for ever."""
-    if workload.discarded:
+    if workload.in_cluster.discarded:
         return None
     finished, evicted = workload.true_since(FINISHED), workload.true_since(EVICTED)
     if finished is not None:

@@ -8,19 +8,18 @@ from collections.abc import Iterable
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested
 from events.device import PodPlacement
 from events.event import Millis
 from events.no_entries import no_entries
-from events.pod_set import PodSet
 from events.provisioning import ProvisioningOrdered
 from events.workload import (
     CheckState,
     CheckStatus,
     Condition,
     ConditionStatus,
-    EvictionCount,
     GateState,
     Owner,
     PodSetAssignment,
@@ -28,6 +27,9 @@ from events.workload import (
     job_behind,
 )
 from projections.log_position import LogPosition
+from projections.workloads.in_cluster import InCluster, News
+from projections.workloads.resizing import Resizing
+from projections.workloads.stops import Stops
 
 QUOTA_RESERVED = "QuotaReserved"
 ADMITTED = "Admitted"
@@ -80,13 +82,6 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
 
 
-class Requeue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Back-off after evictions: how often, and until when (status.requeueState)."""
-
-    count: int = 0
-    at: Millis | None = None
-
-
 class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is asked of the autoscaler for the current attempt, on behalf of one check."""
 
@@ -95,17 +90,6 @@ class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The decision that ordered it, as `partition/sequence`: the request bears it."""
     rejected: str = ""
     """Why the API server did not take the request, as far as it has not."""
-
-
-class News(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A Kubernetes Event that is to be written about the Workload object."""
-
-    sequence: int
-    """The decision that it is about."""
-    at: Millis
-    reason: str
-    message: str
-    warning: bool = False
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -129,60 +113,26 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     second_pass: SecondPass = SecondPass()
     unhealthy_nodes: tuple[str, ...] = ()
     """Nodes of its topology assignment that have failed and are to be replaced (`status.unhealthyNodes`)."""
-    requeue: Requeue = Requeue()
-    past_execution: Millis = 0
-    evictions: tuple[EvictionCount, ...] = ()
+    stops: Stops = Stops()
     gates: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
     """Its preemption gates and how they stand."""
     attempt: AdmissionRefused | PreemptionRequested | None = None
     """The last recorded attempt that did not end in a reservation."""
     line: str = ""
     """The cluster queue in whose line it waits, or beside which it is parked."""
-    preempted_count: int = 0
-    preempted_at: Millis | None = None
-    preempted_by: tuple[tuple[str, int], ...] = ()
-    """The workloads that have preempted it and how often, the latest at the end; only a few are kept."""
     admitted_at: Millis | None = None
     decided: int = 0
     """Sequence of the last decision about it on its partition: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
-    job_turned: int = 0
-    """Sequence of the last fact that somebody other than kuelog suspended or unsuspended its job."""
     seen: int = 0
     """Sequence of the last fact that has changed what its object shows, which no decision says."""
     shown: int = 0
     """Sequence of the last such fact that the cluster shows."""
     finish_shown: bool = False
     """The cluster shows that it has finished, which no decision says."""
-    deactivated_by: int = 0
-    """Sequence of the decision that set it inactive last."""
-    start_failed: str = ""
-    """Why the job can't be started as it was admitted; empty when no reason is known."""
-    released: bool = False
-    """kuelog keeps its object no longer: the finalizer may be removed."""
-    earlier: tuple[int, ...] = ()
-    """Seconds in which it was decided about, that its conditions show no more and its object may still."""
-    written: int = 0
-    """The resourceVersion with which its object showed all that was decided when `earlier` was forgotten; what it was before says nothing."""
-    news: tuple[News, ...] = ()
-    """Kubernetes Events that the applier has not written yet."""
-    discarded: str = ""
-    """Why its object is to go from the cluster; empty while it may stay."""
-    stopped_by: int = 0
-    """Sequence of the decision that evicted it last."""
-    marks: tuple[str, ...] = ()
-    """Decisions of another log that its job and object were marked with when first seen: they mean nothing on this log."""
-    pods_gone: str = ""
-    """The decision after which its pods were seen to be gone, as `partition/sequence`."""
-    wanted: tuple[PodSet, ...] = ()
-    """The pods that its elastic job asks for by now, where the queue manager has not decided about that yet."""
-    prebuilt: bool = False
-    """Its object was made before the job that owns it."""
-    continues: bool = False
-    """It has taken the place of a slice whose pods run: they run on, though it may not be admitted yet."""
-    shrunk: bool = False
-    """It has become smaller since its domains were assigned: the pods that are left may lie in others than in the first."""
+    in_cluster: InCluster = InCluster()
+    resizing: Resizing = Resizing()
 
     @property
     def namespace(self) -> str:
@@ -246,7 +196,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def pods_may_run(self) -> bool:
         """Whether its pods may run: it is admitted, or goes on where a slice was whose pods run."""
-        return self.admitted or self.continues
+        return self.admitted or self.resizing.continues
 
     @property
     def evicted(self) -> bool:
@@ -262,16 +212,24 @@ def decided_at(conditions: Iterable[Condition]) -> int:
 def moments(workload: Workload) -> frozenset[int]:
     """The seconds in which the log has decided about a workload, as far back as its object may show."""
     reserved = workload.admission.reserved_at if workload.admission is not None else None
-    told = (workload.admitted_at, workload.preempted_at, reserved, *(one.since for one in workload.conditions.values()))
-    return frozenset((*workload.earlier, *(one // SECOND for one in told if one is not None)))
+    told = (
+        workload.admitted_at,
+        workload.stops.preempted_at,
+        reserved,
+        *(one.since for one in workload.conditions.values()),
+    )
+    return frozenset((*workload.in_cluster.earlier, *(one // SECOND for one in told if one is not None)))
 
 
 def with_earlier(workload: Workload, before: Workload) -> Workload:
     """The workload with what its conditions have shown before, for its object may show that until the last decision is applied."""
-    if workload.written != before.written:
+    if workload.in_cluster.written != before.in_cluster.written:
         return workload
     lost = moments(before) - moments(workload)
-    return msgspec.structs.replace(workload, earlier=(*workload.earlier, *sorted(lost))) if lost else workload
+    if not lost:
+        return workload
+    earlier = (*workload.in_cluster.earlier, *sorted(lost))
+    return replace(workload, in_cluster=replace(workload.in_cluster, earlier=earlier))
 
 
 def first_slice_name(workload: Workload) -> str:
@@ -308,10 +266,10 @@ def with_condition(workload: Workload, condition: Condition) -> Workload:
     """The workload with the condition set; its `since` stays when the status does not change."""
     old = workload.conditions.get(condition.type)
     if old is not None and old.status is condition.status:
-        condition = msgspec.structs.replace(condition, since=old.since)
+        condition = replace(condition, since=old.since)
     if old == condition:
         return workload
-    return msgspec.structs.replace(workload, conditions={**workload.conditions, condition.type: condition})
+    return replace(workload, conditions={**workload.conditions, condition.type: condition})
 
 
 def with_news(
@@ -319,13 +277,19 @@ def with_news(
 ) -> Workload:
     """The workload with one more Kubernetes Event to be written, about the decision at this position."""
     news = News(sequence=position.sequence, at=position.at, reason=reason, message=message, warning=warning)
-    return msgspec.structs.replace(workload, news=(*workload.news, news))
+    return replace(workload, in_cluster=replace(workload.in_cluster, news=(*workload.in_cluster.news, news)))
+
+
+def switched(workload: Workload, position: LogPosition, *, active: bool) -> Workload:
+    """The workload as it was set active or inactive by the decision at this position."""
+    stops = replace(workload.stops, deactivated_by=position.sequence)
+    return replace(workload, spec=replace(workload.spec, active=active), stops=stops, decided=position.sequence)
 
 
 def without_conditions(workload: Workload, *kinds: str) -> Workload:
     """The workload without those conditions."""
     kept = {kind: condition for kind, condition in workload.conditions.items() if kind not in kinds}
-    return workload if len(kept) == len(workload.conditions) else msgspec.structs.replace(workload, conditions=kept)
+    return workload if len(kept) == len(workload.conditions) else replace(workload, conditions=kept)
 
 
 def checks_ready(workload: Workload) -> bool:

@@ -23,8 +23,8 @@ def made_of_pods(workload: Workload) -> bool:
 def stands_still(workload: Workload) -> bool:
     """Whether it was stopped and nothing of it runs any more."""
     if not made_of_pods(workload):
-        return bool(workload.pods_gone)
-    return workload.applied >= workload.stopped_by and not has_live_pods(workload)
+        return bool(workload.stops.pods_gone)
+    return workload.applied >= workload.stops.stopped_by and not has_live_pods(workload)
 
 
 def has_live_pods(workload: Workload) -> bool:

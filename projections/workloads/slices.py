@@ -65,7 +65,7 @@ def steers_job(world: WorkloadState, workload: Workload) -> bool:
     """
     if not workload.spec.elastic:
         return True
-    goes_on = workload.continues and not workload.admitted and not workload.evicted
+    goes_on = workload.resizing.continues and not workload.admitted and not workload.evicted
     return not goes_on and holder_of(world, chain_of(workload)) == workload.key
 
 

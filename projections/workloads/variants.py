@@ -71,7 +71,7 @@ def variants_of(world: WorkloadState, parent: str) -> list[Workload]:
     live = [
         one
         for key in world.variants.get(parent, ())
-        if not (one := world.workloads[key]).finished and not one.discarded
+        if not (one := world.workloads[key]).finished and not one.in_cluster.discarded
     ]
     if not live:
         return []
@@ -198,12 +198,13 @@ def as_shown(world: WorkloadState, workload: Workload) -> Workload:
         conditions |= _running(acting)
     elif not workload.finished:
         conditions |= _waiting(world, variants)
+    turned = max(workload.in_cluster.job_turned, *(one.in_cluster.job_turned for one in variants))
     return replace(
         workload,
         conditions=conditions,
         admission=None if acting is None else acting.admission,
         decided=max(workload.decided, *(one.decided for one in variants)),
-        job_turned=max(workload.job_turned, *(one.job_turned for one in variants)),
+        in_cluster=replace(workload.in_cluster, job_turned=turned),
         seen=max(workload.seen, *(one.seen for one in variants)),
         spec=replace(workload.spec, labels={**workload.spec.labels, CONCURRENT_ADMISSION_PARENT: "true"}),
     )

@@ -85,7 +85,7 @@ def _of_living_pods(
     alive = {
         (one.pod_set, one.index)
         for one in world.pod_cards.get(workload.key, ())
-        if workload.continues and f"{workload.namespace}/{one.pod}" in world.pods
+        if workload.resizing.continues and f"{workload.namespace}/{one.pod}" in world.pods
     }
     return tuple(one for one in placements if (one.pod_set, one.index) in alive)
 

@@ -67,7 +67,7 @@ def _note(
     world: AdmitterState, queue: ClusterQueueObserved, kind: str, line: PendingQueue, moment: tuple[int, Millis]
 ) -> None:
     # The first of the class is part of it: the one that comes first after it may have no refusal on record yet.
-    world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
+    world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0].key)
 
 
 def _moment(world: QueueState, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
@@ -84,7 +84,7 @@ def _head(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue,
         refused = _first_refused(world, queue, line, first, when)
         if refused is not None:
             first, kind = refused
-    workload = world.workloads.get(first[1]) if first is not None else None
+    workload = world.workloads.get(first.key) if first is not None else None
     return None if workload is None else QueueHead(workload=workload, queue=queue, parked_as=kind, when=when)
 
 
@@ -96,11 +96,9 @@ def _head_by_usage(
         first = _first_by_local_queue(world, queue, line, when)
         if not first:
             return None
-        _, (_, key, _), kind = min(
-            (past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items()
-        )
-        if not kind or not _would_be_refused_again(world, queue, key, kind):
-            return QueueHead(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
+        _, place, kind = min((past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items())
+        if not kind or not _would_be_refused_again(world, queue, place.key, kind):
+            return QueueHead(workload=world.workloads[place.key], queue=queue, parked_as=kind, when=when)
         _note(world, queue, kind, line, _moment(world, queue, when))
 
 
@@ -112,7 +110,7 @@ def _first_by_local_queue(
     for kind, parked in _retriable(world, queue, line, when):
         unseen = set(world.local_queues_of.get(queue.name, ()))
         for place in parked.members:
-            local_queue = world.workloads[place[1]].local_queue
+            local_queue = world.workloads[place.key].local_queue
             if local_queue not in first or place < first[local_queue][0]:
                 first[local_queue] = (place, kind)
             unseen.discard(local_queue)
@@ -130,7 +128,7 @@ def _first_refused(
         place = parked.members[0]
         if (first is not None and place > first) or (best is not None and place > best[0]):
             continue
-        if _would_be_refused_again(world, queue, place[1], kind):
+        if _would_be_refused_again(world, queue, place.key, kind):
             _note(world, queue, kind, line, _moment(world, queue, when))
         else:
             best = (place, kind)
@@ -145,7 +143,7 @@ def _retriable(
     for kind, parked in line.classes.items():
         if parked.stamp == stamp and not when.timed:
             continue
-        if parked.members and world.examined.get((queue.name, kind)) != (*moment, parked.members[0][1]):
+        if parked.members and world.examined.get((queue.name, kind)) != (*moment, parked.members[0].key):
             yield kind, parked
 
 

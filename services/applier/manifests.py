@@ -24,7 +24,8 @@ from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins, pins, placements_of
 from projections.feature_gates import enabled
 from projections.topology.domains.stored_assignment import stored
-from projections.workloads.lifecycle import Requeue, Workload, first_slice_name
+from projections.workloads.lifecycle import Workload, first_slice_name
+from projections.workloads.stops import Requeue
 from services.jobs.pod_sets.pod_set import Injection, Original
 from services.jobs.pod_sets.updates import Update
 
@@ -50,7 +51,7 @@ def workload_status(
         ]
     if workload.checks:
         status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
-    requeue = _waiting(workload.requeue)
+    requeue = _waiting(workload.stops.requeue)
     if requeue is not None:
         status["requeueState"] = requeue
     if workload.gates:
@@ -61,12 +62,13 @@ def workload_status(
         status["reclaimablePods"] = [
             {"name": name, "count": count} for name, count in sorted(workload.reclaimable.items())
         ]
-    if workload.past_execution:
-        status["accumulatedPastExecutionTimeSeconds"] = workload.past_execution // 1000
-    if workload.evictions:
+    if workload.stops.past_execution:
+        status["accumulatedPastExecutionTimeSeconds"] = workload.stops.past_execution // 1000
+    if workload.stops.evictions:
         status["schedulingStats"] = {
             "evictions": [
-                {"reason": one.reason, "underlyingCause": one.cause, "count": one.count} for one in workload.evictions
+                {"reason": one.reason, "underlyingCause": one.cause, "count": one.count}
+                for one in workload.stops.evictions
             ]
         }
     return status

@@ -123,7 +123,7 @@ def with_gates(status: JsonObject, found: JsonObject, application: Application) 
 
     The object must not have changed when it is written.
     """
-    if _shown(found, application) < application.of.stopped_by:
+    if _shown(found, application) < application.of.stops.stopped_by:
         return status
     opened = {
         one["name"]: one
@@ -229,7 +229,7 @@ def owners_patch(found: JsonObject, application: Application) -> JsonObject | No
 
     With the job come our finalizer and the job's UID, as objects that kuelog makes have them from the start.
     """
-    if not (application.group or application.of.prebuilt):
+    if not (application.group or application.of.in_cluster.prebuilt):
         return None
     made: JsonObject = workload_object(application.of)["metadata"]
     wanted: list[JsonObject] = made.get("ownerReferences") or []
@@ -238,12 +238,12 @@ def owners_patch(found: JsonObject, application: Application) -> JsonObject | No
     fresh = [one for one in wanted if one["uid"] not in uids]
     if not fresh:
         return None
-    kept = there if application.of.prebuilt else [one for one in there if _is_in(one, wanted)]
+    kept = there if application.of.in_cluster.prebuilt else [one for one in there if _is_in(one, wanted)]
     meta: JsonObject = {
         "resourceVersion": found["metadata"]["resourceVersion"],
         "ownerReferences": [*kept, *fresh],
     }
-    if application.of.prebuilt:
+    if application.of.in_cluster.prebuilt:
         held: list[str] = found["metadata"].get("finalizers") or []
         finalizers = [*held, *(one for one in made["finalizers"] if one not in held)]
         meta |= {"labels": {JOB_UID: made["labels"][JOB_UID]}, "finalizers": finalizers}

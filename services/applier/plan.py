@@ -19,7 +19,8 @@ from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState
 from projections.partitions.homes import decided_in
 from projections.queues.waiting import requested_by
-from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
+from projections.workloads.in_cluster import News
+from projections.workloads.lifecycle import EVICTED, PODS_READY, Workload
 from projections.workloads.pods import made_of_pods, with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
@@ -103,7 +104,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_ours(self) -> bool:
         """Whether the Workload object is made here, for a job."""
-        return self.of.owner is not None and not self.of.prebuilt
+        return self.of.owner is not None and not self.of.in_cluster.prebuilt
 
     @property
     def nothing_decided(self) -> bool:
@@ -113,7 +114,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def starts(self) -> bool:
         """Whether it starts a job that has never run, as far as was seen."""
-        return self.run and not self.nothing_decided and not self.pods_run and not self.of.evictions
+        return self.run and not self.nothing_decided and not self.pods_run and not self.of.stops.evictions
 
     @property
     def pods_run(self) -> bool:
@@ -183,7 +184,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
 
         The partition does not matter: numbers grow over all in which a workload was ever decided.
         """
-        return 0 if mark in self.of.marks else number_in(mark)
+        return 0 if mark in self.of.in_cluster.marks else number_in(mark)
 
     @property
     def decision(self) -> str:
@@ -226,7 +227,11 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
     # Who was taken over is left as it is; but a job that comes to a Workload that was let in runs, whoever has let that in.
-    if (workload.decided or workload.prebuilt) and not workload.finished and workload.job_turned > workload.shown:
+    if (
+        (workload.decided or workload.in_cluster.prebuilt)
+        and not workload.finished
+        and workload.in_cluster.job_turned > workload.shown
+    ):
         return False
     return not _runs_here(world, workload) or not _at_the_gate(world, workload)
 
@@ -285,14 +290,14 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         injections=injections(world, acting) if run else (),
         stopping=workload.evicted and workload.reserved,
         why=_why(workload),
-        deactivated=0 if workload.spec.active else workload.deactivated_by,
-        activated=workload.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
-        release=workload.released or bool(workload.discarded),
-        discard=bool(workload.discarded),
+        deactivated=0 if workload.spec.active else workload.stops.deactivated_by,
+        activated=workload.stops.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
+        release=workload.in_cluster.released or bool(workload.in_cluster.discarded),
+        discard=bool(workload.in_cluster.discarded),
         dispatch=world.dispatches.get(workload.key),
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
-        news=workload.news,
-        discard_job=workload.discarded == DiscardReason.DEACTIVATED,
+        news=workload.in_cluster.news,
+        discard_job=workload.in_cluster.discarded == DiscardReason.DEACTIVATED,
         fresh=workload.applied == 0,
         waits=_waits(workload),
     )
@@ -318,7 +323,11 @@ def _steers_job(world: DeviceState, workload: Workload) -> bool:
 
 def _waits(workload: Workload) -> bool:
     has_history = (
-        workload.evicted or workload.finished or workload.released or bool(workload.discarded) or workload.checks
+        workload.evicted
+        or workload.finished
+        or workload.in_cluster.released
+        or bool(workload.in_cluster.discarded)
+        or workload.checks
     )
     return not has_history and not workload.reserved and workload.spec.active
 

@@ -150,7 +150,9 @@ class ApplicationWriter:
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
                 found = await self._apply(application, part)
-        if found is None and (application.group or application.of.prebuilt or self._ranked_otherwise(application)):
+        if found is None and (
+            application.group or application.of.in_cluster.prebuilt or self._ranked_otherwise(application)
+        ):
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
             self._known.note_rank(application.workload, found)
         return found
@@ -253,7 +255,9 @@ class ApplicationWriter:
         later = application.since(mark) > application.sequence
         if not later or self._decisions is None or await self._is_overtaken(application):
             return application
-        return replace(application, of=replace(application.of, marks=(*application.of.marks, mark)))
+        of = application.of
+        marked = replace(of.in_cluster, marks=(*of.in_cluster.marks, mark))
+        return replace(application, of=replace(of, in_cluster=marked))
 
     def _steered(self, application: Application, *, turned: bool) -> Ended:
         if turned:

@@ -172,7 +172,7 @@ def _of_undecided(
     Where it may be running by the decision of a log that is lost, a copy that is admitted stays until it is decided about.
     """
     name = check_of(world.checks, workload)
-    waits = bool(name) and workload.reserved and not (workload.finished or workload.discarded)
+    waits = bool(name) and workload.reserved and not (workload.finished or workload.in_cluster.discarded)
     chosen_next = (
         waits and not workload.evicted and workload.checks[name].state in (CheckState.PENDING, CheckState.READY)
     )
@@ -195,7 +195,7 @@ def connected_but(world: DispatchState, cluster: str) -> tuple[str, ...]:
 def _dispatched(world: DispatchState, workload: Workload) -> bool:
     name = check_of(world.checks, workload)
     rejected = bool(name) and workload.checks[name].state is CheckState.REJECTED
-    over = workload.finished or workload.discarded or not workload.reserved
+    over = workload.finished or workload.in_cluster.discarded or not workload.reserved
     return bool(name) and not rejected and not over and workload.key in world.dispatches
 
 

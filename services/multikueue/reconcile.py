@@ -45,7 +45,7 @@ NO_LONGER_THERE = "Admitting remote no longer exists"
 def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload, one at a time; nothing when all is as it should be."""
     rule, name = world.settings.multikueue, check_of(world.checks, workload)
-    if rule is None or not name or workload.finished or not workload.reserved or workload.discarded:
+    if rule is None or not name or workload.finished or not workload.reserved or workload.in_cluster.discarded:
         return []
     check = workload.checks[name]
     if check.state is CheckState.REJECTED:

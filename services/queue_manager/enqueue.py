@@ -36,7 +36,7 @@ def decide_waiting(world: QueueManagerState, workload: Workload, at: Millis) -> 
         first = check_backoff(workload)
     if first:
         return first
-    if workload.spec.active and workload.requeue.at is not None and workload.requeue.at > at:
+    if workload.spec.active and workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
         queue = world.cluster_queue_of(workload)
         message = "Waiting for the back-off after an eviction to end"
         return _park(world, workload, queue.name if queue is not None else "", "Backoff", message)
@@ -168,7 +168,7 @@ def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | No
         return GATED, gate_message(workload)
     if workload.spec.on_hold:
         return "OnHold", hold_message(workload)
-    if workload.prebuilt and is_being_deleted(world.terminating.get(workload.key), workload):
+    if workload.in_cluster.prebuilt and is_being_deleted(world.terminating.get(workload.key), workload):
         return "OnHold", "Its Workload is being deleted: the job waits for another one of that name"
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
@@ -222,4 +222,4 @@ def _parked_as(lines: PendingQueues, workload: Workload, line: str) -> str | Non
     """The reason for which this service parked the workload; None when it is not parked, or was refused by the admitter."""
     if workload.line != line or lines.of(line).refused_as(workload.key) is not None:
         return None
-    return lines.of(line).parked.get(workload.key)
+    return lines.of(line).parked_as(workload.key)

@@ -65,7 +65,7 @@ def _taken_over(workload: Workload, evicted: Condition) -> list[Decision]:
 
     Rule: docs/rules/adoption.md#begun-eviction
     """
-    if workload.stopped_by or workload.owner is None or not workload.admitted:
+    if workload.stops.stopped_by or workload.owner is None or not workload.admitted:
         return []
     reason, _, cause = evicted.reason.partition("DueTo")
     return [EvictionOrdered(workload=workload.key, reason=reason, cause=cause, message=evicted.message)]
@@ -92,7 +92,7 @@ def _start(world: WorkloadState, workload: Workload, at: Millis) -> list[Decisio
     Rule: docs/rules/eviction.md#failed-to-start
     """
     del world, at
-    message = workload.start_failed
+    message = workload.in_cluster.start_failed
     return [WorkloadFailedToStart(workload=workload.key, message=message)] if message else []
 
 
@@ -174,7 +174,7 @@ def _budget(world: BudgetState, workload: Workload, at: Millis) -> list[Decision
         return []
     spent = used_up(world, workload, queue, at)
     if spent is not None:
-        return [] if workload.continues else [_withdrawn(workload, EXHAUSTED, spent.message)]
+        return [] if workload.resizing.continues else [_withdrawn(workload, EXHAUSTED, spent.message)]
     pending = [
         name
         for name in own_checks(world.cluster_queues, world.checks, queue)
@@ -247,7 +247,7 @@ def _not_ready(world: Configuration, workload: Workload, at: Millis) -> list[Dec
     until = pods_ready_until(workload, rule)
     if until is None or at < until:
         return []
-    count = workload.requeue.count + 1
+    count = workload.stops.requeue.count + 1
     if rule.backoff_limit is not None and count > rule.backoff_limit:
         message = "exceeding the maximum number of re-queuing retries"
         return [DeactivationOrdered(workload=workload.key, cause=LIMIT_EXCEEDED, message=message)]

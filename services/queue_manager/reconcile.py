@@ -24,7 +24,7 @@ def reconcile(world: QueueManagerState, workload: Workload, at: Millis) -> list[
     if ended:
         return ended
     concerning_variants = decide_variants(world, workload, at)
-    if concerning_variants or workload.finished or workload.discarded or has_variants(world, workload):
+    if concerning_variants or workload.finished or workload.in_cluster.discarded or has_variants(world, workload):
         return concerning_variants
     resized = decide_slices(world, workload, at) or decide_remaining(world, workload, at)
     if resized:

@@ -12,7 +12,7 @@ from projections.workloads.pods import made_of_pods
 
 def decide_end(settings: SettingsObserved, workload: Workload, at: Millis) -> list[Decision]:
     """The decision at the end of a workload; nothing before it is due, and nothing after it was discarded."""
-    if workload.discarded:
+    if workload.in_cluster.discarded:
         return []
     if workload.owner is None and (workload.spec.orphaned or workload.spec.leaving):
         ended = _ownerless(settings, workload)
@@ -31,7 +31,7 @@ def decide_end(settings: SettingsObserved, workload: Workload, at: Millis) -> li
 def _ownerless(settings: SettingsObserved, workload: Workload) -> list[Decision]:
     """Finish or discard a workload that no job will run any more, so that nothing keeps its object."""
     if enabled(settings, "FinishOrphanedWorkloads"):
-        return [] if workload.released else [WorkloadOrphaned(workload=workload.key)]
+        return [] if workload.in_cluster.released else [WorkloadOrphaned(workload=workload.key)]
     if workload.spec.leaving:
         return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
     return []

@@ -26,10 +26,10 @@ def decide_slices(world: WorkloadState, workload: Workload, at: Millis) -> list[
     newest = slices_of(world, chain_of(workload))[-1]
     if newest.key != workload.key:
         return _stopped(workload, newest)
-    if not workload.wanted or (workload.reserved and workload.evicted):
+    if not workload.resizing.wanted or (workload.reserved and workload.evicted):
         return []
-    if not workload.reserved or shrinks(workload.spec.pod_sets, workload.wanted):
-        return [WorkloadSliceResized(workload=workload.key, pod_sets=workload.wanted)]
+    if not workload.reserved or shrinks(workload.spec.pod_sets, workload.resizing.wanted):
+        return [WorkloadSliceResized(workload=workload.key, pod_sets=workload.resizing.wanted)]
     return [_larger(world, workload, at)]
 
 
@@ -38,7 +38,7 @@ def decide_remaining(world: TopologyState, workload: Workload, at: Millis) -> li
 
     Rule: docs/rules/topology.md#shrunk
     """
-    if not workload.shrunk or workload.admission is None:
+    if not workload.resizing.shrunk or workload.admission is None:
         return []
     remaining = where_pods_remain(world, workload, lost_hosts(world, workload, at))
     if remaining is None:
@@ -57,7 +57,7 @@ def _stopped(workload: Workload, newest: Workload) -> list[Decision]:
 def _larger(world: WorkloadState, workload: Workload, at: Millis) -> Decision:
     spec = replace(
         workload.spec,
-        pod_sets=workload.wanted,
+        pod_sets=workload.resizing.wanted,
         active=True,
         slice_name=first_slice_name(workload),
         replaces=workload.key,

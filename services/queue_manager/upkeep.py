@@ -10,7 +10,8 @@ from events.workload import CheckState, EvictionOrdered, WorkloadDeactivated
 from projections.checks.required import required_checks
 from projections.configuration import Configuration
 from projections.workloads.conditions import GATED_BY
-from projections.workloads.lifecycle import DEACTIVATION_TARGET, Requeue, Workload
+from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload
+from projections.workloads.stops import Requeue
 
 _VALIDATED = "RayJob"
 """The kind of job whose controller refuses to run some."""
@@ -32,7 +33,7 @@ def deactivation(workload: Workload) -> list[Decision]:
             message = f"{message} due to {target.message}"
         cause = target.reason if target is not None else ""
         return [EvictionOrdered(workload=workload.key, reason="Deactivated", cause=cause, message=message)]
-    unsettled = target is not None or workload.requeue != Requeue()
+    unsettled = target is not None or workload.stops.requeue != Requeue()
     return [DeactivationSettled(workload=workload.key)] if unsettled else []
 
 
@@ -47,9 +48,9 @@ def check_backoff(workload: Workload) -> list[Decision]:
         if check.state is CheckState.RETRY and check.requeue_after is not None
     )
     until = max(ends, default=None)
-    if until is None or (workload.requeue.at is not None and workload.requeue.at >= until):
+    if until is None or (workload.stops.requeue.at is not None and workload.stops.requeue.at >= until):
         return []
-    return [BackoffSet(workload=workload.key, count=workload.requeue.count, until=until)]
+    return [BackoffSet(workload=workload.key, count=workload.stops.requeue.count, until=until)]
 
 
 def gate_message(workload: Workload) -> str:

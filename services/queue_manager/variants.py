@@ -38,7 +38,7 @@ def decide_variants(world: QueueManagerState, workload: Workload, at: Millis) ->
     """The next decisions about the variants of a workload; nothing where it has none and needs none, or is one itself."""
     if workload.spec.variant_of or (workload.reserved and workload.key not in world.variants):
         return []
-    if workload.finished or workload.discarded:
+    if workload.finished or workload.in_cluster.discarded:
         return _over(world, workload)
     wanted = wanted_flavors(world, workload)
     if not wanted and workload.key not in world.variants:
@@ -63,8 +63,12 @@ def _group(world: QueueManagerState, workload: Workload, at: Millis) -> list[Dec
 def _over(world: QueueManagerState, workload: Workload) -> list[Decision]:
     """With a workload its variants end, and their objects go with its own."""
     left = [world.workloads[key] for key in sorted(world.variants.get(workload.key, ()))]
-    if workload.discarded:
-        return [WorkloadDiscarded(workload=one.key, reason=DiscardReason.DELETED) for one in left if not one.discarded]
+    if workload.in_cluster.discarded:
+        return [
+            WorkloadDiscarded(workload=one.key, reason=DiscardReason.DELETED)
+            for one in left
+            if not one.in_cluster.discarded
+        ]
     ended = workload.condition(FINISHED)
     message = ended.message if ended is not None else ""
     return [WorkloadFailedToStart(workload=one.key, message=message) for one in left if not one.finished]

@@ -199,7 +199,7 @@ class Day:
         """Pods of what was told to stop are gone."""
         for key, one in sorted(self.world.workloads.items()):
             if one.evicted and one.reserved and self.chance.random() < 0.7:
-                self.tell(PodsGone(workload=key, decision=f"{PARTITION}/{one.stopped_by}"))
+                self.tell(PodsGone(workload=key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
 
     def ready(self) -> None:
         """The check of those that wait for it is ready, so that they are admitted later than they hold cards."""

@@ -150,7 +150,7 @@ class Life:
     def leave(self) -> None:
         for one in self._all(lambda one: one.evicted and one.reserved):
             if self.chance.random() < 0.7:
-                self.hosts.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stopped_by}"))
+                self.hosts.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
 
     def ready(self) -> None:
         one = self._one(lambda one: one.admitted and not one.finished)

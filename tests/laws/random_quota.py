@@ -145,7 +145,7 @@ def leave_those_evicted(told: Story) -> bool:
     """The pods of all that have to stop are gone; whether there were any."""
     leaving = [one for one in told.world.workloads.values() if one.evicted and one.reserved and not one.finished]
     for one in leaving:
-        told.told(PodsGone(workload=one.key, decision=f"LOG_0/{one.stopped_by}"))
+        told.told(PodsGone(workload=one.key, decision=f"LOG_0/{one.stops.stopped_by}"))
     return bool(leaving)
 
 

@@ -130,7 +130,7 @@ class Life:
                 self.evictions += 1
                 self.end(list(self.pods))
             about = chain_of(one) if one.spec.elastic else one.key
-            self.told.told(PodsGone(workload=about, decision=f"LOG_0/{one.stopped_by}"))
+            self.told.told(PodsGone(workload=about, decision=f"LOG_0/{one.stops.stopped_by}"))
         return bool(stopped)
 
     def make_and_end(self) -> bool:

@@ -91,4 +91,4 @@ def _let_go(told: Story) -> None:
     for key, one in sorted(told.world.workloads.items()):
         if one.evicted and one.reserved and not one.finished:
             about = chain_of(one) if one.spec.elastic else key
-            told.told(PodsGone(workload=about, decision=f"LOG_0/{one.stopped_by}"))
+            told.told(PodsGone(workload=about, decision=f"LOG_0/{one.stops.stopped_by}"))

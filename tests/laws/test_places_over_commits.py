@@ -97,5 +97,5 @@ def let_go(told: Story) -> None:
     """Who was stopped has come to rest."""
     for key, one in sorted(told.world.workloads.items()):
         if one.evicted and one.reserved and not one.finished:
-            told.told(PodsGone(workload=key, decision=f"LOG_0/{one.stopped_by}"))
+            told.told(PodsGone(workload=key, decision=f"LOG_0/{one.stops.stopped_by}"))
     told.decided()

@@ -64,7 +64,7 @@ def play(told: Story, step: tuple[str, str]) -> None:
         case "finish" if key in told.world.workloads:
             told.told(WorkloadFinished(workload=key, reason="Succeeded"))
         case "gone" if acting is not None and acting.evicted:
-            told.told(PodsGone(workload=key, decision=f"LOG_0/{acting.stopped_by}"))
+            told.told(PodsGone(workload=key, decision=f"LOG_0/{acting.stops.stopped_by}"))
         case "on" | "off" if key in told.world.workloads:
             told.told(WorkloadSwitched(workload=key, active=what == "on"))
         case "ready" | "retry" | "rejected":

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ops.sandbox.bench.waiting import WaitingLoad, WaitingRun
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.workloads.in_cluster import InCluster
 from projections.world import World
 
 QUEUES = 3
@@ -58,7 +59,7 @@ def test_what_one_world_only_tries_changes_nothing_in_the_others(worlds: list[Wo
     key = min(first.workloads)
     known = first.workloads[key]
     with first.trial():
-        first.put_workload(replace(known, start_failed="tried"))
+        first.put_workload(replace(known, in_cluster=InCluster(start_failed="tried")))
         assert second.workloads[key] is known
         second.put_workload(replace(known))
         assert second.workloads[key] == known

@@ -160,7 +160,7 @@ def story() -> Story:
     told.told(job("urgent", priority=100)).decided()
     for key, workload in sorted(told.world.workloads.items()):
         if workload.evicted and workload.reserved:
-            told.told(PodsGone(workload=key, decision=f"LOG_0/{workload.stopped_by}"))
+            told.told(PodsGone(workload=key, decision=f"LOG_0/{workload.stops.stopped_by}"))
     told.decided()
     for key in ("team/a", "team/b", "team/urgent"):
         if told.world.workloads[key].admitted and not told.world.workloads[key].evicted:

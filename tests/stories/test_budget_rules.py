@@ -249,7 +249,7 @@ def test_who_runs_is_stopped_where_the_policy_says_so_and_comes_back_in_the_next
     (stop,) = [one for one in said if isinstance(one, EvictionOrdered)]
     assert (stop.workload, stop.reason) == ("team/a", EXHAUSTED) and "1 hours of nvidia.com/gpu" in stop.message
     said = told.told(
-        PodsGone(workload="team/a", decision=f"LOG_0/{told.world.workloads['team/a'].stopped_by}")
+        PodsGone(workload="team/a", decision=f"LOG_0/{told.world.workloads['team/a'].stops.stopped_by}")
     ).decided()
     assert parked(said).reason == EXHAUSTED
     assert not told.world.budgets[WHOLE].running

@@ -195,7 +195,7 @@ def test_the_slice_before_is_no_victim_and_others_make_room_for_the_difference_a
     assert [one.workload for one in said if isinstance(one, PreemptionOrdered)] == ["team/low"]
     (request,) = [one for one in said if isinstance(one, PreemptionRequested)]
     assert [one.workload for one in request.victims] == ["team/low"]
-    stopped = told.world.workloads["team/low"].stopped_by
+    stopped = told.world.workloads["team/low"].stops.stopped_by
     said = told.told(PodsGone(workload="team/low", decision=f"LOG_0/{stopped}")).decided()
     assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [request.workload]
     assert used(told) == 4
@@ -208,7 +208,7 @@ def test_a_job_that_was_evicted_while_it_wanted_more_queues_again_as_the_slice_t
     told.told(sized(asked, 3)).decided()
     told.told(job("high", count=2, priority=10)).decided()
     assert told.world.workloads["team/e"].evicted
-    stopped = told.world.workloads["team/e"].stopped_by
+    stopped = told.world.workloads["team/e"].stops.stopped_by
     said = told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
     assert [one.message for one in said if isinstance(one, WorkloadSliceDropped)] == [
         "Replaced to accommodate a new workload slice"
@@ -227,7 +227,7 @@ def test_an_evicted_slice_that_runs_on_gives_its_quota_back_only_when_its_pods_a
     said = told.told(job("high", count=2, priority=10)).decided()
     assert [one.workload for one in said if isinstance(one, PreemptionOrdered | EvictionOrdered)] == [new]
     assert not any(isinstance(one, QuotaReleased) for one in said)
-    gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads[new].stopped_by}")
+    gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads[new].stops.stopped_by}")
     assert any(isinstance(one, QuotaReleased) for one in told.told(gone).decided())
 
 
@@ -316,7 +316,7 @@ def test_what_is_seen_of_a_job_concerns_the_slice_that_it_runs_in_whichever_it_n
     told = of_another_cluster()
     stopped = told.told(job("high", count=8, priority=10)).decided()
     assert [one.workload for one in stopped if isinstance(one, PreemptionOrdered)] == ["team/next"]
-    decision = f"LOG_0/{told.world.workloads['team/next'].stopped_by}"
+    decision = f"LOG_0/{told.world.workloads['team/next'].stops.stopped_by}"
     said = told.told(PodsGone(workload="team/next", decision=decision)).decided()
     assert [one.workload for one in said if isinstance(one, QuotaReleased)] == ["team/next"]
     told.told(WorkloadFinished(workload="team/next", reason="Succeeded")).decided()

@@ -49,7 +49,9 @@ async def final_state(stage: Stage) -> dict[str, object]:
     assert not replayed.differences
     return {
         "workloads": {
-            w.owner.name: (w.finished, w.evicted, w.preempted_count) for w in fold.world.workloads.values() if w.owner
+            w.owner.name: (w.finished, w.evicted, w.stops.preempted_count)
+            for w in fold.world.workloads.values()
+            if w.owner
         },
         "usage": fold.world.quota.usage_by_name(fold.world.quota.queues["team"]),
         "cards": {uuid: use for uuid, use in devices.world.cards.used.items() if use.slots},

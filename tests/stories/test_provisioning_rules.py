@@ -135,7 +135,7 @@ def test_who_holds_quota_is_asked_for_under_kueue_s_name_and_waits() -> None:
     assert told.check == (CheckState.PENDING, "") and not told.workload.admitted
     assert template_name(order.request, "main") == "ppt-a-nodes-1-main"
     assert ("ProvisioningRequestCreated", 'Created ProvisioningRequest: "a-nodes-1"') in [
-        (one.reason, one.message) for one in told.workload.news
+        (one.reason, one.message) for one in told.workload.in_cluster.news
     ]
 
 
@@ -167,7 +167,7 @@ def test_it_is_told_when_nodes_are_expected_and_let_in_when_they_are_there() -> 
     assert (
         "AdmissionCheckUpdated",
         "Admission check nodes updated state from Pending to Ready with message: there",
-    ) in [(one.reason, one.message) for one in told.workload.news]
+    ) in [(one.reason, one.message) for one in told.workload.in_cluster.news]
 
 
 def test_what_failed_is_tried_again_ever_later_under_the_next_number_and_rejected_at_the_limit() -> None:

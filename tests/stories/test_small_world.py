@@ -50,7 +50,7 @@ def test_a_higher_priority_preempts_and_the_victim_runs_again_later() -> None:
     assert [e.workload for e in said if isinstance(e, PreemptionRequested)] == ["team/high"]
     victims = [e.workload for e in said if isinstance(e, PreemptionOrdered)]
     assert victims == ["team/low"], "of two that got quota at the same time, the lower UID"
-    stopped = told.world.workloads["team/low"].stopped_by
+    stopped = told.world.workloads["team/low"].stops.stopped_by
     said = told.told(PodsGone(workload="team/low", decision=f"LOG_0/{stopped}")).decided()
     assert [e.workload for e in said if isinstance(e, QuotaReleased)] == ["team/low"]
     assert [e.workload for e in said if isinstance(e, QuotaReserved)] == ["team/high"]

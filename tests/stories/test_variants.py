@@ -108,7 +108,7 @@ def stopped(told: Story, name: str) -> PodsGone:
     """What the watcher tells once the pods of a job that was evicted are gone: it knows the job alone."""
     acting = acting_variant(told.world, f"team/{name}")
     assert acting is not None and acting.evicted
-    return PodsGone(workload=f"team/{name}", decision=f"LOG_0/{acting.stopped_by}")
+    return PodsGone(workload=f"team/{name}", decision=f"LOG_0/{acting.stops.stopped_by}")
 
 
 def on_spot(policy: ConcurrentAdmission = TRY) -> Story:

@@ -124,7 +124,7 @@ def finished(world: World) -> Iterator[Metric]:
     queues: Counter[Values] = Counter({(name,): 0 for name in world.cluster_queues})
     local: Counter[Values] = Counter({_local_queue_labels(key): 0 for key in world.local_queues})
     for workload in world.workloads.values():
-        if not workload.finished or workload.discarded:
+        if not workload.finished or workload.in_cluster.discarded:
             continue
         found = world.cluster_queue_of(workload)
         name = workload.admission.cluster_queue if workload.admission is not None else found.name if found else ""

@@ -152,7 +152,7 @@ class VirtualRun:
             case "deleted":
                 self._fold(WorkloadDeleted(workload=due.key))
             case "gone":
-                self._fold(PodsGone(workload=due.key, decision=f"{SOLE.sole}/{workload.stopped_by}"))
+                self._fold(PodsGone(workload=due.key, decision=f"{SOLE.sole}/{workload.stops.stopped_by}"))
                 self._pods_go(due.key)
             case "ready":
                 self._fold(PodsReady(workload=due.key, ready=True))

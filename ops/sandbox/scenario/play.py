@@ -239,7 +239,7 @@ async def _settled(on: ScenarioPlatform) -> bool:
         for workload in world.workloads.values():
             attempt = workload.attempt
             refused = attempt is not None and getattr(attempt, "reason", "") in _OVER
-            parked = world.lines.of(workload.line).parked.get(workload.key, "") in _OVER
+            parked = world.lines.of(workload.line).parked_as(workload.key) in _OVER
             if not workload.finished and not refused and not parked:
                 return False
             if workload.finished and not workload.finish_shown:

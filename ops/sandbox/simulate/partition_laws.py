@@ -182,7 +182,9 @@ class PartitionLaws:
         """Whether its quota may be what its object says: that shows what was decided on a log, or a part of one, that was lost since."""
         workload = self._world.workloads.get(key)
         return (
-            workload is not None and workload.admission is not None and (bool(workload.marks) or key in self._elsewhere)
+            workload is not None
+            and workload.admission is not None
+            and (bool(workload.in_cluster.marks) or key in self._elsewhere)
         )
 
     def _still_there(self, workload: str) -> bool:
@@ -255,7 +257,7 @@ class CardLaws:
         given = Counter((one.pod_set, _cards_of(one.containers)) for one in event.placements)
         reservation, before = self._given.get(chain_of(workload), (0, Counter[_PodCards]()))
         self._given[chain_of(workload)] = event.reservation, Counter(given)
-        if not (reservation == event.reservation or workload.continues):
+        if not (reservation == event.reservation or workload.resizing.continues):
             return
         for pod in self._world.pods.values():
             node = self._world.nodes.get(pod.node)

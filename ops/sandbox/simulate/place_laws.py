@@ -53,7 +53,7 @@ class PlaceLaws:
             case DevicesReserved():
                 workload = self._world.workloads.get(event.workload)
                 admission = None if workload is None else workload.admission
-                fits = workload is not None and not workload.shrunk
+                fits = workload is not None and not workload.resizing.shrunk
                 if fits and admission is not None and admission.reservation == event.reservation:
                     self._hold_cards(event.workload, admission.assignments, event.placements, position)
             case _:

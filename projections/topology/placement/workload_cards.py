@@ -105,7 +105,7 @@ def where_cards_stay(
         return None
     if placed == held:
         return given.topology.assignment
-    if not (old.shrunk or holds_too_many(old)) or len(placements) < given.count:
+    if not (old.resizing.shrunk or holds_too_many(old)) or len(placements) < given.count:
         return None
     charged = Counter[int]()
     for domain in given.topology.assignment.domains:

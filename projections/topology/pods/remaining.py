@@ -24,7 +24,7 @@ def where_pods_remain(
 
     Which pods end is known when they are gone, or when their host is among those that are lost: before, nothing is said.
     """
-    if not workload.shrunk or workload.admission is None:
+    if not workload.resizing.shrunk or workload.admission is None:
         return None
     given = workload.admission.assignments
     found = tuple(
@@ -38,7 +38,7 @@ def too_many_go_on(world: TopologyState, workload: Workload, lost: Collection[st
 
     Nobody needs another place then: those that are left over may end.
     """
-    if not workload.shrunk or workload.admission is None:
+    if not workload.resizing.shrunk or workload.admission is None:
         return False
     pod_sets = zip(workload.admission.assignments, placed_pod_sets(world, workload), strict=False)
     return any(one.topology is not None and _lie(pods, lost).total() > one.count for one, pods in pod_sets)

@@ -15,7 +15,7 @@ from events.quota import ConfigurationFact
 from events.timestamp import format_timestamp
 from events.workload import Member, Owner
 from projections.configuration import refused_because
-from projections.workloads.lifecycle import News
+from projections.workloads.in_cluster import News
 from services.jobs.kinds.table import KINDS, SERVING
 
 REFUSED, NOT_COMPOSED = "Refused", "ErrWorkloadCompose"

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from events.event import Millis
 from events.workload import ConditionStatus, Member, MemberState
 from projections.workloads.conditions import GATED, PENDING
-from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, News, Workload
+from projections.workloads.in_cluster import News
+from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, Workload
 from projections.workloads.slices import is_replaced
 from services.applier.events.cluster_events import ClusterEvent, job_event
 
@@ -58,7 +59,7 @@ def _pending(workload: Workload) -> Iterator[News]:
     if condition is None or condition.status is not ConditionStatus.FALSE or workload.decided <= workload.applied:
         return
     tried = workload.attempt is not None or condition.reason not in _UNTOLD
-    if tried and not workload.finished and not workload.discarded:
+    if tried and not workload.finished and not workload.in_cluster.discarded:
         yield News(
             sequence=condition.since,
             at=condition.since,
@@ -96,7 +97,7 @@ def stopped(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The job was suspended, or its pods have to end: because it was evicted, or because it was never admitted."""
     evicted = workload.condition(EVICTED) if workload.evicted else None
     message = evicted.message if evicted is not None else "Not admitted by cluster queue"
-    yield from _of_job(workload, str(workload.stopped_by), at, "Stopped", message)
+    yield from _of_job(workload, str(workload.stops.stopped_by), at, "Stopped", message)
 
 
 def finished(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:

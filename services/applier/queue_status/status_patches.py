@@ -111,7 +111,7 @@ def _signs(world: BudgetedQueueState, name: str, at: Millis) -> tuple[Any, ...]:
         tuple(world.local_queues[key] for key in world.local_queues_of.get(name, ()) if key in world.local_queues),
         tuple(world.cohorts.get(one.name) for one in node.path[1:]),
         len(line.waiting),
-        len(line.parked),
+        line.parked_count,
         len(world.holders(name)),
         world.quota.changed(name),
         world.settings.fair_sharing,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, PreemptionRequested, RequeueReason
 from events.settings import PodsReadyRule, RequeuingTimestamp
 from events.workload import PodsReclaimed, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from services.admitter.entry import QueueHead
 from services.admitter.heads import heads
 from services.admitter.nomination import nominate
@@ -78,7 +78,7 @@ def first_of_two(case: Case) -> str | None:
     rule = PodsReadyRule(timeout=1, timestamp=RequeuingTimestamp(timestamp))
     at.fold([replace(at.world.settings, pods_ready=rule)])
     both = [at.submitted(case["inputs"][name]) for name in ("w1", "w2")]
-    found = min(both, key=lambda workload: order_in_line(at.world, workload)).name
+    found = min(both, key=lambda workload: place_of(at.world, workload)).name
     return None if found == case["want"]["result"] else f"found {found}"
 
 
@@ -234,7 +234,7 @@ def _active(at: CaseWorld, name: str) -> list[str]:
         key
         for parked in line.classes.values()
         if parked.stamp != at.world.stamp(name)
-        for _, key, _ in parked.members
+        for key in (place.key for place in parked.members)
         if nominate(at.world, QueueHead(workload=at.world.workloads[key], queue=queue), at.now).requeue
         is not RequeueReason.NAMESPACE_MISMATCH
     ]

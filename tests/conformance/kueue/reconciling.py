@@ -138,11 +138,11 @@ def _submitted(at: CaseWorld, value: Case) -> Workload:
 
 def _compare(before: Case, workload: Workload, wanted: Case | None, *, applied: bool) -> str | None:
     finalizers = before["metadata"].get("finalizers") or []
-    if workload.released or workload.discarded:
+    if workload.in_cluster.released or workload.in_cluster.discarded:
         left = finalizers_left(before["metadata"])
         finalizers = finalizers if left is None else left
-    deleted = workload.released and before["metadata"].get("deletionTimestamp") is not None
-    if (workload.discarded or deleted) and not finalizers:
+    deleted = workload.in_cluster.released and before["metadata"].get("deletionTimestamp") is not None
+    if (workload.in_cluster.discarded or deleted) and not finalizers:
         return None if wanted is None else "the object is gone, recorded as still there"
     if wanted is None:
         return "the object is still there, recorded as gone"
@@ -164,7 +164,7 @@ def _compare(before: Case, workload: Workload, wanted: Case | None, *, applied: 
 
 
 def _compare_news(workload: Workload, want: Case) -> str | None:
-    told = [("Warning" if one.warning else "Normal", one.reason, one.message) for one in workload.news]
+    told = [("Warning" if one.warning else "Normal", one.reason, one.message) for one in workload.in_cluster.news]
     recorded = [(one["event_type"], one["reason"], one["message"]) for one in want.get("events") or ()]
     # The record compares events only where it holds any; of an admission kuelog tells by its conditions alone.
     wanted = [one for one in recorded if one[1] != "Admitted"]

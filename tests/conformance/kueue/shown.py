@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-from projections.workloads.lifecycle import News, Workload
+from projections.workloads.in_cluster import News
+from projections.workloads.lifecycle import Workload
 from services.applier.events.workload_events import workload_events
 from services.applier.manifests import workload_status
 from services.applier.plan import requests_shown
@@ -114,7 +115,7 @@ _WAITED_FOR_EVER = "since queued was unknown"
 
 def told(workload: Workload) -> Iterator[News]:
     """What the applier tells of a workload."""
-    yield from (one for one in workload.news if one.sequence > workload.applied)
+    yield from (one for one in workload.in_cluster.news if one.sequence > workload.applied)
     yield from workload_events(workload)
 
 

@@ -15,6 +15,7 @@ from ops.queries.replay import fold_up
 from ops.sandbox.bench.day import played, small_day
 from projections.explanation.read_models import WorkloadRow, workload_row, workload_rows
 from projections.workloads.lifecycle import Workload
+from projections.workloads.stops import Stops
 from projections.world import World
 from services.runtime.partition.fold import PartitionFold
 
@@ -110,7 +111,7 @@ def test_what_changes_costs_the_rows_that_it_is_about(monkeypatch: pytest.Monkey
     assert len(followed.followed()) == len(world.workloads) == len(made)
     made.clear()
     first = min(world.workloads)
-    world.put_workload(replace(world.workloads[first], preempted_count=7))
+    world.put_workload(replace(world.workloads[first], stops=Stops(preempted_count=7)))
     followed.followed()
     followed.followed()
     assert made == [first]

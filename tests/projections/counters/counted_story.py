@@ -31,6 +31,6 @@ class CountedStory(Story):
         """Whoever has to stop has stopped."""
         for key, one in sorted(self.world.workloads.items()):
             if one.evicted and one.reserved:
-                self.told(PodsGone(workload=key, decision=f"LOG_0/{one.stopped_by}"))
+                self.told(PodsGone(workload=key, decision=f"LOG_0/{one.stops.stopped_by}"))
         self.decided()
         return self

@@ -105,7 +105,7 @@ class Reckoning:
             case PreemptionOrdered() | EvictionOrdered() if before.admission is not None and not before.finished:
                 why = ("Preempted", "") if isinstance(event, PreemptionOrdered) else (event.reason, event.cause)
                 both("evicted_workloads_total", queue, *why, "")
-                if why not in {(one.reason, one.cause) for one in before.evictions}:
+                if why not in {(one.reason, one.cause) for one in before.stops.evictions}:
                     self.counts["kueue_evicted_workloads_once_total", queue, *why, ""] += 1
                 if before.is_true(PODS_READY) and before.admitted:
                     ready = before.conditions[PODS_READY].since

@@ -117,7 +117,7 @@ class ClassicByDefinition:
     def protected(self, one: Workload, queue: ClusterQueueObserved) -> bool:
         rules, at = queue.preemption, self.asker.at
         young = one.admitted_at is not None and at < one.admitted_at + rules.minimum_runtime
-        cooling = one.preempted_at is not None and at < one.preempted_at + rules.cooldown
+        cooling = one.stops.preempted_at is not None and at < one.stops.preempted_at + rules.cooldown
         return one.spec.never_preempt or young or cooling
 
     def attempts(self, candidates: Sequence[Chosen]) -> tuple[bool, ...]:

@@ -61,5 +61,5 @@ def test_a_loop_ends_with_either_of_the_two() -> None:
 def test_only_the_latest_preemptors_are_remembered() -> None:
     world = world_with_three()
     preempt(world, (THIRD, KEY), *[(f"team/{number}", KEY) for number in range(8)], (THIRD, KEY))
-    assert len(world.workloads[KEY].preempted_by) == 8
-    assert world.workloads[KEY].preempted_by[-1] == (THIRD, 1)
+    assert len(world.workloads[KEY].stops.preempted_by) == 8
+    assert world.workloads[KEY].stops.preempted_by[-1] == (THIRD, 1)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.queues.pending_queues import PendingQueue
+from projections.queues.pending_queues import PendingQueue, PlaceInLine
 from projections.trail import Trail
 
 moves = st.lists(
@@ -10,14 +10,18 @@ moves = st.lists(
 )
 
 
+def place(key: str, order: int, reason: str = "") -> PlaceInLine:
+    return PlaceInLine(1, order, 0, key, key, kind=f"kind {order % 2}", reason=reason)
+
+
 def move(line: PendingQueue, trail: Trail, key: str, order: int, how: str) -> None:
     match how:
         case "push":
-            line.push(trail, key, (order, key), kind=f"kind {order % 2}")
+            line.push(trail, place(key, order))
         case "park":
             line.park(trail, key, "why")
         case "refuse":
-            line.park_refused(trail, key, (order, key), kind=f"kind {order % 2}", reason="why", stamp=order)
+            line.park_refused(trail, place(key, order, "why"), stamp=order)
         case _:
             line.remove(trail, key)
 
@@ -48,7 +52,7 @@ def test_nobody_is_in_two_places(told: list) -> None:
     trail, line = Trail(), PendingQueue()
     for key, order, how in told:
         move(line, trail, key, order, how)
-    refused = [key for parked in line.classes.values() for _, key, _ in parked.members]
+    refused = [place.key for parked in line.classes.values() for place in parked.members]
     assert not set(line.waiting) & set(line.parked)
     assert len(refused) == len(set(refused)) and set(refused) <= set(line.parked)
     assert all(parked.members == sorted(parked.members) and parked.members for parked in line.classes.values())

@@ -6,7 +6,7 @@ Rule: docs/rules/queues.md#preemptor-first
 from msgspec.structs import replace
 
 from projections.queues.enqueue import remember_preemptor
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.snapshot import tables_of, world_of
 from tests.stories.small_world import Story, job, platform
 
@@ -21,8 +21,9 @@ def test_a_refused_workload_that_was_the_preemptor_falls_back_to_its_place_where
     )
     world.put_workload(first)
     remember_preemptor(world, first, "cq")
-    line.park_refused(world.trail, first.key, order_in_line(world, first), kind="k", reason="WaitingForQuota", stamp=7)
+    line.park_refused(world.trail, place_of(world, first, "k", "WaitingForQuota"), stamp=7)
     remember_preemptor(world, second, "cq")
-    assert line.classes["k"].members == [(order_in_line(world, first), first.key, "k")] and line.classes["k"].stamp == 7
+    assert line.classes["k"].members == [place_of(world, first, "k", "WaitingForQuota")]
+    assert line.classes["k"].stamp == 7
     again = world_of(tables_of(world)).lines.of("cq")
     assert again.classes["k"].members == line.classes["k"].members

@@ -177,7 +177,7 @@ def test_who_was_evicted_by_kueue_comes_back_in_line_with_what_kueue_has_counted
     room = Room().tell(*ADMITTED)
     room.at = MINUTE * 120
     room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["evicted"]))
-    assert [one.count for one in room.workload.evictions] == [3]
+    assert [one.count for one in room.workload.stops.evictions] == [3]
     assert room.steps() == [WorkloadQueued(workload=KEY, cluster_queue="cq")]
 
 
@@ -226,12 +226,12 @@ def test_a_write_of_ours_that_comes_long_behind_newer_decisions_is_not_the_word_
 
 def test_once_the_object_shows_the_last_decision_what_was_shown_before_is_needed_no_more() -> None:
     room = Room().tell(*EVICTED)
-    assert room.workload.earlier == ()
+    assert room.workload.in_cluster.earlier == ()
     room.at = MINUTE * 120
     room.tell(RELEASED[-1], *ADMITTED[-2:])
-    assert room.workload.earlier
+    assert room.workload.in_cluster.earlier
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.decided, version=9))
-    assert room.workload.earlier == ()
+    assert room.workload.in_cluster.earlier == ()
 
 
 WAITED = shown(false("QuotaReserved", "Pending", since=MINUTE * 60))

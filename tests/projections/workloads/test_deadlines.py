@@ -7,8 +7,10 @@ from events.event import Millis
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, WorkloadSpec
 from projections.workloads.deadlines import backoff_until, kept_until, next_deadline, runs_until
-from projections.workloads.lifecycle import Admission, Requeue, Workload
+from projections.workloads.in_cluster import InCluster
+from projections.workloads.lifecycle import Admission, Workload
 from projections.workloads.pods_ready import pods_ready_until
+from projections.workloads.stops import Requeue, Stops
 from projections.world import World
 
 SPEC = WorkloadSpec(queue="lq", pod_sets=())
@@ -48,7 +50,7 @@ def workload(
         spec=spec,
         conditions={one.type: one for one in conditions},
         admission=HELD if held else None,
-        requeue=Requeue(at=back_off),
+        stops=Stops(requeue=Requeue(at=back_off)),
     )
 
 
@@ -58,7 +60,7 @@ def inactive(*conditions: Condition, held: bool = False) -> Workload:
 
 def long(*conditions: Condition) -> Workload:
     """It may run for 900, of which it has run 250 before."""
-    return replace(workload(*conditions, spec=replace(SPEC, max_execution=900)), past_execution=250)
+    return replace(workload(*conditions, spec=replace(SPEC, max_execution=900)), stops=Stops(past_execution=250))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_who_may_run_for_so_long_has_run_some_of_it_before(standing: Workload, d
     [
         (workload(FINISHED), KEEP, 6000),
         (workload(FINISHED), SettingsObserved(retain_deactivated=500), None),
-        (replace(workload(FINISHED), discarded="Finished"), KEEP, None),
+        (replace(workload(FINISHED), in_cluster=InCluster(discarded="Finished")), KEEP, None),
         (workload(GOES_ON), KEEP, None),
         (inactive(BY_RULE), KEEP, 1700),
         (inactive(BY_RULE, FINISHED), KEEP, 6000),

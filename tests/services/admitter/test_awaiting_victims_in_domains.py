@@ -53,6 +53,8 @@ def test_nobody_of_another_tree_takes_the_domains_that_its_victims_have_left(nam
     told.told(asking("waits", others, 2)).decided()
     high = asking("high", mine, 3)
     told.told(replace(high, spec=replace(high.spec, priority=9))).decided()
-    told.told(PodsGone(workload="team/low", decision=f"LOG_0/{told.world.workloads['team/low'].stopped_by}")).decided()
+    told.told(
+        PodsGone(workload="team/low", decision=f"LOG_0/{told.world.workloads['team/low'].stops.stopped_by}")
+    ).decided()
     held = {key: one.admission is not None for key, one in sorted(told.world.workloads.items())}
     assert held == {"team/high": True, "team/low": False, "team/waits": False}

@@ -20,7 +20,9 @@ def preempted(said: list[object]) -> list[str]:
 
 
 def gone(told: Story, key: str) -> list[object]:
-    return list(told.told(PodsGone(workload=key, decision=f"LOG_0/{told.world.workloads[key].stopped_by}")).decided())
+    return list(
+        told.told(PodsGone(workload=key, decision=f"LOG_0/{told.world.workloads[key].stops.stopped_by}")).decided()
+    )
 
 
 def two_cards_in_use() -> Story:

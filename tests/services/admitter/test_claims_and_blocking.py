@@ -10,7 +10,7 @@ from tests.stories.small_world import GPU, Story, job, platform, queue
 
 
 def gone(told: Story, name: str) -> Story:
-    stopped = told.world.workloads[f"team/{name}"].stopped_by
+    stopped = told.world.workloads[f"team/{name}"].stops.stopped_by
     return told.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
 
 

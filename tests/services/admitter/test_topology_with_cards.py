@@ -121,7 +121,7 @@ def test_victims_free_quota_domain_and_cards_and_nobody_goes_without_need() -> N
     homes = {name for key in victims for name in hosts_of(reserved(story, key.removeprefix("team/")))}
     assert homes in ({"a", "b"}, {"c", "d"}), "two of one rack"
     for key in sorted(victims):
-        story.told(PodsGone(workload=key, decision=f"LOG_0/{story.world.workloads[key].stopped_by}"))
+        story.told(PodsGone(workload=key, decision=f"LOG_0/{story.world.workloads[key].stops.stopped_by}"))
         story.decided()
     assert set(hosts_of(reserved(story, "urgent"))) == homes
     assert {one.workload for one in story.decisions if isinstance(one, PreemptionOrdered)} == victims, "nobody else"

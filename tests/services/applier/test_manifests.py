@@ -18,7 +18,7 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.workloads.lifecycle import Requeue
+from projections.workloads.stops import Requeue, Stops
 from services.applier.manifests import finalizers_left, injections, workload_status
 from services.applier.patches import mark_patch, with_checks
 from services.applier.plan import plan
@@ -119,9 +119,9 @@ def test_an_eviction_forgets_the_back_off_only_when_nothing_is_tried_any_more() 
         submitted(requeue=(3, MINUTE), reserved=True, admitted_at=MINUTE, conditions=(true("PodsReady", "Started"),))
     )
     room.tell(EvictionOrdered(workload=KEY, reason="ClusterQueueStopped", message="x"))
-    assert room.workload.requeue == Requeue(count=3, at=MINUTE)
+    assert room.workload.stops.requeue == Requeue(count=3, at=MINUTE)
     room.tell(EvictionOrdered(workload=KEY, reason="Deactivated", message="x"))
-    assert room.workload.requeue == Requeue()
+    assert room.workload.stops.requeue == Requeue()
 
 
 def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> None:
@@ -134,7 +134,7 @@ def test_who_waits_shows_what_it_was_evaluated_with_and_who_runs_no_longer() -> 
     story.decided()
     running = workload_status(story.world.workloads["team/a"])
     assert "admission" in running and "resourceRequests" not in running
-    told = workload_status(replace(story.world.workloads["team/a"], past_execution=90 * SECOND))
+    told = workload_status(replace(story.world.workloads["team/a"], stops=Stops(past_execution=90 * SECOND)))
     assert told["accumulatedPastExecutionTimeSeconds"] == 90
 
 

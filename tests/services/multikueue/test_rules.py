@@ -220,7 +220,7 @@ def test_who_is_evicted_there_is_evicted_here_and_tried_anew_once_its_pods_are_g
     assert told.world.workloads[KEY].evicted
     run = told.plan.run
     assert run is not None and run.stop.startswith("Evicted on manager: ") and not run.make
-    said = told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stopped_by}"))
+    said = told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stops.stopped_by}"))
     assert "QuotaReleased" in kinds(said) and kinds(said)[-1] == "ClustersNominated", (
         "a copy that is evicted is not chosen"
     )
@@ -232,7 +232,7 @@ def tried_anew() -> Manager:
     """It ran in w1 and was evicted there; it holds quota here again."""
     told = running()
     told.copy("w1", QuotaReserved=1, Admitted=5, Evicted=20)
-    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stopped_by}"))
+    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stops.stopped_by}"))
     assert told.world.dispatches[KEY].clusters == ("w1", "w2")
     return told
 

@@ -97,7 +97,7 @@ def test_a_job_that_grows_is_tried_in_the_cluster_in_which_it_runs_and_in_no_oth
     told = Growing()
     grown = told.grown()
     old, new = told.world.workloads[KEY], told.world.workloads[grown]
-    assert old.finished and new.reserved and not new.admitted and new.continues
+    assert old.finished and new.reserved and not new.admitted and new.resizing.continues
     assert told.plan_of(grown).make == ("w1",)
     assert told.after(cluster("w3")) == [], "nobody is nominated besides"
     kept = told.plan_of(KEY)
@@ -173,7 +173,7 @@ def test_a_job_that_is_evicted_there_while_its_next_slice_waits_comes_back_as_th
     assert not told.plan_of(grown).park, "it may run there still"
     told.after(RemoteWorkloadGone(cluster="w1", workload=grown), RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert told.plan_of(grown).park
-    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[grown].stopped_by}"))
+    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[grown].stops.stopped_by}"))
     assert told.world.dispatches[grown].clusters == ("w1", "w2"), "it is tried anew, and everywhere"
 
 
@@ -201,7 +201,7 @@ def test_a_job_that_may_be_at_work_by_an_earlier_slice_in_a_cluster_out_of_reach
     grown = told.grown()
     told.copied(KEY, "w1", 2, Evicted=9)
     told.after(cluster("w1", active=False, since=told.at))
-    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[grown].stopped_by}"))
+    told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[grown].stops.stopped_by}"))
     assert told.world.dispatches[grown].clusters == ("w2",)
     assert told.copied(grown, "w2", 4, Admitted=20) == []
     said = told.later(LOST_AFTER)

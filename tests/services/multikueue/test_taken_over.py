@@ -215,7 +215,7 @@ def test_what_was_being_stopped_is_stopped_where_it_runs_and_comes_back() -> Non
     told.after(copy("w2", version=60, Admitted=5))
     run = told.plan.run
     assert run is not None and run.cluster == "w2" and run.stop and not run.make
-    said = told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stopped_by}"))
+    said = told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stops.stopped_by}"))
     assert "QuotaReleased" in kinds(said)
 
 

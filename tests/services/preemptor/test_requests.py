@@ -39,7 +39,7 @@ def answer(told: Story) -> list[AnyEvent]:
 
 
 def gone(told: Story, name: str) -> None:
-    stopped = told.world.workloads[f"team/{name}"].stopped_by
+    stopped = told.world.workloads[f"team/{name}"].stops.stopped_by
     told.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
 
 

@@ -85,7 +85,7 @@ def test_who_is_set_inactive_while_waiting_is_evicted_parked_and_comes_back_when
     assert evicted == EvictionOrdered(workload=KEY, reason="Deactivated", message="The workload is deactivated")
     assert isinstance(parked, WorkloadParked)
     assert room.told("QuotaReserved") == ("False", "Deactivated", "The workload is deactivated")
-    assert room.workload.requeue.count == 0, "the back-off is forgotten"
+    assert room.workload.stops.requeue.count == 0, "the back-off is forgotten"
     room.tell(WorkloadSwitched(workload=KEY, active=True))
     assert room.steps() == [QUEUED]
     assert room.told("QuotaReserved") is not None
@@ -122,7 +122,7 @@ def test_until_its_back_off_ends_a_workload_waits_without_a_word_in_its_conditio
     assert room.workload.conditions == {"Requeued": requeued}
     room.at += MINUTE
     assert [type(one) for one in room.steps()] == [WorkloadRequeued, WorkloadQueued]
-    assert (room.workload.requeue.count, room.workload.requeue.at) == (1, None)
+    assert (room.workload.stops.requeue.count, room.workload.stops.requeue.at) == (1, None)
 
 
 def test_the_latest_end_that_a_check_asks_for_counts_and_never_moves_back() -> None:
@@ -134,7 +134,7 @@ def test_the_latest_end_that_a_check_asks_for_counts_and_never_moves_back() -> N
     room = Room(checks=(CheckRule(name="b"),))
     room.tell(submitted(checks=(long,), requeue=(1, room.at + 20 * SECOND)))
     assert [type(one) for one in room.steps()] == [WorkloadParked]
-    assert room.workload.requeue.at == room.at + 20 * SECOND
+    assert room.workload.stops.requeue.at == room.at + 20 * SECOND
 
 
 def test_checks_for_all_flavors_are_there_before_quota_is_others_come_with_their_flavor() -> None:

@@ -43,10 +43,10 @@ def test_a_rejected_check_deactivates_step_by_step_and_the_quota_returns_when_th
     ]
     assert room.told("Evicted") == ("True", "DeactivatedDueToAdmissionCheck", said[-1].message)
     assert room.told("DeactivationTarget") is None, "the eviction says why from now on"
-    assert [(one.reason, one.cause, one.count) for one in room.workload.evictions] == [
+    assert [(one.reason, one.cause, one.count) for one in room.workload.stops.evictions] == [
         ("Deactivated", "AdmissionCheck", 1)
     ]
-    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stopped_by}"))
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
     (released,) = room.step()
     assert isinstance(released, QuotaReleased) and not released.withdrawn
     assert room.told("Requeued") == ("False", "DeactivatedDueToAdmissionCheck", said[-1].message)
@@ -65,7 +65,7 @@ def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> No
         "a": (CheckState.PENDING, 1),
         "b": (CheckState.PENDING, 0),
     }
-    assert room.workload.requeue.at == room.at + 90 * SECOND, "the eviction leaves the back-off as it is"
+    assert room.workload.stops.requeue.at == room.at + 90 * SECOND, "the eviction leaves the back-off as it is"
 
 
 def test_an_eviction_leaves_checks_as_they_are_that_nobody_has_answered_yet() -> None:
@@ -168,7 +168,7 @@ def test_time_used_before_counts_and_starts_anew_after_the_deactivation() -> Non
     assert any(isinstance(one, QuotaReleased) for one in said), (
         "no job stands behind it, so nothing has to be waited for"
     )
-    assert room.workload.past_execution == 0
+    assert room.workload.stops.past_execution == 0
 
 
 def test_a_gate_that_is_set_late_takes_the_reservation_back_but_stops_nothing_that_runs() -> None:
@@ -191,7 +191,7 @@ def test_who_is_evicted_already_keeps_that_reason_when_it_is_deactivated() -> No
     assert room.step() == [DeactivationSettled(workload=KEY)]
     assert room.step() == [], "its pods are still there"
     assert room.told("Evicted") == ("True", "PodsReadyTimeout", "too late")
-    assert room.workload.requeue.count == 0
+    assert room.workload.stops.requeue.count == 0
 
 
 def test_without_observability_the_broader_reasons_are_told() -> None:

@@ -214,7 +214,7 @@ def test_an_eviction_lets_quota_go_only_when_the_pods_of_that_eviction_are_gone(
     room = Room(runs())
     room.tell(WorkloadSwitched(workload=KEY, active=False)).step()
     assert room.told("Evicted") is not None and room.step() == []
-    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stopped_by}"))
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
     assert [type(one) for one in room.step()] == [QuotaReleased]
 
 
@@ -251,7 +251,7 @@ def test_a_check_that_asks_for_a_later_try_moves_the_back_off_forward_and_never_
 def test_a_check_that_does_not_ask_for_another_try_moves_no_back_off(state: CheckState) -> None:
     room = Room(checks=(CheckRule(name="a"),))
     assert room.tell(submitted(reserved=True, checks=(check("a", state, since=NOW, after=MINUTE),))).steps() == []
-    assert room.workload.requeue.at is None
+    assert room.workload.stops.requeue.at is None
 
 
 SPENT = Budget(period=BudgetPeriod.DAY, limits={"cpu": 0})

@@ -38,7 +38,7 @@ def test_who_runs_on_a_healthy_node_runs_on() -> None:
 def test_who_ran_on_a_node_that_is_gone_is_evicted_and_may_return_at_once() -> None:
     room = running().tell(ObjectRemoved(kind="Node", name="node"))
     assert room.step() == evicted(LOST)
-    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stopped_by}")).step()
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}")).step()
     assert room.told("Requeued") == ("True", "NodeFailures", LOST)
 
 

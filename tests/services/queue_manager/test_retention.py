@@ -14,7 +14,7 @@ def test_a_workload_whose_job_let_it_go_ends_and_gives_its_quota_back() -> None:
     assert room.steps() == [WorkloadOrphaned(workload=KEY)]
     assert room.told("Finished") == ("True", "OwnerNotFound", "The workload's owner no longer exists")
     assert len(room.world.holding["cq"]) == 0
-    assert room.workload.released
+    assert room.workload.in_cluster.released
 
 
 def test_with_the_gate_off_an_orphan_is_left_alone_until_somebody_deletes_it() -> None:

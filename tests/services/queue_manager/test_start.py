@@ -41,4 +41,4 @@ def test_an_eviction_takes_it_back() -> None:
     room = running()
     room.tell(rejected(room))
     room.tell(EvictionOrdered(workload=KEY, reason="ClusterQueueStopped", message="stop"))
-    assert room.workload.start_failed == ""
+    assert room.workload.in_cluster.start_failed == ""

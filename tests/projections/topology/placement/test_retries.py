@@ -9,7 +9,7 @@ from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, Quo
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload import WorkloadQueued
-from projections.queues.order import order_in_line
+from projections.queues.order import place_of
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.projections.fair_sharing.cohort_world import CohortWorld
@@ -33,10 +33,8 @@ def refused() -> CohortWorld:
         at.waiting(name, door=name)
         at.fold(WorkloadQueued(workload=f"team/{name}", cluster_queue=name))
         workload = at.world.workloads[f"team/{name}"]
-        order, stamp = order_in_line(at.world, workload), at.world.stamp(name)
-        at.world.lines.of(name).park_refused(
-            at.world.trail, workload.key, order, kind=workload.equivalence, reason="WaitingForQuota", stamp=stamp
-        )
+        place = place_of(at.world, workload, workload.equivalence, "WaitingForQuota")
+        at.world.lines.of(name).park_refused(at.world.trail, place, stamp=at.world.stamp(name))
     return at
 
 

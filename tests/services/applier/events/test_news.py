@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from events.application import DecisionApplied
 from events.quota import CheckRule
 from events.workload import CheckState, WorkloadSwitched
-from projections.workloads.lifecycle import News
+from projections.workloads.in_cluster import News
 from services.applier.events.cluster_events import event_of, workload_event
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, check, submitted
@@ -16,7 +16,7 @@ def test_an_eviction_is_told_as_an_event_under_its_full_reason() -> None:
     room.steps()
     room.tell(WorkloadSwitched(workload=KEY, active=False))
     room.step()
-    (news,) = room.workload.news
+    (news,) = room.workload.in_cluster.news
     assert (news.reason, news.message, news.warning) == (
         "EvictedDueToDeactivated",
         "The workload is deactivated",
@@ -28,7 +28,7 @@ def test_a_rejected_check_is_told_as_a_warning() -> None:
     room = Room(checks=(CheckRule(name="a"),))
     room.tell(submitted(reserved=True, checks=(check("a", CheckState.REJECTED),)))
     room.step()
-    assert [(one.reason, one.message) for one in room.workload.news if one.warning] == [
+    assert [(one.reason, one.message) for one in room.workload.in_cluster.news if one.warning] == [
         ("AdmissionCheckRejected", 'Deactivated due to AdmissionCheck in Rejected state: "a"')
     ]
 
@@ -39,7 +39,7 @@ def test_what_is_applied_is_told_no_more_and_later_news_stay() -> None:
     told = room.sequence
     room.tell(WorkloadSwitched(workload=KEY, active=False))
     room.steps()
-    assert [one.reason for one in room.workload.news] == ["AdmissionGated", "EvictedDueToDeactivated"]
+    assert [one.reason for one in room.workload.in_cluster.news] == ["AdmissionGated", "EvictedDueToDeactivated"]
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=told))
     (application,) = plan(room.world, "LOG_0", [KEY])
     assert [one.reason for one in application.news] == ["EvictedDueToDeactivated"]

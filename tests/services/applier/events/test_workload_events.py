@@ -9,6 +9,7 @@ from events.workload import Condition, ConditionStatus, Member, MemberState, Own
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
+from projections.workloads.stops import Stops
 from services.applier.events.cluster_events import ClusterEvent
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.events.workload_events import created, finished, started, stopped, workload_events
@@ -79,7 +80,9 @@ def test_a_job_hears_what_is_done_to_it() -> None:
         ("Job", "j", "Started", "Admitted by clusterQueue cq"),
         ("Job", "j", "FinishedWorkload", "Workload 'team/w' is declared finished"),
     ]
-    evicted = replace(ADMITTED, stopped_by=7, conditions=conditions(Evicted=(TRUE, "Preempted", "made room")))
+    evicted = replace(
+        ADMITTED, stops=Stops(stopped_by=7), conditions=conditions(Evicted=(TRUE, "Preempted", "made room"))
+    )
     assert [one.message for one in (*stopped(evicted, 1), *stopped(WAITS, 1))] == [
         "made room",
         "Not admitted by cluster queue",

@@ -1,0 +1,114 @@
+"""A workload as worlds are saved and digested with it: one flat record, whose bytes commits on the log name.
+
+Its fields and their order are those of all worlds that were ever saved under the rules in force, so a record that is held
+in another shape is brought into this one first.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from events.admission import AdmissionRefused, PreemptionRequested
+from events.event import Millis
+from events.no_entries import no_entries
+from events.pod_set import PodSet
+from events.shared_specs import shared_assignments, shared_owner, shared_spec
+from events.workload import CheckStatus, Condition, EvictionCount, GateState, Owner, WorkloadSpec
+from projections.workloads.in_cluster import InCluster, News
+from projections.workloads.lifecycle import Admission, Devices, Provisioning, SecondPass, Workload
+from projections.workloads.resizing import Resizing
+from projections.workloads.stops import Requeue, Stops
+
+Word = Callable[[str, str], str]
+"""Hands out the first of all texts that are equal to its two arguments, as `dict.setdefault` does."""
+
+
+class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The fields of `Workload` and of its parts, which say what they mean."""
+
+    key: str
+    uid: str
+    owner: Owner | None
+    created_at: Millis
+    generation: int
+    spec: WorkloadSpec
+    equivalence: str = ""
+    conditions: dict[str, Condition] = {}
+    admission: Admission | None = None
+    devices: Devices | None = None
+    checks: dict[str, CheckStatus] = {}
+    provisioning: dict[str, Provisioning] = {}
+    reclaimable: dict[str, int] = {}
+    second_pass: SecondPass = SecondPass()
+    unhealthy_nodes: tuple[str, ...] = ()
+    requeue: Requeue = Requeue()
+    past_execution: Millis = 0
+    evictions: tuple[EvictionCount, ...] = ()
+    gates: dict[str, GateState] = {}
+    attempt: AdmissionRefused | PreemptionRequested | None = None
+    line: str = ""
+    preempted_count: int = 0
+    preempted_at: Millis | None = None
+    preempted_by: tuple[tuple[str, int], ...] = ()
+    admitted_at: Millis | None = None
+    decided: int = 0
+    applied: int = 0
+    job_turned: int = 0
+    seen: int = 0
+    shown: int = 0
+    finish_shown: bool = False
+    deactivated_by: int = 0
+    start_failed: str = ""
+    released: bool = False
+    earlier: tuple[int, ...] = ()
+    written: int = 0
+    news: tuple[News, ...] = ()
+    discarded: str = ""
+    stopped_by: int = 0
+    marks: tuple[str, ...] = ()
+    pods_gone: str = ""
+    wanted: tuple[PodSet, ...] = ()
+    prebuilt: bool = False
+    continues: bool = False
+    shrunk: bool = False
+
+
+_PARTS: dict[str, type[Stops | InCluster | Resizing]] = {"stops": Stops, "in_cluster": InCluster, "resizing": Resizing}
+"""The parts of a record by its field."""
+_OWN = tuple(name for name in Workload.__struct_fields__ if name not in _PARTS)
+
+
+def as_saved(workload: Workload) -> SavedWorkload:
+    """The workload as it is saved."""
+    fields: dict[str, Any] = {name: getattr(workload, name) for name in _OWN}
+    for part, kind in _PARTS.items():
+        held = getattr(workload, part)
+        fields.update((name, getattr(held, name)) for name in kind.__struct_fields__)
+    return SavedWorkload(**fields)
+
+
+def as_held(one: SavedWorkload, word: Word) -> Workload:
+    """The workload that was saved, holding what it has in common with others as those that were folded do."""
+    fields: dict[str, Any] = {name: getattr(one, name) for name in _OWN}
+    for part, kind in _PARTS.items():
+        found = kind(**{name: getattr(one, name) for name in kind.__struct_fields__})
+        if found != kind():
+            fields[part] = found  # Else it holds the value that all others hold.
+    fields |= {
+        "owner": None if one.owner is None else shared_owner(one.owner, one.uid),
+        "spec": shared_spec(one.spec),
+        "equivalence": word(one.equivalence, one.equivalence),
+        "line": word(one.line, one.line),
+        "admission": None if one.admission is None else _sharing(one.admission),
+        "conditions": one.conditions or no_entries(Condition),
+        "checks": one.checks or no_entries(CheckStatus),
+        "provisioning": one.provisioning or no_entries(Provisioning),
+        "reclaimable": one.reclaimable or no_entries(int),
+        "gates": one.gates or no_entries(GateState),
+    }
+    return Workload(**fields)
+
+
+def _sharing(admission: Admission) -> Admission:
+    return msgspec.structs.replace(admission, assignments=shared_assignments(admission.assignments))
