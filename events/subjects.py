@@ -22,6 +22,7 @@ def devices_stream(pool: str) -> str:
     return f"{DEVICES}_{pool}"
 
 
+@lru_cache(maxsize=256)
 def family_of(stream: str) -> str:
     """What kind of stream it is: FACTS, CONTROL, LOG or DEVICES."""
     return stream.partition("_")[0]
@@ -40,6 +41,7 @@ def routed_subject(partition: str, kind: str) -> str:
     return f"{_ROUTED}{_token(partition)}.{_token(kind)}"
 
 
+@lru_cache(maxsize=1024)
 def addressee(subject: str) -> str:
     """The partition that a fact under this subject is for alone; empty where it is for all of them."""
     if not subject.startswith(_ROUTED):

@@ -38,8 +38,9 @@ from ops.sandbox.simulate.cluster_objects import (
 )
 from ops.sandbox.simulate.clusters_faults import LOST_AFTER, MANAGER, ClustersFault, faults_of
 from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
+from ops.sandbox.simulate.growing_log import GrowingLog
 from ops.sandbox.simulate.laws import has_ended
-from ops.sandbox.simulate.moved_trees import as_read, some_move
+from ops.sandbox.simulate.moved_trees import some_move
 from ops.sandbox.simulate.restored_log import (
     RestoredLog,
     broken_in_partitions,
@@ -239,12 +240,13 @@ class _Clusters:
 
     async def _move_trees(self) -> None:
         """Now and then have some trees of the manager's log move to another partition; its services may die just then."""
+        log = GrowingLog()
         while True:
             await asyncio.sleep(self._moving.randrange(2_000, self._span // 4) / 1000)
             if self._loop.time() * 1000 >= self._span:
                 return
             bus = self._manager.bus
-            division = some_move(as_read(await read_everything(bus)), self._moving)
+            division = some_move(log.read(await read_everything(bus)), self._moving)
             with suppress(LogMovedOn):
                 if division is not None:
                     await carry_out(bus, division, self._manager.clock.now())

@@ -5,22 +5,16 @@ import itertools
 import random
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from events.event import Millis
-from events.subjects import CONTROL
 from ops.production.archive.history import Paged, cut_to_common_end
 from ops.production.log.partitioning import Division, carry_out, division_of
 from ops.production.log.tree_moves import PartitionsRefused
-from ops.queries.explaining import world_at
-from ops.queries.point import Entries, point_at
-from ops.queries.time_travel import ends_of
 from ops.sandbox.simulate.bus_connection import SimulatedConnection
 from ops.sandbox.simulate.fault_plan import FaultKind
+from ops.sandbox.simulate.growing_log import GrowingLog, LogAsRead
 from ops.sandbox.simulate.operators import skip_what_is_named
 from ops.sandbox.simulate.simulation import Simulation
-from projections.world import World
-from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn, LogUnavailable
 from services.runtime.partition.errors import MessageHalts
 
@@ -33,14 +27,6 @@ _OPERATOR = "operator"
 Places = tuple[str, ...]
 
 
-class LogAsRead(NamedTuple):
-    """A log as a command reads it."""
-
-    world: World
-    control: Control
-    ends: dict[str, int]
-
-
 async def move_trees(
     simulation: Simulation, seed: int, after: Millis, most: int, *, behind: asyncio.Task[object] | None = None
 ) -> int:
@@ -49,20 +35,21 @@ async def move_trees(
     `behind`: the operator who divides the log has to be done before.
     """
     chance, moved = random.Random(f"{seed}/moves"), 0  # noqa: S311 - a world, not a secret
+    log = GrowingLog()
     if behind is not None:
         await asyncio.wait({behind})
     while moved < most:
         await asyncio.sleep(after / 1000)
         if simulation.faults.calm:
             for _ in range(_LOOKS):
-                if await _known(simulation) is not None:
+                if await _known(simulation, log) is not None:
                     break
                 await asyncio.sleep(_AGAIN_S)
             break
         # Who has read what a bus has lost stores it again before anything new.
         await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
-        places = await _movable(simulation, chance)
-        if not places or not await _move(simulation, places, chance):
+        places = await _movable(simulation, log, chance)
+        if not places or not await _move(simulation, log, places, chance):
             continue
         moved += 1
         for process in simulation.processes:
@@ -74,33 +61,28 @@ async def move_trees(
     return moved
 
 
-async def _move(simulation: Simulation, places: Places, chance: random.Random) -> bool:
+async def _move(simulation: Simulation, log: GrowingLog, places: Places, chance: random.Random) -> bool:
     """Give the command until it is through; whether it still could be."""
     bus = SimulatedConnection(simulation.bus, _OPERATOR, simulation.faults)
     if chance.random() < _KILLED and not simulation.faults.calm:
         kind, times = chance.choice(_BROKEN_OFF), chance.randrange(1, 4)
         simulation.faults.arm(_OPERATOR, kind, times, chance.choice((0.05, 1.0, 8.0)))
-    division = _division(await _known(simulation), places)
+    division = _division(await _known(simulation, log), places)
     while division is not None and division.moves:
         with suppress(LogUnavailable, LogMovedOn):
             await carry_out(bus, division, simulation.clock.now())
             return True
         await asyncio.sleep(_AGAIN_S)
         await asyncio.sleep(max(simulation.whole_at - simulation.loop.time(), 0))
-        division = _division(await _known(simulation), places)
+        division = _division(await _known(simulation, log), places)
     # An order whose answer was lost is folded by now.
     return division is not None
 
 
-async def _movable(simulation: Simulation, chance: random.Random) -> Places:
+async def _movable(simulation: Simulation, log: GrowingLog, chance: random.Random) -> Places:
     """Some of the trees that can move, and where to; none where none can."""
-    known = await _known(simulation)
+    known = await _known(simulation, log)
     return () if known is None else _places_of_move(known, chance)
-
-
-def as_read(entries: Entries) -> LogAsRead:
-    """A log as a command reads it that has these messages. Raises `MessageHalts`."""
-    return LogAsRead(world_at(point_at(entries)), Control(entries.get(CONTROL, ())), ends_of(entries))
 
 
 def some_move(known: LogAsRead, chance: random.Random) -> Division | None:
@@ -136,12 +118,12 @@ def _division(known: LogAsRead | None, places: Places) -> Division | None:
     return None
 
 
-async def _known(simulation: Simulation) -> LogAsRead | None:
+async def _known(simulation: Simulation, log: GrowingLog) -> LogAsRead | None:
     """What is known of the log, what was rolled as from an archive; None where a message had to be skipped first."""
     entries: Paged = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
     cut_to_common_end(entries, warn=False)
     try:
-        return as_read(entries)
+        return log.read(entries)
     except MessageHalts as problem:
         # Nobody reads what lies in a fork that has not begun, but commands do.
         await skip_what_is_named(simulation, str(problem))

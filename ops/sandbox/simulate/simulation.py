@@ -112,7 +112,7 @@ class Simulation:
 
     def begin(self) -> None:
         """Set the platform up, and start every process."""
-        for value in (*_definitions(), *self.platform.objects):
+        for value in (*definitions(), *self.platform.objects):
             self.cluster.add(value)
             if "status" in value and value["kind"] == "AdmissionCheck":
                 kind = self._kind("admissionchecks")
@@ -375,7 +375,7 @@ def plural_of(value: JsonObject) -> str:
 
 
 @functools.cache
-def _definitions() -> tuple[JsonObject, ...]:
+def definitions() -> tuple[JsonObject, ...]:
     """The definitions of kuelog's kinds, made once: objects in the store are never changed in place."""
     return tuple(manifests())
 

@@ -8,7 +8,6 @@ from typing import Any
 from events.event import Millis
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.production.crds.definitions import manifests
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
@@ -19,7 +18,7 @@ from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.cut_line import LineConnector
-from ops.sandbox.simulate.simulation import BEGINS
+from ops.sandbox.simulate.simulation import BEGINS, definitions
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
 
@@ -41,7 +40,7 @@ class Site:
 
     def begin(self, objects: list[JsonObject]) -> None:
         """Set it up, and start its services."""
-        for value in (*manifests(), *objects):
+        for value in (*definitions(), *objects):
             self.cluster.add(value)
         self.cluster.start_controllers()
         self.start()
