@@ -42,10 +42,10 @@ from projections.quota.node import Node
 from projections.set_aside.records import ADMITTER
 from projections.workloads.lifecycle import Workload
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
-from services.admitter.cycle_order import in_turn, owner_goes_on, would_borrow
+from services.admitter.cycle_order import in_turn, owner_goes_on, up_to, would_borrow
 from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_for
-from services.admitter.heads import head_of, remember
+from services.admitter.heads import head_of, remember, room_was_made
 from services.admitter.nomination import consider, nominate
 from services.admitter.outcome_events import refusal_event, request_event
 from services.admitter.state import AdmitterState
@@ -91,7 +91,8 @@ class Cycle:
                 charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
         owners_go_on, reserved = False, 0
-        for entry in in_turn(world, entries):
+        made = {head.workload.key for head in heads if head.when.in_line and room_was_made(world, head.workload)}
+        for entry in up_to(made, in_turn(world, entries)):
             if owners_go_on and self.events and would_borrow(entry):
                 continue  # Something was decided, so there is another cycle.
             event = self._process_with_claim(entry, preempted)

@@ -5,7 +5,7 @@ workload of each queue. A borrower admitted now would be evicted, before it has 
 queue reclaims its quota in the next cycle; so it waits until the owners have no more (docs/rules/cycle.md#owners-first).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from events.admission import Mode, RequeueReason
 from events.catalogue import Decision
@@ -22,6 +22,20 @@ def in_turn(world: QueueState, entries: Sequence[AdmissionEntry]) -> Iterable[Ad
     if world.settings.fair_sharing:
         return fair_turns(world, entries)
     return sorted(entries, key=lambda entry: classic_order(world.settings, world.lines, entry))
+
+
+def up_to(last: Collection[str], entries: Iterable[AdmissionEntry]) -> Iterator[AdmissionEntry]:
+    """The entries until those of all these workloads have had their turn; all of them where there are none.
+
+    Rule: docs/rules/cycle.md#room-was-made
+    """
+    left = set(last)
+    for entry in entries:
+        yield entry
+        if entry.workload.key in left:
+            left.remove(entry.workload.key)
+            if not left:
+                return
 
 
 def classic_order(

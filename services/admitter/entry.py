@@ -25,6 +25,8 @@ class When(msgspec.Struct, frozen=True, kw_only=True):
     """Victims in the tree are protected for a time (minimum runtime, cooldown)."""
     moving: bool = False
     """Past usage, which decays, orders workloads or victims in the tree (admission fair sharing)."""
+    in_line: bool = False
+    """Only who is in line is tried, and nobody who was refused."""
 
 
 class QueueHead(msgspec.Struct, frozen=True, kw_only=True):

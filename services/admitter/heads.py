@@ -7,14 +7,19 @@ and the next workload of the queue takes its place in the same cycle: so a servi
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from events.event import Millis
 from events.quota import ClusterQueueObserved, StopPolicy
 from projections.devices.state import config_of
 from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
+from projections.preemption.requested import still_holds
+from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import ParkedClass, PendingQueue, PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
+from projections.workloads.lifecycle import Workload
 from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_of
 from services.admitter.concurrency_limits import workloads_over_limit
@@ -24,9 +29,29 @@ from services.admitter.state import AdmitterState
 
 
 def heads(world: AdmitterState, tree: str, at: Millis) -> list[QueueHead]:
-    """The head of every queue of the tree that is neither stopped, terminating nor empty, in the order of the queues."""
-    found: list[QueueHead] = []
+    """The head of every queue of the tree that is neither stopped, terminating nor empty, in the order of the queues.
+
+    Where one of them has preempted others, who have all gone, none is taken of those that were refused (docs/rules/cycle.md#room-was-made).
+    """
     when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
+    if world.requests:
+        in_line = _heads(world, tree, replace(when, in_line=True))
+        if any(room_was_made(world, head.workload) for head in in_line):
+            return in_line
+    return _heads(world, tree, when)
+
+
+def room_was_made(world: PreemptionState, workload: Workload) -> bool:
+    """Whether it has asked for room, and all who had to make it have gone: what is decided about it next ends its request.
+
+    Rule: docs/rules/cycle.md#room-was-made
+    """
+    request = world.requests.get(workload.key)
+    return request is not None and not any(still_holds(world.workloads, victim) for victim in request.victims)
+
+
+def _heads(world: AdmitterState, tree: str, when: When) -> list[QueueHead]:
+    found: list[QueueHead] = []
     for name in world.quota.members(tree):
         line = world.lines.of(name)
         if not line.waiting and not line.classes:
@@ -139,6 +164,8 @@ def _retriable(
     world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> Iterator[tuple[str, ParkedClass]]:
     """The parked classes for which something has changed since they were tried, by name."""
+    if when.in_line:
+        return
     stamp, moment = world.stamp(queue.name), _moment(world, queue, when)
     for kind, parked in line.classes.items():
         if parked.stamp == stamp and not when.timed:

@@ -171,6 +171,20 @@ def test_a_gate_of_kueue_switches_its_rule() -> None:
     assert validate(value, SettingsObserved(gates={"WorkloadValidateResourcesAreNonNegative": False})) == []
 
 
+def test_a_check_for_a_flavor_that_the_queue_has_not_is_refused_when_it_is_new_and_let_be_when_it_is_stored() -> None:
+    def of(flavor: str, weight: str = "1") -> JsonObject:
+        rules = {"admissionChecks": [{"name": "k", "onFlavors": [flavor]}]}
+        return queue(admissionChecksStrategy=rules, fairSharing={"weight": weight})
+
+    wrong = [("NotSupported", "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[0]")]
+    stored = of("elsewhere")
+    assert told(validate(stored, SETTINGS)) == wrong
+    assert told(validate_update(stored, of("elsewhere", "2"), SETTINGS)) == []
+    assert told(validate_update(stored, of("nowhere"), SETTINGS)) == wrong
+    strict = SettingsObserved(gates={"RejectUpdatesToCQWithInvalidOnFlavors": True})
+    assert told(validate_update(stored, of("elsewhere", "2"), strict)) == wrong
+
+
 @pytest.mark.parametrize("name", ["cpu", "nvidia.com/gpu", "a.b-c/D_e.1", "x" * 63])
 def test_qualified_names_pass(name: str) -> None:
     assert why_not_qualified(name) == []

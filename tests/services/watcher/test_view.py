@@ -4,7 +4,7 @@ from typing import Any
 
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device import NodeObserved
-from events.quota import ClusterQueueObserved, PriorityClassObserved
+from events.quota import CheckRule, ClusterQueueObserved, PriorityClassObserved
 from events.workload import (
     AdoptedStatus,
     JobUnsuspended,
@@ -241,6 +241,13 @@ def test_a_queue_that_breaks_a_rule_is_refused_with_the_field_and_the_old_one_go
     assert "resourceGroups[1]" in refused.problems[0].field and refused.problems[0].message
     assert [type(fact) for fact in view.see("ClusterQueue", QUEUE)] == [ClusterQueueObserved], "it is lifted"
     assert view.see("ClusterQueue", QUEUE) == []
+
+
+def test_a_queue_that_was_stored_with_a_check_for_a_flavor_that_it_has_not_is_taken_as_it_is() -> None:
+    rules = {"admissionChecks": [{"name": "k", "onFlavors": ["elsewhere"]}]}
+    (queue,) = View().see("ClusterQueue", {**QUEUE, "spec": {**QUEUE["spec"], "admissionChecksStrategy": rules}})  # type: ignore[dict-item]
+    assert isinstance(queue, ClusterQueueObserved)
+    assert queue.checks == (CheckRule(name="k", flavors=("elsewhere",)),), "it is required of nobody"
 
 
 def test_a_lock_of_a_node_that_nobody_can_read_is_told_and_one_that_can_be_is_not() -> None:
