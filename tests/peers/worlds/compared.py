@@ -23,6 +23,7 @@ MEANT = {
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "blocked by checks": "under blockAdmission Kueue 0.17 lets nobody in while somebody waits for its checks, whose pods can't be ready: docs/rules/cycle.md#block-admission",
     "class by turns": "Kueue gives workloads of a class that changes their new priority one after the other, and may try one as the head of a StrictFIFO queue that is none when all have it",
+    "led without a place": "Kueue 0.17 takes a leader and its workers for placed where no place is left for one of them, and is refused by its API server for ever: docs/rules/topology.md#slice-placement",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
     "stuck on a flavor": "Kueue 0.17 takes a flavor for one that fits by the resource that borrows highest, and tries it for ever: docs/rules/flavors.md#modes",
     "done of fewer": "Kueue counts pods that are done off those that were asked for, where fewer were let in: docs/rules/quota.md#charged-usage",
@@ -177,12 +178,10 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
-            case ("workloads", name, "requests", _) if one.here is None and self._had_a_turn_by_its_class(name):
-                return "class by turns"
-            case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
-                return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
                 return "pods of none tried"
+            case ("workloads", name, "requests", _):
+                return self._of_silence(name, one)
             case _:
                 return ""
 
@@ -211,12 +210,20 @@ class _Around:
         nameless = one.there and one.there[2] == "ClusterQueue  doesn't exist" and self._door_opened(name)
         return "no name" if nameless else ""
 
-    def _of_reservation(self, name: str, one: Difference) -> str:
-        known = name in self.ours["workloads"]
+    def _of_silence(self, name: str, one: Difference) -> str:
+        """Why one side alone has said something of it."""
         if one.here is None and self._had_a_turn_by_its_class(name):
             return "class by turns"
-        if one.there is None and self._is_of_silent_class(name):
-            return "silent class"
+        if one.there is not None:
+            return ""
+        if self._is_led_without_a_place(name):
+            return "led without a place"
+        return "silent class" if self._is_of_silent_class(name) else ""
+
+    def _of_reservation(self, name: str, one: Difference) -> str:
+        known = name in self.ours["workloads"]
+        if silent := self._of_silence(name, one):
+            return silent
         if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
         if one.there and one.there[2] == _NO_LONGER_FITS and _waits(one.here) and one.here == self._before(one.path):
@@ -272,6 +279,15 @@ class _Around:
             for key, one in self.here["workloads"].items()
             if key != name
         )
+
+    def _is_led_without_a_place(self, name: str) -> bool:
+        """Whether it is one of a leader and workers that finds no place here, and Kueue has never said anything of it."""
+        mine = self.there["workloads"].get(name)
+        if mine is None or "QuotaReserved" in mine["conditions"]:
+            return False
+        made = (one.value["spec"]["podSets"] for one in self._world.steps if one.verb == "create" and one.name == name)
+        led = any("podSetGroupName" in one.get("topologyRequest", {}) for pod_sets in made for one in pod_sets)
+        return led and _lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
 
     def _had_a_turn_by_its_class(self, name: str) -> bool:
         """Whether Kueue alone has tried it, in a StrictFIFO queue in which another one of its new priority waits, when that of a class has changed."""
