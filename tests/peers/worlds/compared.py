@@ -20,6 +20,7 @@ MEANT = {
     "preempted for ever": "two that preempt each other do so for ever, under Kueue until chance ends it: docs/rules/preemption.md#loops",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
+    "order of checks": "Kueue names the checks that are missing in any order",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "blocked by checks": "under blockAdmission Kueue 0.17 lets nobody in while somebody waits for its checks, whose pods can't be ready: docs/rules/cycle.md#block-admission",
     "class by turns": "Kueue gives workloads of a class that changes their new priority one after the other, and may try one as the head of a StrictFIFO queue that is none when all have it",
@@ -189,6 +190,8 @@ class _Around:
         match one.path:
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
+            case ("queues", _, "conditions", "Active") if _names_the_same(one.there, one.here):
+                return "order of checks"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
             case ("queues", name, "pendingWorkloads") if self._lost_a_door(name) and one.there == self._before(
@@ -614,6 +617,14 @@ def _is_closed(condition: list[str]) -> bool:
 
 def _is_news(condition: list[str] | None) -> bool:
     return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
+
+
+def _names_the_same(there: list[str] | None, here: list[str] | None) -> bool:
+    """Whether both conditions are of the same words in another order."""
+    if not (there and here):
+        return False
+    sides = [[*one[:2], *sorted(re.split(r"[ ,.]+", one[2]))] for one in (there, here)]
+    return sides[0] == sides[1]
 
 
 def _are_one_order(there: str, here: str) -> bool:
