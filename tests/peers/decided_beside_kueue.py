@@ -27,9 +27,12 @@ async def _asked(peers: Path, worlds: list[World], at_once: int, *, fair: bool, 
     with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
         async with kueue(peers, Path(folder), fair=fair, more=more) as manager:
             # It holds for all of Kueue: worlds that are played at once would wait for the pods of each other.
-            at_once = 1 if (more.get("waitForPodsReady") or {}).get("blockAdmission") else at_once
+            alone = bool((more.get("waitForPodsReady") or {}).get("blockAdmission"))
+            at_once = 1 if alone else at_once
             for begin in range(0, len(worlds), at_once):
                 answers.update(await manager.play(worlds[begin : begin + at_once]))
+                if alone:
+                    await manager.clear(worlds[begin : begin + at_once])
                 print(f"Kueue has decided about {len(answers)} worlds", file=sys.stderr, flush=True)
     return answers
 

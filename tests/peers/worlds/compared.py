@@ -20,25 +20,33 @@ MEANT = {
     "preempted for ever": "two that preempt each other do so for ever, under Kueue until chance ends it: docs/rules/preemption.md#loops",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
+    "order of checks": "Kueue names the checks that are missing in any order",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
+    "blocked by checks": "under blockAdmission Kueue 0.17 lets nobody in while somebody waits for its checks, whose pods can't be ready: docs/rules/cycle.md#block-admission",
+    "class by turns": "Kueue gives workloads of a class that changes their new priority one after the other, and may try one as the head of a StrictFIFO queue that is none when all have it",
+    "led without a place": "Kueue 0.17 takes a leader and its workers for placed where no place is left for one of them, and is refused by its API server for ever: docs/rules/topology.md#slice-placement",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
     "stuck on a flavor": "Kueue 0.17 takes a flavor for one that fits by the resource that borrows highest, and tries it for ever: docs/rules/flavors.md#modes",
     "done of fewer": "Kueue counts pods that are done off those that were asked for, where fewer were let in: docs/rules/quota.md#charged-usage",
     "gated or inactive": "Kueue says of who is gated in a queue that takes nothing in, in turns for ever, that it is gated and that the queue is inactive",
-    "no name": "Kueue looks at a workload while its local queue is being taken up again, and says that a ClusterQueue without a name is not there",
+    "no name": "Kueue may look at a workload when it has seen its local queue and does not hold it in its queues yet, which then have no name of a ClusterQueue for it",
     "not reactivated": "Kueue 0.17 leaves who was deactivated by its own rules waiting for ever when it is set active again",
     "overtaken": "Kueue compares why it refuses somebody with what it has heard itself say, which may be older than what it has said since",
     "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
     "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
-    "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them: docs/rules/flavors.md#scan-progress",
+    "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them, or preempts somebody again and again for them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
-_HAPPENED = frozenset({"gathered for a second", "no name", "room in between", "silent class", "not told anew"})
+_HAPPENED = frozenset(
+    {"class by turns", "gathered for a second", "no name", "room in between", "silent class", "not told anew"}
+)
 """Names of differences that one step makes, and that nothing of the steps behind it shows."""
+_USE = frozenset({"flavorsReservation", "flavorsUsage", "share", "pendingWorkloads"})
+"""What queues show of what is used of them, and how many wait, of whom one may be on its way."""
 _NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _ATTEMPT = "couldn't assign flavors to pod set "
 
@@ -78,7 +86,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
             meant[ended] += 1
             return []
         for one in _differences(there, here, ()):
-            name = around.still(one) or around.name(one) or _in_between(world.steps[number], one)
+            name = around.still(one) or around.name(one) or around.evicted_apart(one)
             if name:
                 meant[name] += 1
                 around.named[str(one)] = name
@@ -104,6 +112,8 @@ class _Around:
         self._theirs: Seen = {"workloads": {}}
         self.named: dict[str, str] = {}
         """By difference that was seen before, its name."""
+        self._apart: dict[str, str] = {}
+        """By workload that was preempted more often on one side, the name of that."""
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
 
@@ -125,6 +135,30 @@ class _Around:
         name = self.named.get(str(one), "")
         return name if name in _HAPPENED and (one.there, one.here) == (self._before(one.path), ours) else ""
 
+    def evicted_apart(self, one: Difference) -> str:
+        """Why somebody was preempted once more on one side for who was told to try again, in this step or in one before it."""
+        if one.path[0] != "workloads" or one.path[2:] != ("evictions",):
+            return ""
+        name = one.path[1]
+        theirs, ours = (
+            _evicted(one) - _evicted((before["workloads"].get(name) or {}).get("evictions"))
+            for one, before in ((one.there, self._theirs), (one.here, self.ours))
+        )
+        if theirs == ours:
+            return self._apart.get(name, "")
+        if self.step.verb != "check" or self.step.value["state"] != "Retry":
+            return ""
+        once = Counter({("Preempted", ""): 1})
+        more, fewer = theirs - ours, ours - theirs
+        if more == once and not fewer:
+            self._apart[name] = "room in between"
+        elif fewer == once and not more:
+            # Kueue may find that it is back before it tries those that were refused: here they have had its room until then.
+            self._apart[name] = "gathered for a second"
+        else:
+            return ""
+        return self._apart[name]
+
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
@@ -145,10 +179,10 @@ class _Around:
                 one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
             ):
                 return "later checks"
-            case ("workloads", name, "requests", _) if one.there is None and self._is_of_silent_class(name):
-                return "silent class"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
                 return "pods of none tried"
+            case ("workloads", name, "requests", _):
+                return self._of_silence(name, one)
             case _:
                 return ""
 
@@ -156,6 +190,8 @@ class _Around:
         match one.path:
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
+            case ("queues", _, "conditions", "Active") if _names_the_same(one.there, one.here):
+                return "order of checks"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
             case ("queues", name, "pendingWorkloads") if self._lost_a_door(name) and one.there == self._before(
@@ -177,10 +213,20 @@ class _Around:
         nameless = one.there and one.there[2] == "ClusterQueue  doesn't exist" and self._door_opened(name)
         return "no name" if nameless else ""
 
+    def _of_silence(self, name: str, one: Difference) -> str:
+        """Why one side alone has said something of it."""
+        if one.here is None and self._had_a_turn_by_its_class(name):
+            return "class by turns"
+        if one.there is not None:
+            return ""
+        if self._is_led_without_a_place(name):
+            return "led without a place"
+        return "silent class" if self._is_of_silent_class(name) else ""
+
     def _of_reservation(self, name: str, one: Difference) -> str:
         known = name in self.ours["workloads"]
-        if one.there is None and self._is_of_silent_class(name):
-            return "silent class"
+        if silent := self._of_silence(name, one):
+            return silent
         if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
         if one.there and one.there[2] == _NO_LONGER_FITS and _waits(one.here) and one.here == self._before(one.path):
@@ -237,6 +283,29 @@ class _Around:
             if key != name
         )
 
+    def _is_led_without_a_place(self, name: str) -> bool:
+        """Whether it is one of a leader and workers that finds no place here, and Kueue has never said anything of it."""
+        mine = self.there["workloads"].get(name)
+        if mine is None or "QuotaReserved" in mine["conditions"]:
+            return False
+        made = (one.value["spec"]["podSets"] for one in self._world.steps if one.verb == "create" and one.name == name)
+        led = any("podSetGroupName" in one.get("topologyRequest", {}) for pod_sets in made for one in pod_sets)
+        return led and _lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
+
+    def _had_a_turn_by_its_class(self, name: str) -> bool:
+        """Whether Kueue alone has tried it, in a StrictFIFO queue in which another one of its new priority waits, when that of a class has changed."""
+        mine = self.here["workloads"][name]
+        known = self._theirs["workloads"].get(name)
+        if self.step.kind != "WorkloadPriorityClass" or known is None or known["priority"] == mine["priority"]:
+            return False
+        return _strategy(self._world, mine["door"]) == "StrictFIFO" and any(
+            self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
+            and one["priority"] == mine["priority"]
+            and not _holds(one)
+            for key, one in self.here["workloads"].items()
+            if key != name
+        )
+
     def _door_opened(self, name: str) -> bool:
         """Whether the local queue of a workload came in this step, or takes in again."""
         step, door = self.step, self.there["workloads"][name]["door"]
@@ -281,14 +350,8 @@ def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Diffe
         yield Difference(path, there, here)
 
 
-def _in_between(step: Step, one: Difference) -> str:
-    """Whether Kueue has evicted somebody once more for who was told to try again."""
-    retried = step.verb == "check" and step.value["state"] == "Retry"
-    if one.path[0] != "workloads" or one.path[2:] != ("evictions",) or not retried:
-        return ""
-    there, here = ({(reason, cause): count for reason, cause, count in side} for side in (one.there, one.here))
-    more = {key: there[key] - here.get(key, 0) for key in there if there[key] != here.get(key)}
-    return "room in between" if more == {("Preempted", ""): 1} else ""
+def _evicted(evictions: list[Any] | None) -> Counter[tuple[str, str]]:
+    return Counter({(reason, cause): count for reason, cause, count in evictions or ()})
 
 
 def _worded_later(one: Difference) -> bool:
@@ -313,6 +376,12 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
     only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
     if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
         return "flavors in turn"
+    if any(_goes_in_vain(name, known, both) for name in both):
+        return "flavors in turn"
+    if any(_holds(ours) != _holds(one) or _is_blocked(one) for one, ours in both.values()) and _is_blocked_by_checks(
+        there
+    ):
+        return "blocked by checks"
     if _has_done_of_fewer(world, step, there, here):
         return "done of fewer"
     if any(_is_stuck(world, one, here["workloads"].get(name)) for name, one in there["workloads"].items()):
@@ -330,8 +399,10 @@ def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there
 
 
 def _has_done_of_fewer(world: World, step: Step, there: Seen, here: Seen) -> bool:
-    """Whether one more pod is done in this step of a workload that runs with fewer than it asked for, and only queues show it otherwise."""
-    if step.verb != "reclaim" or there["workloads"] != here["workloads"] or there["queues"] == here["queues"]:
+    """Whether one more pod is done in this step of a workload that runs with fewer than it asked for, and only the use of queues differs."""
+    if step.verb != "reclaim" or there["workloads"] != here["workloads"]:
+        return False
+    if {one.path[2] for one in _differences(there, here, ())} - _USE or there["queues"] == here["queues"]:
         return False
     made = (one.value["spec"]["podSets"] for one in world.steps if one.verb == "create" and one.name == step.name)
     asked = {one["name"]: one["count"] for pod_sets in made for one in pod_sets}
@@ -417,6 +488,33 @@ def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tu
             for side in both[other]
         )
         for other in both.keys() & known.keys()
+    )
+
+
+def _is_blocked_by_checks(there: Seen) -> bool:
+    """Whether somebody holds quota under Kueue whose checks are not ready, and somebody waits until all pods are."""
+    found = there["workloads"].values()
+    waits = any(_holds(one) and any(check[0] != "Ready" for check in one["checks"].values()) for one in found)
+    return waits and any(map(_is_blocked, found))
+
+
+def _is_blocked(workload: Seen) -> bool:
+    return workload["conditions"].get("QuotaReserved", ["", ""])[1] == "Waiting"
+
+
+def _goes_in_vain(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether Kueue alone has preempted a workload again and again in this step, for one with several pod sets that waits on both sides."""
+    before = _preemptions(known[name]) if name in known else 0
+    there, here = (_preemptions(side) - before for side in both[name])
+    return (
+        there > 2  # noqa: PLR2004 - more often than for once and for what came of it
+        and not here
+        and any(
+            f"uid of {other}," in both[name][0]["conditions"]["Preempted"][2]
+            and not any(_holds(side) for side in sides)
+            and len(sides[0]["requests"]) > 1
+            for other, sides in both.items()
+        )
     )
 
 
@@ -519,6 +617,14 @@ def _is_closed(condition: list[str]) -> bool:
 
 def _is_news(condition: list[str] | None) -> bool:
     return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
+
+
+def _names_the_same(there: list[str] | None, here: list[str] | None) -> bool:
+    """Whether both conditions are of the same words in another order."""
+    if not (there and here):
+        return False
+    sides = [[*one[:2], *sorted(re.split(r"[ ,.]+", one[2]))] for one in (there, here)]
+    return sides[0] == sides[1]
 
 
 def _are_one_order(there: str, here: str) -> bool:

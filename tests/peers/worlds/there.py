@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, connect
-from services.runtime.cluster_port import ObjectConflict
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
-from tests.peers.worlds.doing import do, make, show, start
+from tests.peers.worlds.doing import do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
@@ -85,6 +85,18 @@ class Kueue:
                     (name, one["metadata"]["uid"]) for (space, name), one in objects[0].items() if space == world.space
                 )
         return answers
+
+    async def clear(self, worlds: Sequence[World]) -> None:
+        """Take away the workloads of worlds that are over: one that waits for its checks would hold up all others under `blockAdmission`."""
+        spaces = {world.space for world in worlds}
+        left = {name for name in self._caches.of(WORKLOADS) if name[0] in spaces}
+        for space, name in sorted(left):
+            with suppress(ObjectMissing):
+                await self._client.delete(resource_of("Workload"), space, name)
+        for _ in range(round(_LONGEST_S / _LOOK_S)):
+            if not left & self._caches.of(WORKLOADS).keys():
+                return
+            await asyncio.sleep(_LOOK_S)
 
     async def _each(
         self, worlds: Sequence[World], answers: dict[int, Answer], what: Callable[[World], Awaitable[None]]

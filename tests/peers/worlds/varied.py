@@ -36,12 +36,6 @@ def _unlike(world: World, chance: random.Random) -> World:
         if len(groups) > 1 and chance.random() < 0.3:
             groups.pop(chance.randrange(len(groups)))
         spec["resourceGroups"] = groups
-        if "admissionChecksStrategy" in spec:
-            # kuelog's webhook refuses a check for flavors that the queue has not.
-            known = {flavor["name"] for group in groups for flavor in group["flavors"]}
-            rules = spec["admissionChecksStrategy"]["admissionChecks"]
-            kept = [one for one in rules if known.issuperset(one.get("onFlavors", ()))]
-            spec["admissionChecksStrategy"] = {"admissionChecks": kept}
         for name, likely in (("preemption", 0.2), ("flavorFungibility", 0.3), ("queueingStrategy", 0.0)):
             if chance.random() < likely:
                 spec.pop(name, None)

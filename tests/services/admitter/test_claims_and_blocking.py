@@ -2,7 +2,7 @@ from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
-from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.quota import AdmissionCheckObserved, CheckRule, LocalQueueObserved, PreemptionPolicy
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsGone, PodsReady
 from projections.preemption.claims import claimed_room
@@ -87,3 +87,18 @@ def test_admission_waits_until_the_pods_of_all_that_was_admitted_are_ready() -> 
     assert [e.reason for e in said if isinstance(e, AdmissionRefused)] == ["WaitingForPodsReady"]
     said = told.told(PodsReady(workload="team/a", ready=True)).decided()
     assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/b"]
+
+
+def test_who_waits_for_its_checks_holds_up_nobody_whose_pods_could_start() -> None:
+    rule = PodsReadyRule(timeout=600_000, block_admission=True)
+    told = Story().told(
+        SettingsObserved(pods_ready=rule),
+        *platform(),
+        AdmissionCheckObserved(name="k", controller="example.com/nobody", active=True),
+        replace(queue("checked", nominal=2), checks=(CheckRule(name="k"),)),
+        LocalQueueObserved(namespace="team", name="checked", cluster_queue="checked"),
+        job("waits", queue="checked"),
+    )
+    assert reserved(list(told.decided())) == ["team/waits"]
+    said = told.told(job("a")).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == ["team/a"]

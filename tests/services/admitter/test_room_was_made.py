@@ -77,11 +77,15 @@ def test_while_one_of_its_victims_stays_others_may_take_what_there_is() -> None:
 
 def test_who_had_been_refused_is_tried_next_before_others_in_line_that_come_behind_it() -> None:
     story = owner_asks_while_another_waits().told(WorkloadFinished(workload="team/c", reason="Succeeded"))
-    assert reserved_when_both_have_gone(story) == ["team/owner", "team/waits"], "and none of the victims, who would borrow"
+    assert reserved_when_both_have_gone(story) == ["team/owner", "team/waits"], (
+        "and none of the victims, who would borrow"
+    )
 
 
 def test_one_that_finds_no_room_after_all_asks_for_more_and_keeps_nobody_from_being_tried() -> None:
     story = owner_asks_while_another_waits().told(asking("comes", "other", 1, priority=10))
-    assert reserved_when_both_have_gone(story) == ["team/comes", "team/waits"], "who has just come is in line, and before it"
+    assert reserved_when_both_have_gone(story) == ["team/comes", "team/waits"], (
+        "who has just come is in line, and before it"
+    )
     (request,) = story.world.requests.values()
     assert request.workload == "team/owner" and {one.workload for one in request.victims} == {"team/c", "team/d"}
