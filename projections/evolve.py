@@ -13,7 +13,7 @@ from events.admission import (
 )
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
-from events.budget import BudgetRenewed, BudgetThresholdReached
+from events.budget import BudgetRenewed, BudgetThresholdReached, BudgetUsePassedOn, BudgetUseTold
 from events.catalogue import AnyEvent
 from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.commit import Sighting
@@ -120,6 +120,7 @@ from events.workload import (
 )
 from events.workload_object import WorkloadTerminating
 from projections.budgets.counting import keep_budgets, tell_renewal, tell_threshold
+from projections.budgets.partitions import hear, note_told
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.folds.admission import evolve_admission
 from projections.folds.claims import evolve_claims
@@ -278,8 +279,12 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             tell_threshold(world, event, position.at)
         case BudgetRenewed():
             tell_renewal(world, event, position.at)
+        case BudgetUseTold():
+            note_told(world, event, position)
+        case BudgetUsePassedOn():
+            hear(world, event, position.at)
         case PartitionMapObserved():
-            observe_map(world, event)
+            observe_map(world, event, position.at)
         case PartitionForked():
             observe_fork(world, event, position.at)
         case Quarantined() | ClockScaled() | LogPartitioned():
