@@ -19,7 +19,7 @@ from events.admission import (
     WorkloadAdmitted,
 )
 from events.application import DecisionApplied, DecisionRejected
-from events.budget import BudgetRenewed, BudgetThresholdReached
+from events.budget import BudgetRenewed, BudgetThresholdReached, BudgetUseTold
 from events.catalogue import ControlEvent, DeviceDecision, Fact
 from events.commit import Commit, Sighting
 from events.control import EpochStarted
@@ -127,6 +127,7 @@ AUTHORS = {
                     PreemptionGateOpened,
                     BudgetThresholdReached,
                     BudgetRenewed,
+                    BudgetUseTold,
                     SetAside,
                     EpochStarted,
                 )

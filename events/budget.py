@@ -108,3 +108,33 @@ class BudgetRenewed(Event, frozen=True, kw_only=True, tag="BudgetRenewed.v1"):
     began: Millis
     carried: dict[str, int] = {}
     """What the periods before have left over, by resource or currency, in the same units."""
+
+
+class BudgetUseTold(Event, frozen=True, kw_only=True, tag="BudgetUseTold.v1"):
+    """What a partition itself has counted of a budget that it shares with others, told when that is not what they reckon it to be.
+    Between two of these its use grows by what is held."""
+
+    budget: str
+    """As in `BudgetThresholdReached`."""
+    at: Millis
+    """The time that it is of."""
+    began: Millis
+    """When the period began in which it was used."""
+    amounts: dict[str, int] = {}
+    """By resource or currency, in the units of `BudgetThresholdReached`; nothing of what is left out."""
+    running: dict[str, int] = {}
+    """What is held, which is by how much that grows in a millisecond."""
+
+
+class BudgetUsePassedOn(Event, frozen=True, kw_only=True, tag="BudgetUsePassedOn.v1"):
+    """The others hear what a partition has told of a budget (`BudgetUseTold`): they read the partition of cards, and not one another."""
+
+    budget: str
+    partition: str
+    """Which partition has counted that."""
+    decided: int
+    """By which of its commits it has told so."""
+    at: Millis
+    began: Millis
+    amounts: dict[str, int] = {}
+    running: dict[str, int] = {}

@@ -13,7 +13,7 @@ from events.admission import (
 )
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
-from events.budget import BudgetRenewed, BudgetThresholdReached
+from events.budget import BudgetRenewed, BudgetThresholdReached, BudgetUsePassedOn, BudgetUseTold
 from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.control import (
     ClockScaled,
@@ -205,6 +205,7 @@ AdmissionDecision: TypeAlias = (
     | MigrationOrdered
     | BudgetThresholdReached
     | BudgetRenewed
+    | BudgetUseTold
     | EstimatesAsked
     | ClustersNominated
     | RemoteGateOpened
@@ -226,6 +227,7 @@ DeviceDecision: TypeAlias = (
     | AllocationStale
     | CapacityShort
     | CapacityCovered
+    | BudgetUsePassedOn
     | SetAside
 )
 """What the accountant decides, on the partition of a pool of nodes."""

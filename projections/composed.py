@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from projections.budgets.budget_usage import BudgetUsage, settled
+from projections.budgets.budget_usage import BudgetUsage, PartitionUse, settled
 from projections.budgets.scopes import whole_of
 from projections.fair_sharing.ledger import UsageRecord
 from projections.object_versions import KnownVersion
@@ -96,12 +96,19 @@ def _budgets(parts: Mapping[str, Tables], homes: Mapping[str, str]) -> dict[str,
 
 
 def _added_up(shares: Sequence[BudgetUsage]) -> BudgetUsage:
-    """What partitions have counted of one budget, all of it. Of what was left over in earlier periods the least is meant."""
+    """What partitions have counted of one budget, all of it, and not what each has heard of the others besides.
+
+    Of what was left over in earlier periods the least is meant.
+    """
     at = max(one.at for one in shares)
     now = [settled(one, at) for one in shares]
     least = min(now, key=lambda one: sum(one.carried.values()))
     return msgspec.structs.replace(
-        least, amounts=_sums([one.amounts for one in now]), running=_sums([one.running for one in now])
+        least,
+        amounts=_sums([one.amounts for one in now]),
+        running=_sums([one.running for one in now]),
+        heard={},
+        said=PartitionUse(),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args
 
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
-from events.budget import BudgetRenewed, BudgetThresholdReached
+from events.budget import BudgetRenewed, BudgetThresholdReached, BudgetUsePassedOn, BudgetUseTold
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.control import ClockScaled, EpochStarted, LogPartitioned, Quarantined, ResourceVersionsRestarted
@@ -14,6 +14,7 @@ from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.workload_facts import WorkloadFact
 from projections.budgets.counting import keep_budgets, tell_renewal, tell_threshold
+from projections.budgets.partitions import hear, note_told
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.folds.admission import AdmissionEvent, evolve_admission
 from projections.folds.claims import ClaimEvent, evolve_claims
@@ -100,9 +101,12 @@ def _fold_renewal(world: World, event: BudgetRenewed, position: LogPosition) -> 
     tell_renewal(world, event, position.at)
 
 
+def _fold_budget_use_passed_on(world: World, event: BudgetUsePassedOn, position: LogPosition) -> None:
+    hear(world, event, position.at)
+
+
 def _fold_map(world: World, event: PartitionMapObserved, position: LogPosition) -> None:
-    del position
-    observe_map(world, event)
+    observe_map(world, event, position.at)
 
 
 def _fold_fork(world: World, event: PartitionForked, position: LogPosition) -> None:
@@ -135,6 +139,8 @@ FOLDS: Mapping[type, Fold] = {
     ResourceVersionsRestarted: _fold_restart,
     BudgetThresholdReached: _fold_threshold,
     BudgetRenewed: _fold_renewal,
+    BudgetUseTold: note_told,
+    BudgetUsePassedOn: _fold_budget_use_passed_on,
     PartitionMapObserved: _fold_map,
     PartitionForked: _fold_fork,
     **_each(Quarantined | ClockScaled | LogPartitioned, _pass),

@@ -10,6 +10,7 @@ import msgspec
 
 from events.admission import PreemptionRequested
 from events.amount import Requests
+from events.budget import BudgetUsePassedOn
 from events.claims import ResourceClaimObserved, ResourceSliceObserved
 from events.control import ObjectRefused
 from events.device import (
@@ -127,6 +128,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     entered: dict[str, Entered] = {}
     budgets: dict[str, BudgetUsage] = {}
     budgeted: dict[str, CountedWorkload] = {}
+    budget_news: dict[str, BudgetUsePassedOn] = {}
     provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
     provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
     dispatches: dict[str, Dispatch] = {}
@@ -181,6 +183,7 @@ _PLAIN = (
     "entered",
     "budgets",
     "budgeted",
+    "budget_news",
     "provisioning_configs",
     "provisioning_requests",
     "dispatches",

@@ -83,6 +83,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     asked = [
         (name, dict(table))
         for name, table in (
+            ("budget_news", world.budget_news),
             ("provisioning_configs", world.provisioning_configs),
             ("provisioning_requests", world.provisioning_requests),
             ("dispatches", world.dispatches),

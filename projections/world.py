@@ -21,7 +21,7 @@ from events.quota import (
 from events.settings import SettingsObserved
 from events.subjects import family_of
 from projections.amiss import Amiss
-from projections.budgets.budget_usage import BudgetUsage, changes_after
+from projections.budgets.budget_usage import BudgetUsage, changes_after, over
 from projections.budgets.scopes import whole_of
 from projections.budgets.state import BudgetState
 from projections.claims.state import ClaimState
@@ -81,7 +81,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.holding = {}
         self.requests, self.answered, self.claims = {}, {}, {}
         self.ledgers, self.entered = {}, {}
-        self.budgets, self.budgeted = {}, {}
+        self.budgets, self.budgeted, self.budget_news = {}, {}, {}
         self.cards = CardHoldings(self.trail)
         self.pod_cards, self.elastic_pods = {}, {}
         self.hanging_pods, self.forced_pods = {}, {}
@@ -291,8 +291,11 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
 
     def put_budget(self, scope: str, usage: BudgetUsage) -> None:
         """Set the usage of a budget, and review it when it is used up or renewed."""
+        before = self.budgets.get(scope)
         self.trail.put(self.budgets, scope, usage)
         self.budget_work.mark_dirty(scope)
+        if before is not None and over(before) != over(usage):
+            self.review_budget(scope)  # What a fact tells that is ahead of the decider's clock meets no deadline.
         self._look_at_budget(scope, usage, usage.at)
 
     def review_budget(self, scope: str) -> None:

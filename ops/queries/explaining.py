@@ -19,7 +19,9 @@ from ops.queries.point import Point
 from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_commits, fold_up
 from ops.queries.stored import Stored, in_order
+from projections.budgets.amounts import in_units
 from projections.budgets.enforcement import EXHAUSTED, used_up
+from projections.budgets.partitions import used_by_partition
 from projections.composed import composed
 from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.placement.gang import Gang
@@ -157,7 +159,12 @@ def _budget_used_up(world: World, workload: Workload, at: Millis) -> tuple[str, 
     """Reason and message why it may not be queued before the period of a budget ends."""
     queue = world.cluster_queue_of(workload)
     spent = used_up(world, workload, queue.name, at) if queue is not None else None
-    return (EXHAUSTED, spent.message) if spent is not None else None
+    if spent is None:
+        return None
+    here, *others = used_by_partition(world, spent.scope, spent.resource, at).items()
+    told = [f"in {name} {in_units(spent.resource, amount)}" for name, amount in others]
+    counted = f"; used here in {here[0]} {in_units(spent.resource, here[1])}, {', '.join(told)}" if told else ""
+    return EXHAUSTED, spent.message + counted
 
 
 def _split(world: World, queue: ClusterQueueObserved | None) -> tuple[str, str] | None:

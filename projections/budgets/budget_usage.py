@@ -18,8 +18,18 @@ WHOLE = 100
 _CODE = 3
 
 
+class PartitionUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What one partition has counted of a budget in its period, and what is held there; nothing of what is left out."""
+
+    amounts: dict[str, int] = {}
+    running: dict[str, int] = {}
+
+
 class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """A budget, or a user's share of it, as it stood at a time: what was used since its period began, and what is held now."""
+    """A budget, or a user's share of it, as it stood at a time: what was used since its period began, and what is held now.
+
+    On a divided log that is what this partition has counted itself, and beside it what it has heard of others.
+    """
 
     budget: Budget
     user: str | None = None
@@ -34,6 +44,13 @@ class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
     """The highest threshold that was told, in per cent, by resource."""
     told_of: Millis = 0
     """When the period began in which it was told."""
+    heard: dict[str, PartitionUse] = {}
+    """By other partition what it has told of this budget, reckoned on to this time: what is held there goes on until it says otherwise."""
+    said: PartitionUse = PartitionUse()
+    """What this partition has told the others, reckoned on as they do."""
+
+
+_NOTHING = PartitionUse()
 
 
 class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +91,26 @@ def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
     if at <= usage.at:
         return usage
     start = begin(usage.budget.period, at)
-    if start <= usage.began:
-        return msgspec.structs.replace(usage, at=at, amounts=_grown(usage.amounts, usage.running, at - usage.at))
-    return msgspec.structs.replace(
-        usage, began=start, at=at, amounts=_grown({}, usage.running, at - start), carried=_carried_over(usage, start)
-    )
+    renewed = start > usage.began
+    since = start if renewed else usage.at
+    changes: dict[str, object] = {"began": start, "carried": _carried_over(usage, start)} if renewed else {}
+    if usage.heard or usage.said != _NOTHING:
+        changes["heard"] = {name: reckoned(one, at - since, from_nothing=renewed) for name, one in usage.heard.items()}
+        changes["said"] = reckoned(usage.said, at - since, from_nothing=renewed)
+    amounts = _grown({} if renewed else usage.amounts, usage.running, at - since)
+    return msgspec.structs.replace(usage, at=at, amounts=amounts, **changes)
+
+
+def reckoned(use: PartitionUse, length: Millis, *, from_nothing: bool = False) -> PartitionUse:
+    """The use of a partition so much later, if those who run there go on; in a new period from nothing."""
+    amounts = _grown({} if from_nothing else use.amounts, use.running, length)
+    kept = {resource: amounts[resource] for resource in sorted(amounts) if amounts[resource]}
+    return PartitionUse(amounts=kept, running=use.running)
+
+
+def used(usage: BudgetUsage, resource: str) -> int:
+    """What is used of it in the period, here and in all other partitions that share it."""
+    return usage.amounts.get(resource, 0) + sum(one.amounts.get(resource, 0) for one in usage.heard.values())
 
 
 def with_running(usage: BudgetUsage, rates: Mapping[str, int], sign: int = 1) -> BudgetUsage:
@@ -92,22 +124,25 @@ def with_running(usage: BudgetUsage, rates: Mapping[str, int], sign: int = 1) ->
 
 def used_at_end(usage: BudgetUsage) -> dict[str, int]:
     """What will be used at the end of its period, if those who run go on as they do."""
-    return _grown(usage.amounts, usage.running, end(usage.budget.period, usage.at) - usage.at)
+    length = end(usage.budget.period, usage.at) - usage.at
+    found = _grown(usage.amounts, usage.running, length)
+    for one in usage.heard.values():
+        for resource, amount in reckoned(one, length).amounts.items():
+            found[resource] = found.get(resource, 0) + amount
+    return found
 
 
 def over(usage: BudgetUsage) -> list[str]:
     """The resources of which nothing is left."""
     return [
-        resource
-        for resource in sorted(limits_of(usage).limits)
-        if usage.amounts.get(resource, 0) >= allowed(usage, resource)
+        resource for resource in sorted(limits_of(usage).limits) if used(usage, resource) >= allowed(usage, resource)
     ]
 
 
 def reached(usage: BudgetUsage, resource: str) -> int:
     """The highest threshold that is reached, in per cent; 0 for none."""
-    used, most = usage.amounts.get(resource, 0) * WHOLE, allowed(usage, resource)
-    return max((one for one in _thresholds(usage.budget) if used >= most * one), default=0)
+    there, most = used(usage, resource) * WHOLE, allowed(usage, resource)
+    return max((one for one in _thresholds(usage.budget) if there >= most * one), default=0)
 
 
 def told(usage: BudgetUsage, resource: str) -> int:
@@ -117,10 +152,10 @@ def told(usage: BudgetUsage, resource: str) -> int:
 
 def runs_out(usage: BudgetUsage, resource: str, percent: int = WHOLE) -> Millis | None:
     """When so much of it is used, if those who run go on as they do; None for never in this period, its own time where it is so already."""
-    missing = allowed(usage, resource) * percent - usage.amounts.get(resource, 0) * WHOLE
+    missing = allowed(usage, resource) * percent - used(usage, resource) * WHOLE
     if missing <= 0:
         return usage.at
-    rate = usage.running.get(resource, 0) * WHOLE
+    rate = _held(usage, resource) * WHOLE
     if rate <= 0:
         return None
     due = usage.at - (-missing // rate)
@@ -139,6 +174,10 @@ def changes_after(usage: BudgetUsage, at: Millis) -> Millis | None:
     if dues or now.told or over(now):
         dues.append(end(now.budget.period, now.at))
     return min(dues, default=None)
+
+
+def _held(usage: BudgetUsage, resource: str) -> int:
+    return usage.running.get(resource, 0) + sum(one.running.get(resource, 0) for one in usage.heard.values())
 
 
 def _thresholds(budget: Budget) -> tuple[int, ...]:
@@ -161,9 +200,9 @@ def _carried_over(usage: BudgetUsage, start: Millis) -> dict[str, int]:
     """What is left over for the period that begins then; where several have passed meanwhile, those who run ran in all of them."""
     if not usage.budget.carry_over:
         return {}
-    over_then, used = end(usage.budget.period, usage.at), used_at_end(usage)
+    over_then, spent = end(usage.budget.period, usage.at), used_at_end(usage)
     found = {
-        resource: _left_over(usage, resource, usage.carried.get(resource, 0), used.get(resource, 0))
+        resource: _left_over(usage, resource, usage.carried.get(resource, 0), spent.get(resource, 0))
         for resource in limits_of(usage).limits
     }
     while over_then < start:
@@ -171,14 +210,14 @@ def _carried_over(usage: BudgetUsage, start: Millis) -> dict[str, int]:
         # Days and weeks are alike: what many of them leave over is what one leaves, so many times.
         times = 1 if usage.budget.period is BudgetPeriod.MONTH else (start - over_then) // (later - over_then)
         found = {
-            resource: _left_over(usage, resource, left, usage.running.get(resource, 0) * (later - over_then), times)
+            resource: _left_over(usage, resource, left, _held(usage, resource) * (later - over_then), times)
             for resource, left in found.items()
         }
         over_then = over_then + times * (later - over_then)
     return {resource: left for resource, left in found.items() if left}
 
 
-def _left_over(usage: BudgetUsage, resource: str, carried: int, used: int, times: int = 1) -> int:
+def _left_over(usage: BudgetUsage, resource: str, carried: int, spent: int, times: int = 1) -> int:
     limit = _amount(limits_of(usage), resource)
     most = limit * usage.budget.carry_over // WHOLE
-    return min(max(carried + times * (limit - used), 0), most)
+    return min(max(carried + times * (limit - spent), 0), most)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from events.budget import Budget, BudgetRenewed, BudgetThresholdReached
+from events.budget import Budget, BudgetRenewed, BudgetThresholdReached, BudgetUsePassedOn, BudgetUseTold
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.event import Millis
@@ -17,6 +17,7 @@ from events.quota import AdmissionCheckObserved, ClusterQueueObserved, Namespace
 from projections.budgets.budget_usage import (
     BudgetUsage,
     CountedWorkload,
+    PartitionUse,
     limits_of,
     reached,
     settled,
@@ -45,7 +46,7 @@ def keep_budgets(world: BudgetState, event: AnyEvent, at: Millis) -> None:
             _set(world, f"{event.kind}/{event.name}", None, at, ())
         case AdmissionCheckObserved() | ObjectRemoved(kind="AdmissionCheck"):
             _follow_all(world, list(world.budgeted), at)  # Its prices may be others.
-        case BudgetThresholdReached() | BudgetRenewed():
+        case BudgetThresholdReached() | BudgetRenewed() | BudgetUseTold() | BudgetUsePassedOn():
             pass
         case _:
             key = getattr(event, "workload", None)
@@ -128,7 +129,15 @@ def _changed(usage: BudgetUsage, budget: Budget, at: Millis) -> BudgetUsage:
     """Another budget: what was spent still counts, unless the period is another one; what is not reached any more is told anew."""
     if usage.budget.period is not budget.period:
         return msgspec.structs.replace(
-            usage, budget=budget, began=begin(budget.period, at), amounts={}, carried={}, told={}, told_of=0
+            usage,
+            budget=budget,
+            began=begin(budget.period, at),
+            amounts={},
+            carried={},
+            told={},
+            told_of=0,
+            heard={},
+            said=PartitionUse(),
         )
     now = msgspec.structs.replace(usage, budget=budget)
     still = {resource: min(told(now, resource), reached(now, resource)) for resource in limits_of(now).limits}

@@ -13,7 +13,7 @@ from events.budget import AtTheEnd, BudgetRenewed, BudgetThresholdReached, Runni
 from events.event import Millis
 from events.timestamp import format_timestamp
 from projections.budgets.amounts import in_units
-from projections.budgets.budget_usage import BudgetUsage, allowed, limits_of, over, reached, settled, told
+from projections.budgets.budget_usage import BudgetUsage, allowed, limits_of, over, reached, settled, told, used
 from projections.budgets.counting import usage_of
 from projections.budgets.rates import own_checks, priced, prices_of
 from projections.budgets.scopes import in_words, scopes_of, whole_of
@@ -32,6 +32,8 @@ class UsedUp(msgspec.Struct, frozen=True):
     until: Millis
     at_end: AtTheEnd
     running: RunningAtTheEnd
+    scope: str
+    resource: str
 
 
 def used_up(world: BudgetState, workload: Workload, cluster_queue: str, at: Millis) -> UsedUp | None:
@@ -71,7 +73,7 @@ def news_of(world: BudgetState, scope: str, at: Millis) -> Iterator[BudgetThresh
                 budget=scope,
                 resource=resource,
                 percent=percent,
-                used=usage.amounts.get(resource, 0),
+                used=used(usage, resource),
                 allowed=allowed(usage, resource),
                 began=usage.began,
             )
@@ -86,7 +88,7 @@ def _used_up(world: BudgetState, workload: Workload, cluster_queue: str, at: Mil
         for resource in over(usage) if usage is not None else ():
             if usage is not None and asks_for_cards(workload, priced(prices, resource) or frozenset({resource})):
                 message, until = used_up_message(scope, usage, resource, at), end(usage.budget.period, at)
-                yield UsedUp(message, until, usage.budget.at_end, usage.budget.running)
+                yield UsedUp(message, until, usage.budget.at_end, usage.budget.running, scope, resource)
                 break
 
 

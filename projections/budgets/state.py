@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from events.budget import BudgetUsePassedOn
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.quota.state import QuotaState
 from projections.work_queue import WorkQueue
@@ -13,6 +14,8 @@ class BudgetState(QuotaState, Protocol):
     budgets: dict[str, BudgetUsage]
     budgeted: dict[str, CountedWorkload]
     """What is counted there, by workload."""
+    budget_news: dict[str, BudgetUsePassedOn]
+    """Where that is decided: what a partition has told of a budget that it shares, and the others have to hear; by partition and budget."""
     budget_work: WorkQueue
     """Budgets of which there may be something to tell: a hint."""
 

@@ -7,13 +7,12 @@ Rule: docs/rules/log.md#moved
 
 from collections.abc import Collection
 
-import msgspec
-
 from events.event import Millis
 from events.partition_map import PartitionForked
 from events.subjects import decisions_stream
 from projections.budgets.counting import follow as count_in_budgets
 from projections.budgets.counting import usage_of
+from projections.budgets.partitions import let_go_of_use
 from projections.budgets.scopes import whole_of
 from projections.fair_sharing.admission_usage import follow as count_in_ledgers
 from projections.folds.dispatch import drop_copies, drop_dispatch
@@ -38,25 +37,25 @@ def observe_fork(world: World, order: PartitionForked, at: Millis) -> None:
     if not is_divided(world):
         return
     if world.partition == decisions_stream(str(order.origin)):
-        let_go(world, moved.namespaces, at)
+        let_go(world, moved.namespaces, at, counted_in=fork)
         _forget_trees(world, set(order.trees))
     elif world.partition == fork:
-        keep_only(world, moved.namespaces, at)
+        keep_only(world, moved.namespaces, at, origin=decisions_stream(str(order.origin)))
         _forget_trees(world, set(world.quota.trees()) - set(order.trees))
 
 
-def keep_only(world: World, namespaces: Collection[str], at: Millis) -> None:
-    """Let go of everything that is not of these namespaces."""
+def keep_only(world: World, namespaces: Collection[str], at: Millis, *, origin: str) -> None:
+    """In a fork: let go of everything that is not of these namespaces, and is decided in its origin."""
     known = (world.workloads, world.accounted, world.terminating, world.dispatches, world.left_behind, world.remotes)
     found = {key.partition("/")[0] for table in known for key in table}
     budgeted = {
         whole.partition("/")[2] for scope in world.budgets if (whole := whole_of(scope)).startswith("Namespace/")
     }
-    let_go(world, (found | budgeted).difference(namespaces), at)
+    let_go(world, (found | budgeted).difference(namespaces), at, counted_in=origin)
 
 
-def let_go(world: World, namespaces: Collection[str], at: Millis) -> None:
-    """What is in these namespaces is decided elsewhere from now on."""
+def let_go(world: World, namespaces: Collection[str], at: Millis, *, counted_in: str) -> None:
+    """What is in these namespaces is decided in another partition from now on."""
     gone = [key for key in sorted(world.workloads) if key.partition("/")[0] in namespaces]
     for key in gone:
         if not world.namespace_homes.get(key.partition("/")[0]):
@@ -77,7 +76,7 @@ def let_go(world: World, namespaces: Collection[str], at: Millis) -> None:
         usage = usage_of(world.budgets, scope, at) if kind == "Namespace" and name in namespaces else None
         if usage is not None:
             # What was used until here is counted on by the other: added up it counts once.
-            world.put_budget(scope, msgspec.structs.replace(usage, amounts={}))
+            world.put_budget(scope, let_go_of_use(usage, counted_in))
     away = {key for key, one in world.aside.items() if one.scope is Scope.WORKLOAD and one.name in gone}
     for key in sorted(away):
         world.trail.drop(world.aside, key)

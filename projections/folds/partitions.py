@@ -5,24 +5,32 @@ A world keeps the workloads that are decided in its partition and no others, so 
 
 from collections.abc import Iterable
 
+from events.event import Millis
 from events.partition_map import PartitionMapObserved
 from events.routing import namespace_of
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from events.workload_facts import WorkloadFact
+from projections.budgets.counting import follow as count_in_budgets
+from projections.budgets.counting import usage_of
+from projections.budgets.partitions import let_go_of_use
+from projections.budgets.scopes import whole_of
 from projections.folds.dispatch import drop_copies, drop_dispatch
 from projections.folds.workloads import drop_workload
 from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads, queues_of_namespace
 from projections.world import World
 
 
-def observe_map(world: World, event: PartitionMapObserved) -> None:
+def observe_map(world: World, event: PartitionMapObserved, at: Millis) -> None:
     """From now on trees are placed by a map; what was there before the first one, on a log that is in use, stays where it is."""
     first = not world.partition_map
     if first:
         _keep_in_the_first(world, event)
     world.trail.put(world.partition_map, "", event)
     if first and is_divided(world) and not leads(world):
-        _leave_to_the_first(world)
+        _leave_to_the_first(world, at)
+    if first:
+        for scope in sorted(world.budgets):
+            world.budget_work.mark_dirty(scope)  # There are others from now on who share it.
 
 
 def _keep_in_the_first(world: World, event: PartitionMapObserved) -> None:
@@ -44,11 +52,17 @@ def _keep_in_the_first(world: World, event: PartitionMapObserved) -> None:
         world.trail.put(world.namespace_homes, namespace, home_of_namespace(world, namespace))
 
 
-def _leave_to_the_first(world: World) -> None:
+def _leave_to_the_first(world: World, at: Millis) -> None:
     """What was there before the map is decided in the first partition: the others have folded it only until they knew."""
     for key in sorted(world.workloads):
         world.trail.put(world.elsewhere, key, None)
         drop_workload(world, key)
+        count_in_budgets(world, key, at)
+    for scope in sorted(world.budgets):
+        usage = usage_of(world.budgets, scope, at) if whole_of(scope).startswith("Namespace/") else None
+        if usage is not None:
+            # What was used until here is counted on by the first partition.
+            world.put_budget(scope, let_go_of_use(usage, FIRST))
     for key in sorted({*world.dispatches, *world.left_behind}):
         drop_dispatch(world, key)
     for namespace in world.namespace_homes:

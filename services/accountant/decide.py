@@ -35,6 +35,7 @@ class Accountant:
             differences(world, position.at),
             overdue(world, position.at),
             shortages(world),
+            _budget_news(world),
         )
         for event in steps:
             evolve(world, event, position)
@@ -42,6 +43,15 @@ class Accountant:
             if len(events) >= MOST_EVENTS:
                 break
         return events
+
+
+def _budget_news(world: World) -> Iterator[Decision]:
+    """What a partition has told of a budget that it shares, for the others: of all partitions, only this one reads the rest.
+
+    Rule: docs/rules/budgets.md#partitions
+    """
+    for place in sorted(world.budget_news):
+        yield world.budget_news[place]
 
 
 def _reviews(world: World) -> Iterator[Decision]:

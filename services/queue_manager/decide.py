@@ -6,6 +6,7 @@ from events.catalogue import Decision
 from events.setting_aside import SetAside
 from events.workload import WorkloadQueued
 from projections.budgets.enforcement import news_of
+from projections.budgets.partitions import untold
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.set_aside.records import Scope, is_aside
@@ -29,6 +30,10 @@ class QueueManager:
             for event in news_of(world, scope, position.at):
                 evolve(world, event, position)
                 events.append(event)
+            use = untold(world, scope, position.at)
+            if use is not None:
+                evolve(world, use, position)
+                events.append(use)
         for key in world.work.take(self.name):
             workload = world.workloads.get(key)
             if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):

@@ -22,7 +22,14 @@ from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved
 from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
-from events.workload import EvictionOrdered, PodsGone, WorkloadFinished, WorkloadParked, WorkloadSubmitted
+from events.workload import (
+    EvictionOrdered,
+    PodsGone,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadParked,
+    WorkloadSubmitted,
+)
 from projections.budgets.amounts import number_of
 from projections.budgets.budget_usage import HOUR, BudgetUsage, allowed, settled
 from projections.budgets.enforcement import EXHAUSTED
@@ -375,3 +382,18 @@ def test_who_asks_for_a_queue_that_was_refused_is_told_so_and_not_that_there_is_
     told.told(ObjectRemoved(kind=kind, namespace=space, name=name))
     assert parked(told.decided()).message == f"{kind} {name} doesn't exist"
     assert admitted(told.told(*[one for one in platform() if one not in facts]).decided()) == ["team/a"]
+
+
+def test_who_waits_hears_of_the_end_of_a_budget_from_a_fact_that_is_ahead_of_the_clock_whoever_remembers_what() -> None:
+    said: list[list[Decision]] = []
+    for forgetful in (False, True):
+        told = Story(unchecked=True, forgetful=forgetful)
+        told.at = FRIDAY
+        told.told(*platform(), CHECK, with_budget(budget("nvidia.com/gpu=3h per month"), nominal=1))
+        told.told(job("a"), job("b"))
+        told.decided()
+        told.at += 4 * HOUR
+        told.told(WorkloadDeleted(workload="team/a"))
+        told.at -= 4 * HOUR
+        said.append(told.decided())
+    assert said[0] == said[1] and parked(said[0]).workload == "team/b"

@@ -190,7 +190,7 @@ def _check_begun(world: World, control: Control, mapped: int, opened: Sequence[i
 def _homes_under(world: World, after: PartitionMapObserved) -> dict[str, set[str]]:
     """By tree the partitions of its queues once a map is folded; trees that nobody can have asked for anything have none."""
     with world.trial():
-        observe_map(world, after)
+        observe_map(world, after, 0)
         homes: dict[str, set[str]] = {}
         for name in sorted(world.cluster_queues):
             if name in world.homes:

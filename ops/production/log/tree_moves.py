@@ -42,7 +42,7 @@ def moves_of(
         trees.setdefault(one.partition, []).append(one)
     orders = [*empty, *(_order(trees[number], homes, control, ends) for number in sorted(trees))]
     with world.trial():
-        observe_map(world, after)
+        observe_map(world, after, 0)
         for order in orders:
             if why := why_not_forked(world, order) or _in_the_way(world, order, moved_by(world, order)):
                 what = (

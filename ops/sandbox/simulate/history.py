@@ -13,6 +13,7 @@ from ops.production.log.partitioning import divide
 from ops.sandbox.embedded_cluster.store import ObjectChange
 from ops.sandbox.simulate.claimed_devices import has_claims, with_claims
 from ops.sandbox.simulate.divided_midway import divide_midway
+from ops.sandbox.simulate.drawn_budgets import with_budgets
 from ops.sandbox.simulate.drawn_division import moves_after
 from ops.sandbox.simulate.fault_application import apply
 from ops.sandbox.simulate.fault_plan import Fault, has_leases, has_racks, replicas_of
@@ -119,6 +120,7 @@ async def _played(
         # A job that is waiting can't change to a queue of another partition yet.
         platform.actions = [one for one in platform.actions if one.verb != "queue"]
         spread(platform, seed)
+        with_budgets(platform, seed, span)
     if has_claims(seed) and not has_racks(seed):
         with_claims(platform, seed, span)
     simulation = Simulation(loop, platform, seed)

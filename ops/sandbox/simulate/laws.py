@@ -21,6 +21,9 @@ from ops.sandbox.embedded_cluster.store import ObjectChange, Store
 from ops.sandbox.simulate.claim_laws import devices_held_twice, left_of_claims
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from projections.amiss import AUTHOR, TIME
+from projections.budgets.budget_usage import PartitionUse, settled
+from projections.budgets.counting import usage_of
+from projections.budgets.partitions import counted_here, is_shared
 from projections.partitions.homes import lineage
 from projections.state_hash import tables
 from projections.world import World
@@ -102,6 +105,7 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken += _disagreements(aftermath, folds)
     broken += _decided_twice(folds, books)
     broken += _routed(aftermath, folds)
+    broken += _heard(folds)
     broken += devices_held_twice(entries.get(FACTS, ()), aftermath.claims)
     for fold in (*folds, given):
         broken += left_of_claims(fold.world, aftermath.store)
@@ -232,6 +236,21 @@ def _routed(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[
         for name in sorted(({*read, *left_out}) - {"amiss"}):
             if read.get(name) != left_out.get(name):
                 yield f"{fold.partition} lacks facts that are for others alone: its {name} differ"
+
+
+def _heard(decided: Sequence[PartitionFold]) -> Iterator[str]:
+    """At rest each partition reckons of every other one just what that has counted of the budgets that they share."""
+    at = max((usage.at for fold in decided for usage in fold.world.budgets.values()), default=0)
+    for fold in decided:
+        for scope in sorted(fold.world.budgets):
+            if not is_shared(fold.world, scope):
+                continue
+            counted = counted_here(settled(fold.world.budgets[scope], at))
+            for other in decided:
+                usage = usage_of(other.world.budgets, scope, at) if other is not fold else None
+                heard = usage.heard.get(fold.partition, PartitionUse()) if usage is not None else counted
+                if heard != counted:
+                    yield f"{other.partition} reckons {heard} of {scope} in {fold.partition}, which has counted {counted}"
 
 
 def _for_all(subject: str) -> str:

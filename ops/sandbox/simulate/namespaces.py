@@ -10,16 +10,14 @@ from events.json_object import JsonObject
 from ops.sandbox.simulate.platform import SeedPlatform
 from ops.sandbox.simulate.users import NAMESPACE, UserAction
 
-_NAMES = (NAMESPACE, "red", "blue")
+NAMES = (NAMESPACE, "red", "blue")
 
 
 def spread(platform: SeedPlatform, seed: int) -> None:
     """Put every local queue of a platform, and the jobs that ask for it, into a namespace that the seed chooses."""
     chance = random.Random(f"{seed}/namespaces")  # noqa: S311 - a world, not a secret
-    spaces = {name: chance.choice(_NAMES) for name in platform.queues}
-    made: list[JsonObject] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}} for one in _NAMES[1:]
-    ]
+    spaces = {name: chance.choice(NAMES) for name in platform.queues}
+    made: list[JsonObject] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}} for one in NAMES[1:]]
     platform.objects = [*made, *(_moved(one, spaces.get(one["metadata"]["name"], "")) for one in platform.objects)]
     platform.actions = [_in_its(one, spaces) for one in platform.actions]
     platform.namespaces = spaces

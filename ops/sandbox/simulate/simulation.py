@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
+from events.api.labels import BUDGET, PRIORITY_CLASS, QUEUE_NAME
 from events.event import Millis
 from events.json_object import JsonObject
 from events.subjects import CONTROL
@@ -273,6 +273,8 @@ class Simulation:
                     self.create(plural_of(action.object), action.object)
                 case "withdraw":
                     self.remove(plural_of(action.object), action.object)
+                case "budget":
+                    self._give_budget(action)
                 case _:
                     self._relabel(action)
         except ApiFailure:
@@ -289,6 +291,13 @@ class Simulation:
         job = self.cluster.store.get("jobs.batch", (namespace, action.job))
         if job is not None and job["spec"].get("suspend"):
             self.change("jobs", namespace, action.job, change)
+
+    def _give_budget(self, action: UserAction) -> None:
+        def change(namespace: JsonObject) -> JsonObject:
+            meta = namespace["metadata"]
+            return {**namespace, "metadata": {**meta, "annotations": {BUDGET: action.value}}}
+
+        self.change("namespaces", "", action.job, change)
 
     def _scale(self, action: UserAction) -> None:
         size, namespace = int(action.value), self._namespace(action)

@@ -19,7 +19,8 @@ JobMaker = Callable[[str, str, int, tuple[str, ...]], JsonObject]
 
 
 class UserAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user does at a time: create or delete a job, change its queue, its priority or its size; publish or withdraw an object."""
+    """What a user does at a time: create or delete a job, change its queue, its priority or its size; publish or withdraw an
+    object; give a namespace, named as the job, a budget."""
 
     at: Millis
     verb: str

@@ -253,7 +253,7 @@ class PartitionFold:
         For who asks how things stand and decides nothing. Nothing else may be folded ahead.
         """
         if not self._fold_to_order([InputRun(stream=FACTS, upto=self.received(FACTS))]):
-            keep_only(self.world, (), self.at)
+            keep_only(self.world, (), self.at, origin=self.partition)
         self._become_fork(self.base)
 
     def _fold_to_order(self, inputs: Iterable[InputRun]) -> bool:

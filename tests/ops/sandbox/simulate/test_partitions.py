@@ -1,7 +1,10 @@
 """Histories whose trees lie in several partitions: the laws hold whatever goes wrong, but for cohorts that move."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from events.catalogue import Decision
 from ops.sandbox.simulate.batch import HistorySpec, play_spec
 from ops.sandbox.simulate.drawn_division import DrawnDivision, drawn_division
 from ops.sandbox.simulate.fault_plan import ALL, FaultKind, schedule_of
@@ -33,6 +36,22 @@ def test_trees_move_amid_every_fault_in_every_history_that_is_to_have_so_many_pa
     assert spec.division().partitions == partitions and spec.division().moved_after
     found = play_spec(spec)
     assert not found.broken and isinstance(found, HistoryOutcome) and found.moved
+
+
+@pytest.mark.parametrize("seed", [22, 50])
+def test_a_budget_that_jobs_in_two_partitions_use_up_is_the_same_to_both_in_the_end_under_every_fault(
+    seed: int,
+) -> None:
+    assert play(seed, SPAN, schedule_of(seed, SPAN, KINDS), partitions=3).broken == ()
+
+
+def test_where_nobody_passes_on_what_is_used_of_a_budget_a_law_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(_world: object) -> Iterator[Decision]:
+        return iter(())
+
+    monkeypatch.setattr("services.accountant.decide._budget_news", nothing)
+    found = play(22, SPAN, (), partitions=3).broken
+    assert found and all("reckons PartitionUse" in one for one in found)
 
 
 def test_a_divided_log_is_the_same_each_time() -> None:
