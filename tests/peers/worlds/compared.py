@@ -5,11 +5,33 @@ A difference that is meant has its name and its reason here, and is told apart a
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.difference import Difference, differences
+from tests.peers.worlds.drawn import World
+from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
 from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.standing import (
+    ATTEMPT,
+    NO_LONGER_FITS,
+    holds,
+    is_closed,
+    is_news,
+    lacks_for_now,
+    lacks_room,
+    lies_somewhere,
+    preemptions,
+    strategy,
+    waits,
+)
+from tests.peers.worlds.words_alike import (
+    are_one_order,
+    but_for_capacity,
+    is_left_target,
+    names_the_same,
+    only_kept,
+    worded_later,
+)
 
 MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
@@ -45,29 +67,6 @@ _HAPPENED = frozenset(
     {"class by turns", "gathered for a second", "no name", "room in between", "silent class", "not told anew"}
 )
 """Names of differences that one step makes, and that nothing of the steps behind it shows."""
-_USE = frozenset({"flavorsReservation", "flavorsUsage", "share", "pendingWorkloads"})
-"""What queues show of what is used of them, and how many wait, of whom one may be on its way."""
-_NO_LONGER_FITS = "Workload no longer fits after processing another workload"
-_ATTEMPT = "couldn't assign flavors to pod set "
-
-
-class Difference(NamedTuple):
-    """A place where both differ."""
-
-    path: tuple[str, ...]
-    there: Any
-    here: Any
-
-    def __str__(self) -> str:
-        """As it is printed."""
-        return f"{'/'.join(self.path)}: Kueue {self.there!r}, kuelog {self.here!r}"
-
-
-_LATER = (
-    (r"At least one admission check is false$", r"Evicted due to AdmissionChecks? in Retry state: .*$"),
-    (r"Admission check\(s\): \S+, were rejected$", r"AdmissionChecks? in Rejected state: .*$"),
-)
-"""How Kueue 0.17 says something, and how later versions do."""
 
 
 def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[str]) -> list[str]:
@@ -75,17 +74,13 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
-        around.step, around.child_lost = world.steps[number], _child_lost(world, number)
+        around.step, around.child_lost = world.steps[number], child_lost(world, number)
         around.there, around.here = there, here
-        ended = _why_it_ends(world, world.steps[number], around.before, there, here)
-        if not ended and _stays_deactivated(there, here):
-            ended = "not reactivated"
-        if around.child_lost and not ended and _has_more_room(there, here):
-            ended = "deleted child"
+        ended = why_it_ends(world, number, around.before, there, here)
         if ended:
             meant[ended] += 1
             return []
-        for one in _differences(there, here, ()):
+        for one in differences(there, here, ()):
             name = around.still(one) or around.name(one) or around.evicted_apart(one)
             if name:
                 meant[name] += 1
@@ -164,19 +159,19 @@ class _Around:
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
 
     def _of_workload(self, one: Difference) -> str:
-        if one.path[2:3] == ("conditions",) and _worded_later(one):
+        if one.path[2:3] == ("conditions",) and worded_later(one):
             return "later message"
         if self._wavers(one):
             return "says one and the other"
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_queue_that_is_closed(name, one) or self._of_reservation(name, one)
-            case ("workloads", name, "conditions", "DeactivationTarget") if _is_left_target(one) and not any(
+            case ("workloads", name, "conditions", "DeactivationTarget") if is_left_target(one) and not any(
                 side["workloads"][name]["active"] for side in (self.there, self.here)
             ):
                 return "target left"
             case ("workloads", name, "checks", _) if self._for_some_flavors(name) and (
-                one.there is None or one.here == ["Pending", "", 0] or _only_kept(one)
+                one.there is None or one.here == ["Pending", "", 0] or only_kept(one)
             ):
                 return "later checks"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
@@ -190,7 +185,7 @@ class _Around:
         match one.path:
             case ("doors", _, "pendingWorkloads") if (one.there or 0) == (one.here or 0) - 1:
                 return "head in flight"
-            case ("queues", _, "conditions", "Active") if _names_the_same(one.there, one.here):
+            case ("queues", _, "conditions", "Active") if names_the_same(one.there, one.here):
                 return "order of checks"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
@@ -204,11 +199,11 @@ class _Around:
     def _wavers(self, one: Difference) -> bool:
         """Whether it is about why a workload waits of which Kueue says something else all the time."""
         found = self.there["workloads"].get(one.path[1]) or {}
-        about_words = one.path[2:] == ("conditions", "QuotaReserved") and _waits(one.there) and _waits(one.here)
+        about_words = one.path[2:] == ("conditions", "QuotaReserved") and waits(one.there) and waits(one.here)
         return bool(found.get("wavers")) and (about_words or one.path[2:3] in (("requests",), ("wavers",)))
 
     def _of_queue_that_is_closed(self, name: str, one: Difference) -> str:
-        if one.there and one.here and one.here[1] == "AdmissionGated" and _is_closed(one.there):
+        if one.there and one.here and one.here[1] == "AdmissionGated" and is_closed(one.there):
             return "gated or inactive"
         nameless = one.there and one.there[2] == "ClusterQueue  doesn't exist" and self._door_opened(name)
         return "no name" if nameless else ""
@@ -227,24 +222,24 @@ class _Around:
         known = name in self.ours["workloads"]
         if silent := self._of_silence(name, one):
             return silent
-        if known and one.there == self._before(one.path) and (_is_news(one.here) or self._cohort_deleted(one)):
+        if known and one.there == self._before(one.path) and (is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
-        if one.there and one.there[2] == _NO_LONGER_FITS and _waits(one.here) and one.here == self._before(one.path):
+        if one.there and one.there[2] == NO_LONGER_FITS and waits(one.here) and one.here == self._before(one.path):
             return "overtaken"
-        if not (_waits(one.there) and _waits(one.here)):
+        if not (waits(one.there) and waits(one.here)):
             return ""
-        if known and _lacks_room(one.there) and _lacks_room(one.here) and self._a_head_got_in(name):
+        if known and lacks_room(one.there) and lacks_room(one.here) and self._a_head_got_in(name):
             return "gathered for a second"
-        if known and (one.here in self._said[name] or (_lacks_for_now(one.there) and _lacks_for_now(one.here))):
+        if known and (one.here in self._said[name] or (lacks_for_now(one.there) and lacks_for_now(one.here))):
             return "kept message"
-        if self.child_lost and _but_for_capacity(one.there) == _but_for_capacity(one.here):
+        if self.child_lost and but_for_capacity(one.there) == but_for_capacity(one.here):
             return "deleted child"
         if one.there and one.here:
             sides = [
                 re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2]
                 for side in (one.there, one.here)
             ]
-            return "order of resources" if _are_one_order(sides[0], sides[1]) else ""
+            return "order of resources" if are_one_order(sides[0], sides[1]) else ""
         return ""
 
     def _a_head_got_in(self, name: str) -> bool:
@@ -252,12 +247,12 @@ class _Around:
 
         Kueue tries the head at once, and the other one a second later, when less room is left.
         """
-        if _strategy(self._world, self.ours["workloads"][name]["door"]) == "StrictFIFO":
+        if strategy(self._world, self.ours["workloads"][name]["door"]) == "StrictFIFO":
             return False
         return any(
-            not _holds(one)
-            and _strategy(self._world, one["door"]) == "StrictFIFO"
-            and all(_lies_somewhere(side["workloads"].get(head) or one) for side in (self.there, self.here))
+            not holds(one)
+            and strategy(self._world, one["door"]) == "StrictFIFO"
+            and all(lies_somewhere(side["workloads"].get(head) or one) for side in (self.there, self.here))
             for head, one in self.ours["workloads"].items()
         )
 
@@ -290,7 +285,7 @@ class _Around:
             return False
         made = (one.value["spec"]["podSets"] for one in self._world.steps if one.verb == "create" and one.name == name)
         led = any("podSetGroupName" in one.get("topologyRequest", {}) for pod_sets in made for one in pod_sets)
-        return led and _lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
+        return led and lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
 
     def _had_a_turn_by_its_class(self, name: str) -> bool:
         """Whether Kueue alone has tried it, in a StrictFIFO queue in which another one of its new priority waits, when that of a class has changed."""
@@ -298,10 +293,10 @@ class _Around:
         known = self._theirs["workloads"].get(name)
         if self.step.kind != "WorkloadPriorityClass" or known is None or known["priority"] == mine["priority"]:
             return False
-        return _strategy(self._world, mine["door"]) == "StrictFIFO" and any(
+        return strategy(self._world, mine["door"]) == "StrictFIFO" and any(
             self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
             and one["priority"] == mine["priority"]
-            and not _holds(one)
+            and not holds(one)
             for key, one in self.here["workloads"].items()
             if key != name
         )
@@ -323,12 +318,12 @@ class _Around:
     def _cohort_deleted(self, one: Difference) -> bool:
         """Whether less room is told of here since a Cohort was deleted, after which Kueue looks at nobody."""
         gone = self.step.verb == "delete" and self.step.kind == "Cohort"
-        return gone and _waits(one.there) and _waits(one.here)
+        return gone and waits(one.there) and waits(one.here)
 
     def _has_no_attempt(self, name: str) -> bool:
         """Whether it was refused before a flavor was looked at."""
         condition = self.here["workloads"][name]["conditions"].get("QuotaReserved")
-        return condition is not None and not condition[2].startswith(_ATTEMPT)
+        return condition is not None and not condition[2].startswith(ATTEMPT)
 
     def _for_some_flavors(self, name: str) -> bool:
         """Whether its queue has checks for some flavors, at one time or another."""
@@ -342,122 +337,8 @@ class _Around:
         return any(rule.get("onFlavors") for one in strategies for rule in one.get("admissionChecks", ()))
 
 
-def _differences(there: Any, here: Any, path: tuple[str, ...]) -> Iterator[Difference]:
-    if isinstance(there, dict) and isinstance(here, dict):
-        for key in sorted({*there, *here}):
-            yield from _differences(there.get(key), here.get(key), (*path, key))
-    elif there != here:
-        yield Difference(path, there, here)
-
-
 def _evicted(evictions: list[Any] | None) -> Counter[tuple[str, str]]:
     return Counter({(reason, cause): count for reason, cause, count in evictions or ()})
-
-
-def _worded_later(one: Difference) -> bool:
-    if not (one.there and one.here and one.there[:2] == one.here[:2]):
-        return False
-    return any(
-        re.search(later, one.here[2]) and re.sub(earlier, "", one.there[2]) == re.sub(later, "", one.here[2])
-        for earlier, later in _LATER
-    )
-
-
-def _why_it_ends(world: World, step: Step, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
-    """The name of a difference after which the world goes on otherwise, and is compared no more."""
-    earlier, before = both_before
-    if _is_ghost(world, step, before, there, here):
-        return "ghost head"
-    known = before["workloads"]
-    both = {
-        name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
-    }
-    only_there = {name for name, (one, other) in both.items() if _holds(one) and not _holds(other)}
-    only_here = {name for name, (one, other) in both.items() if _holds(other) and not _holds(one)}
-    if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
-        return "flavors in turn"
-    if any(_goes_in_vain(name, known, both) for name in both):
-        return "flavors in turn"
-    if any(_holds(ours) != _holds(one) or _is_blocked(one) for one, ours in both.values()) and _is_blocked_by_checks(
-        there
-    ):
-        return "blocked by checks"
-    if _has_done_of_fewer(world, step, there, here):
-        return "done of fewer"
-    if any(_is_stuck(world, one, here["workloads"].get(name)) for name, one in there["workloads"].items()):
-        return "stuck on a flavor"
-    if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
-        return "gathered for a second"
-    refused = all(name in known and not _holds(known[name]) for name in only_here)
-    if not (only_there and only_here and refused):
-        return ""
-    if all(_left_in_between(name, known, both) for name in only_there):
-        return "gathered for a second"
-    yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
-    waited = all(name in known and not _holds(known[name]) for name in only_there)
-    return "refused head yields" if yielded and waited else ""
-
-
-def _has_done_of_fewer(world: World, step: Step, there: Seen, here: Seen) -> bool:
-    """Whether one more pod is done in this step of a workload that runs with fewer than it asked for, and only the use of queues differs."""
-    if step.verb != "reclaim" or there["workloads"] != here["workloads"]:
-        return False
-    if {one.path[2] for one in _differences(there, here, ())} - _USE or there["queues"] == here["queues"]:
-        return False
-    made = (one.value["spec"]["podSets"] for one in world.steps if one.verb == "create" and one.name == step.name)
-    asked = {one["name"]: one["count"] for pod_sets in made for one in pod_sets}
-    holds = there["workloads"].get(step.name, {}).get("pods", {})
-    return any(one["count"] < asked.get(name, 0) for name, one in holds.items())
-
-
-def _is_stuck(world: World, there: Seen, here: Seen | None) -> bool:
-    """Whether Kueue alone says that a workload no longer fits, which asks for several resources of a queue that would rather preempt."""
-    told = there["conditions"].get("QuotaReserved")
-    if not told or told[2] != _NO_LONGER_FITS or here is None or here["conditions"].get("QuotaReserved") == told:
-        return False
-    queue = world.queue_of(there["door"])
-    specs = [one["spec"] for one in world.objects if one["metadata"]["name"] == queue]
-    specs += [step.value.get("spec", {}) for step in world.steps if step.name == queue]
-    rather = any((one.get("flavorFungibility") or {}).get("preference") == "PreemptionOverBorrowing" for one in specs)
-    return rather and any(len(amounts) > 1 for amounts in there["requests"].values())
-
-
-def _stays_deactivated(there: Seen, here: Seen) -> bool:
-    """Whether somebody was set active again who was deactivated by a rule, of which Kueue takes no notice."""
-    for name, one in there["workloads"].items():
-        ours = here["workloads"].get(name)
-        told = one["conditions"].get("Requeued", ["", ""])
-        if ours is None or not one["active"] or told[0] != "False" or not told[1].startswith("DeactivatedDueTo"):
-            continue
-        if ours["conditions"].get("Requeued", ["", ""])[:2] == ["True", "Reactivated"]:
-            return True
-    return False
-
-
-def _child_lost(world: World, number: int) -> bool:
-    """Whether a Cohort that may have had a parent was deleted up to this step."""
-    steps = world.steps[: number + 1]
-    made = [
-        one["metadata"]["name"] for one in world.objects if one["kind"] == "Cohort" and one["spec"].get("parentName")
-    ]
-    moved = [one.name for one in steps if one.kind == "Cohort" and one.value.get("spec", {}).get("parentName")]
-    return any(one.verb == "delete" and one.kind == "Cohort" and one.name in {*made, *moved} for one in steps)
-
-
-def _has_more_room(there: Seen, here: Seen) -> bool:
-    """Whether somebody was let in by Kueue alone who here lacks quota, and nobody the other way round."""
-    sides = [(one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]]
-    only_there = [ours for one, ours in sides if _holds(one) and not _holds(ours)]
-    told = [one["conditions"].get("QuotaReserved") for one in only_there]
-    return (
-        bool(told)
-        and all(one and "insufficient" in one[2] for one in told)
-        and not any(_holds(ours) and not _holds(one) for one, ours in sides)
-    )
-
-
-def _but_for_capacity(condition: list[str] | None) -> str:
-    return re.sub(r"maximum capacity \(\S+\)", "maximum capacity", condition[2]) if condition else ""
 
 
 def preempted_for_ever(theirs: list[Seen], ours: list[Seen]) -> bool:
@@ -470,202 +351,5 @@ def preempted_for_ever(theirs: list[Seen], ours: list[Seen]) -> bool:
 def _preempted_again(found: list[Seen], number: int) -> set[str]:
     """Who was preempted more than twice in a step."""
     sides = [found[one]["workloads"] if 0 <= one < len(found) else {} for one in (number - 1, number)]
-    before, after = ({name: _preemptions(one) for name, one in side.items()} for side in sides)
+    before, after = ({name: preemptions(one) for name, one in side.items()} for side in sides)
     return {name for name, count in after.items() if count > before.get(name, 0) + 2}
-
-
-def _preemptions(workload: Seen) -> int:
-    return sum(count for reason, _, count in workload["evictions"] if reason == "Preempted")
-
-
-def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
-    """Whether a workload was evicted in this step on both sides, or somebody was for it."""
-    if name in known and all(_evictions(side) > _evictions(known[name]) for side in both[name]):
-        return True
-    return any(
-        all(
-            _evictions(side) > _evictions(known[other]) and f"uid of {name}," in side["conditions"]["Evicted"][2]
-            for side in both[other]
-        )
-        for other in both.keys() & known.keys()
-    )
-
-
-def _is_blocked_by_checks(there: Seen) -> bool:
-    """Whether somebody holds quota under Kueue whose checks are not ready, and somebody waits until all pods are."""
-    found = there["workloads"].values()
-    waits = any(_holds(one) and any(check[0] != "Ready" for check in one["checks"].values()) for one in found)
-    return waits and any(map(_is_blocked, found))
-
-
-def _is_blocked(workload: Seen) -> bool:
-    return workload["conditions"].get("QuotaReserved", ["", ""])[1] == "Waiting"
-
-
-def _goes_in_vain(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
-    """Whether Kueue alone has preempted a workload again and again in this step, for one with several pod sets that waits on both sides."""
-    before = _preemptions(known[name]) if name in known else 0
-    there, here = (_preemptions(side) - before for side in both[name])
-    return (
-        there > 2  # noqa: PLR2004 - more often than for once and for what came of it
-        and not here
-        and any(
-            f"uid of {other}," in both[name][0]["conditions"]["Preempted"][2]
-            and not any(_holds(side) for side in sides)
-            and len(sides[0]["requests"]) > 1
-            for other, sides in both.items()
-        )
-    )
-
-
-def _is_starved(world: World, name: str, earlier: Seen, there: Seen) -> bool:
-    """Whether Kueue has not tried a workload in this step, since another one with several pod sets has flavors left for ever."""
-    mine = there["workloads"][name]
-    known = earlier["workloads"].get(name)
-    if mine["conditions"].get("QuotaReserved") != (known["conditions"].get("QuotaReserved") if known else None):
-        return False
-    return any(
-        world.queue_of(other["door"]) == world.queue_of(mine["door"])
-        and other["priority"] >= mine["priority"]
-        and not _holds(other)
-        and len(other["requests"]) > 1
-        for key, other in there["workloads"].items()
-        if key != name
-    )
-
-
-def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
-    """Whether the head of a StrictFIFO queue was deleted, or its local queue, and Kueue goes on trying it."""
-    gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
-    if step.verb != "delete" or gone is None or _strategy(world, gone["door"]) != "StrictFIFO":
-        return False
-    queue = world.queue_of(gone["door"])
-    return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]
-
-
-def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
-    """Whether a workload got its turn from another one of its queue, which comes before it and was refused as before."""
-    mine, its = here["workloads"][name], here["workloads"].get(other)
-    if (
-        other == name
-        or its is None
-        or world.queue_of(its["door"]) != world.queue_of(mine["door"])
-        or _strategy(world, mine["door"]) == "StrictFIFO"
-    ):
-        return False
-    stands = [side["workloads"][other]["conditions"].get("QuotaReserved") for side in (before, here)]
-    return its["priority"] >= mine["priority"] and not _holds(its) and stands[0] == stands[1]
-
-
-def _got_turn(preemptor: str, name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
-    """Whether a workload left here alone, for one that had others leave on both sides and then found their room taken."""
-    if preemptor not in both or name not in known or not all(_holds(side) for side in both[preemptor]):
-        return False
-    there, here = both[name]
-    left = _evictions(here) > _evictions(known[name]) and _evictions(there) == _evictions(known[name])
-    return (
-        left and f"uid of {preemptor}," in here["conditions"]["Evicted"][2] and _left_in_between(preemptor, known, both)
-    )
-
-
-def _evictions(workload: Seen) -> int:
-    return sum(count for _, _, count in workload["evictions"])
-
-
-def _holds(workload: Seen) -> bool:
-    return bool(workload["pods"]) and "Finished" not in workload["conditions"]
-
-
-def _lies_somewhere(workload: Seen) -> bool:
-    """Whether it holds domains of a topology."""
-    return _holds(workload) and any(one.get("domains") for one in workload["pods"].values())
-
-
-def _waits(condition: list[str] | None) -> bool:
-    return condition is None or (condition[0] == "False" and condition[2].startswith((_ATTEMPT, "Preempted to ")))
-
-
-def _lacks_for_now(condition: list[str] | None) -> bool:
-    """Whether it was refused for want of quota that others have, and for nothing else: how much there is of it changes all the time."""
-    if condition is None:
-        return False
-    left = re.sub(r"insufficient unused quota for \S+ in flavor \S+, \S+ more needed(, )?", "", condition[2])
-    return not re.sub(rf"(; )?{_ATTEMPT}\S+: ", "", left)
-
-
-def _lacks_room(condition: list[str] | None) -> bool:
-    """Whether it was refused because its pods found no place in the topology."""
-    return condition is not None and bool(
-        re.fullmatch(rf'{_ATTEMPT}\S+: topology "\S+" (doesn\'t allow|allows) .*', condition[2])
-    )
-
-
-def _only_kept(check: Difference) -> bool:
-    """Whether a check was required anew under Kueue, and all the time here."""
-    told = check.here and check.here[0] == "Pending" and check.here[1].startswith("Reset to Pending after eviction")
-    return check.there == ["Pending", "", 0] and bool(told)
-
-
-def _is_left_target(one: Difference) -> bool:
-    """Whether a target of who has run too long is shown by Kueue alone."""
-    return one.here is None and one.there[:2] == ["True", "MaximumExecutionTimeExceeded"]
-
-
-def _is_closed(condition: list[str]) -> bool:
-    return condition[1] == "Inadmissible" and bool(re.fullmatch(r"(Local|Cluster)Queue \S+ is inactive", condition[2]))
-
-
-def _is_news(condition: list[str] | None) -> bool:
-    return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
-
-
-def _names_the_same(there: list[str] | None, here: list[str] | None) -> bool:
-    """Whether both conditions are of the same words in another order."""
-    if not (there and here):
-        return False
-    sides = [[*one[:2], *sorted(re.split(r"[ ,.]+", one[2]))] for one in (there, here)]
-    return sides[0] == sides[1]
-
-
-def _are_one_order(there: str, here: str) -> bool:
-    """Whether both stop at different resources of one pod set, and say the same of those that both name."""
-    if _nodes_that_lack(there) == _nodes_that_lack(here):
-        return True
-    sides = [_clauses(one) for one in (there, here)]
-    common = sides[0].keys() & sides[1].keys()
-    return sides[0].keys() != sides[1].keys() and all(sides[0][one] == sides[1][one] for one in common)
-
-
-def _clauses(message: str) -> dict[tuple[str, str, str], str]:
-    """What an attempt says, by pod set, resource and flavor."""
-    found: dict[tuple[str, str, str], str] = {}
-    for part in re.split(rf"(?:^|; ){_ATTEMPT}", message):
-        pod_set, _, told = part.partition(": ")
-        for one in re.finditer(
-            r"insufficient (?:unused )?quota for (\S+) in flavor (\S+), (?:(?:\S+ )?more needed|[^,]* > maximum capacity \(\S+\))",
-            told,
-        ):
-            found[pod_set, one[1], one[2]] = one[0]
-        for one in re.finditer(
-            r"""Flavor "(\S+)" \D*TopologyAwareScheduling|in flavor ([^\s,]+)(?=$|,(?! \S+ more| prev))|flavor (\S+) doesn't match""",
-            told,
-        ):
-            found[pod_set, "", one[1] or one[2] or one[3]] = one[0]
-        for one in re.finditer(r"resource (\S+) unavailable in ClusterQueue", told):
-            found[pod_set, one[1], ""] = one[0]
-    return found
-
-
-def _nodes_that_lack(message: str) -> str:
-    """The message with the number of nodes that hold no pod for want of a resource: which of several they lack is chance."""
-
-    def total(found: re.Match[str]) -> str:
-        return f"resources: {sum(map(int, re.findall(r': ([0-9]+)', found[0])))}"
-
-    return re.sub(r'resource "\S+": \d+(, resource "\S+": \d+)*', total, message)
-
-
-def _strategy(world: World, door: str) -> str:
-    name = world.queue_of(door)
-    queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
-    return queues.get(name, {}).get("queueingStrategy", "BestEffortFIFO")

@@ -1,0 +1,198 @@
+"""Why a world goes on otherwise under Kueue than under kuelog from a step on, so that it is compared no more."""
+
+from collections.abc import Mapping
+
+from tests.peers.worlds.difference import differences
+from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.standing import NO_LONGER_FITS, evictions, holds, is_blocked, preemptions, strategy
+
+_USE = frozenset({"flavorsReservation", "flavorsUsage", "share", "pendingWorkloads"})
+"""What queues show of what is used of them, and how many wait, of whom one may be on its way."""
+
+
+def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
+    """The name of a difference after which the world goes on otherwise, and is compared no more; empty while it is."""
+    if ended := _why_others_hold_quota(world, world.steps[number], both_before, there, here):
+        return ended
+    if _stays_deactivated(there, here):
+        return "not reactivated"
+    return "deleted child" if child_lost(world, number) and _has_more_room(there, here) else ""
+
+
+def _why_others_hold_quota(world: World, step: Step, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
+    earlier, before = both_before
+    if _is_ghost(world, step, before, there, here):
+        return "ghost head"
+    known = before["workloads"]
+    both = {
+        name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
+    }
+    only_there = {name for name, (one, other) in both.items() if holds(one) and not holds(other)}
+    only_here = {name for name, (one, other) in both.items() if holds(other) and not holds(one)}
+    if only_here and not only_there and all(_is_starved(world, name, earlier, there) for name in only_here):
+        return "flavors in turn"
+    if any(_goes_in_vain(name, known, both) for name in both):
+        return "flavors in turn"
+    if any(holds(ours) != holds(one) or is_blocked(one) for one, ours in both.values()) and _is_blocked_by_checks(
+        there
+    ):
+        return "blocked by checks"
+    if _has_done_of_fewer(world, step, there, here):
+        return "done of fewer"
+    if any(_is_stuck(world, one, here["workloads"].get(name)) for name, one in there["workloads"].items()):
+        return "stuck on a flavor"
+    if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
+        return "gathered for a second"
+    refused = all(name in known and not holds(known[name]) for name in only_here)
+    if not (only_there and only_here and refused):
+        return ""
+    if all(_left_in_between(name, known, both) for name in only_there):
+        return "gathered for a second"
+    yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
+    waited = all(name in known and not holds(known[name]) for name in only_there)
+    return "refused head yields" if yielded and waited else ""
+
+
+def _has_done_of_fewer(world: World, step: Step, there: Seen, here: Seen) -> bool:
+    """Whether one more pod is done in this step of a workload that runs with fewer than it asked for, and only the use of queues differs."""
+    if step.verb != "reclaim" or there["workloads"] != here["workloads"]:
+        return False
+    if {one.path[2] for one in differences(there, here, ())} - _USE or there["queues"] == here["queues"]:
+        return False
+    made = (one.value["spec"]["podSets"] for one in world.steps if one.verb == "create" and one.name == step.name)
+    asked = {one["name"]: one["count"] for pod_sets in made for one in pod_sets}
+    holds = there["workloads"].get(step.name, {}).get("pods", {})
+    return any(one["count"] < asked.get(name, 0) for name, one in holds.items())
+
+
+def _is_stuck(world: World, there: Seen, here: Seen | None) -> bool:
+    """Whether Kueue alone says that a workload no longer fits, which asks for several resources of a queue that would rather preempt."""
+    told = there["conditions"].get("QuotaReserved")
+    if not told or told[2] != NO_LONGER_FITS or here is None or here["conditions"].get("QuotaReserved") == told:
+        return False
+    queue = world.queue_of(there["door"])
+    specs = [one["spec"] for one in world.objects if one["metadata"]["name"] == queue]
+    specs += [step.value.get("spec", {}) for step in world.steps if step.name == queue]
+    rather = any((one.get("flavorFungibility") or {}).get("preference") == "PreemptionOverBorrowing" for one in specs)
+    return rather and any(len(amounts) > 1 for amounts in there["requests"].values())
+
+
+def _stays_deactivated(there: Seen, here: Seen) -> bool:
+    """Whether somebody was set active again who was deactivated by a rule, of which Kueue takes no notice."""
+    for name, one in there["workloads"].items():
+        ours = here["workloads"].get(name)
+        told = one["conditions"].get("Requeued", ["", ""])
+        if ours is None or not one["active"] or told[0] != "False" or not told[1].startswith("DeactivatedDueTo"):
+            continue
+        if ours["conditions"].get("Requeued", ["", ""])[:2] == ["True", "Reactivated"]:
+            return True
+    return False
+
+
+def child_lost(world: World, number: int) -> bool:
+    """Whether a Cohort that may have had a parent was deleted up to this step."""
+    steps = world.steps[: number + 1]
+    made = [
+        one["metadata"]["name"] for one in world.objects if one["kind"] == "Cohort" and one["spec"].get("parentName")
+    ]
+    moved = [one.name for one in steps if one.kind == "Cohort" and one.value.get("spec", {}).get("parentName")]
+    return any(one.verb == "delete" and one.kind == "Cohort" and one.name in {*made, *moved} for one in steps)
+
+
+def _has_more_room(there: Seen, here: Seen) -> bool:
+    """Whether somebody was let in by Kueue alone who here lacks quota, and nobody the other way round."""
+    sides = [(one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]]
+    only_there = [ours for one, ours in sides if holds(one) and not holds(ours)]
+    told = [one["conditions"].get("QuotaReserved") for one in only_there]
+    return (
+        bool(told)
+        and all(one and "insufficient" in one[2] for one in told)
+        and not any(holds(ours) and not holds(one) for one, ours in sides)
+    )
+
+
+def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload was evicted in this step on both sides, or somebody was for it."""
+    if name in known and all(evictions(side) > evictions(known[name]) for side in both[name]):
+        return True
+    return any(
+        all(
+            evictions(side) > evictions(known[other]) and f"uid of {name}," in side["conditions"]["Evicted"][2]
+            for side in both[other]
+        )
+        for other in both.keys() & known.keys()
+    )
+
+
+def _is_blocked_by_checks(there: Seen) -> bool:
+    """Whether somebody holds quota under Kueue whose checks are not ready, and somebody waits until all pods are."""
+    found = there["workloads"].values()
+    waits = any(holds(one) and any(check[0] != "Ready" for check in one["checks"].values()) for one in found)
+    return waits and any(map(is_blocked, found))
+
+
+def _goes_in_vain(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether Kueue alone has preempted a workload again and again in this step, for one with several pod sets that waits on both sides."""
+    before = preemptions(known[name]) if name in known else 0
+    there, here = (preemptions(side) - before for side in both[name])
+    return (
+        there > 2  # noqa: PLR2004 - more often than for once and for what came of it
+        and not here
+        and any(
+            f"uid of {other}," in both[name][0]["conditions"]["Preempted"][2]
+            and not any(holds(side) for side in sides)
+            and len(sides[0]["requests"]) > 1
+            for other, sides in both.items()
+        )
+    )
+
+
+def _is_starved(world: World, name: str, earlier: Seen, there: Seen) -> bool:
+    """Whether Kueue has not tried a workload in this step, since another one with several pod sets has flavors left for ever."""
+    mine = there["workloads"][name]
+    known = earlier["workloads"].get(name)
+    if mine["conditions"].get("QuotaReserved") != (known["conditions"].get("QuotaReserved") if known else None):
+        return False
+    return any(
+        world.queue_of(other["door"]) == world.queue_of(mine["door"])
+        and other["priority"] >= mine["priority"]
+        and not holds(other)
+        and len(other["requests"]) > 1
+        for key, other in there["workloads"].items()
+        if key != name
+    )
+
+
+def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
+    """Whether the head of a StrictFIFO queue was deleted, or its local queue, and Kueue goes on trying it."""
+    gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
+    if step.verb != "delete" or gone is None or strategy(world, gone["door"]) != "StrictFIFO":
+        return False
+    queue = world.queue_of(gone["door"])
+    return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]
+
+
+def _yields(world: World, name: str, other: str, before: Seen, here: Seen) -> bool:
+    """Whether a workload got its turn from another one of its queue, which comes before it and was refused as before."""
+    mine, its = here["workloads"][name], here["workloads"].get(other)
+    if (
+        other == name
+        or its is None
+        or world.queue_of(its["door"]) != world.queue_of(mine["door"])
+        or strategy(world, mine["door"]) == "StrictFIFO"
+    ):
+        return False
+    stands = [side["workloads"][other]["conditions"].get("QuotaReserved") for side in (before, here)]
+    return its["priority"] >= mine["priority"] and not holds(its) and stands[0] == stands[1]
+
+
+def _got_turn(preemptor: str, name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload left here alone, for one that had others leave on both sides and then found their room taken."""
+    if preemptor not in both or name not in known or not all(holds(side) for side in both[preemptor]):
+        return False
+    there, here = both[name]
+    left = evictions(here) > evictions(known[name]) and evictions(there) == evictions(known[name])
+    return (
+        left and f"uid of {preemptor}," in here["conditions"]["Evicted"][2] and _left_in_between(preemptor, known, both)
+    )

@@ -1,0 +1,71 @@
+"""How a workload stands, by what was seen of it and by what its conditions say."""
+
+import re
+
+from tests.peers.worlds.drawn import World
+from tests.peers.worlds.seen import Seen
+
+ATTEMPT = "couldn't assign flavors to pod set "
+NO_LONGER_FITS = "Workload no longer fits after processing another workload"
+
+
+def preemptions(workload: Seen) -> int:
+    """How often it was preempted."""
+    return sum(count for reason, _, count in workload["evictions"] if reason == "Preempted")
+
+
+def evictions(workload: Seen) -> int:
+    """How often it was evicted, for whatever reason."""
+    return sum(count for _, _, count in workload["evictions"])
+
+
+def holds(workload: Seen) -> bool:
+    """Whether it holds quota."""
+    return bool(workload["pods"]) and "Finished" not in workload["conditions"]
+
+
+def lies_somewhere(workload: Seen) -> bool:
+    """Whether it holds domains of a topology."""
+    return holds(workload) and any(one.get("domains") for one in workload["pods"].values())
+
+
+def is_blocked(workload: Seen) -> bool:
+    """Whether it waits until all pods that were let in are ready."""
+    return workload["conditions"].get("QuotaReserved", ["", ""])[1] == "Waiting"
+
+
+def waits(condition: list[str] | None) -> bool:
+    """Whether it was refused, or has not been tried yet."""
+    return condition is None or (condition[0] == "False" and condition[2].startswith((ATTEMPT, "Preempted to ")))
+
+
+def lacks_for_now(condition: list[str] | None) -> bool:
+    """Whether it was refused for want of quota that others have, and for nothing else: how much there is of it changes all the time."""
+    if condition is None:
+        return False
+    left = re.sub(r"insufficient unused quota for \S+ in flavor \S+, \S+ more needed(, )?", "", condition[2])
+    return not re.sub(rf"(; )?{ATTEMPT}\S+: ", "", left)
+
+
+def lacks_room(condition: list[str] | None) -> bool:
+    """Whether it was refused because its pods found no place in the topology."""
+    return condition is not None and bool(
+        re.fullmatch(rf'{ATTEMPT}\S+: topology "\S+" (doesn\'t allow|allows) .*', condition[2])
+    )
+
+
+def is_closed(condition: list[str]) -> bool:
+    """Whether it waits because its queue takes nothing in."""
+    return condition[1] == "Inadmissible" and bool(re.fullmatch(r"(Local|Cluster)Queue \S+ is inactive", condition[2]))
+
+
+def is_news(condition: list[str] | None) -> bool:
+    """Whether it waits because of how its queue stands by now."""
+    return condition is not None and condition[2].endswith(("is inactive", "doesn't match ClusterQueue selector"))
+
+
+def strategy(world: World, door: str) -> str:
+    """The queueing strategy of the ClusterQueue behind a local queue."""
+    name = world.queue_of(door)
+    queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
+    return queues.get(name, {}).get("queueingStrategy", "BestEffortFIFO")
