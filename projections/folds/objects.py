@@ -23,6 +23,7 @@ from events.quota import (
     LocalQueueObserved,
     NamespaceObserved,
     PriorityClassObserved,
+    QueueingStrategy,
 )
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
@@ -38,6 +39,7 @@ from projections.folds.changed_configuration import (
 )
 from projections.log_position import LogPosition
 from projections.partitions.homes import is_placed_here
+from projections.queues.enqueue import line_up_refused
 from projections.queues.retry import (
     retry_all_refused,
     retry_refused,
@@ -69,9 +71,12 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
     put = world.trail.put
     match event:
         case ClusterQueueObserved():
+            becomes_strict = _becomes_strict(world.cluster_queues.get(event.name), event)
             put(world.cluster_queues, event.name, event)
             accept(world.refused, world.trail, "ClusterQueue", "", event.name)
             world.quota.set_cluster_queue(event)
+            if becomes_strict:
+                line_up_refused(world, event.name)
             retry_refused(world.quota, world.lines, world.trail, event.name)
             review_cluster_queue(world, event.name)
         case CohortObserved():
@@ -175,6 +180,11 @@ def _changed(world: World) -> None:
     """Anything that was planned or refused may come out otherwise."""
     forget_plans(world)
     retry_all_refused(world)
+
+
+def _becomes_strict(before: ClusterQueueObserved | None, queue: ClusterQueueObserved) -> bool:
+    was = before is not None and before.strategy is QueueingStrategy.STRICT_FIFO
+    return queue.strategy is QueueingStrategy.STRICT_FIFO and not was
 
 
 def _review_if_moved(world: World, cohort: str, parent: str) -> None:

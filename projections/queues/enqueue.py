@@ -66,6 +66,17 @@ def requeue_refused(world: QueueState, workload: Workload, event: AdmissionRefus
             line.park_refused(world.trail, replace(line.waiting[key], reason=event.reason), stamp=stamp)
 
 
+def line_up_refused(world: QueueState, cluster_queue: str) -> None:
+    """Have all who were refused in a queue wait in its line again: it is strict from now on, so nobody passes its first.
+
+    Rule: docs/rules/queues.md#strict
+    """
+    line = world.lines.of(cluster_queue)
+    for key in sorted(line.refused):
+        workload = world.workloads[key]
+        line.push(world.trail, place_of(world, workload, workload.equivalence))
+
+
 def reclass(world: QueueState, workload: Workload) -> None:
     """What the workload asks for is counted in another way from now on: try it anew (docs/rules/queues.md#reclass)."""
     equivalence = equivalence_of(workload, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))

@@ -55,7 +55,7 @@ def owner_asks_while_another_waits() -> Story:
 
 
 def gone(story: Story, name: str) -> Story:
-    stopped = story.world.workloads[f"team/{name}"].stopped_by
+    stopped = story.world.workloads[f"team/{name}"].stops.stopped_by
     return story.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
 
 
