@@ -308,10 +308,10 @@ class _Around:
         return step.kind == "LocalQueue" and step.name == door and opened
 
     def _lost_a_door(self, queue: str) -> bool:
-        """Whether a local queue of a queue is not there, or was stopped in this step."""
+        """Whether no local queue of a queue is there, or one was deleted or stopped in this step."""
         step = self.step
-        stopped = step.kind == "LocalQueue" and step.value.get("spec", {}).get("stopPolicy", "None") != "None"
-        if stopped and self._world.queue_of(step.name) == queue:
+        closed = step.verb == "delete" or step.value.get("spec", {}).get("stopPolicy", "None") != "None"
+        if step.kind == "LocalQueue" and closed and self._world.queue_of(step.name) == queue:
             return True
         return not any(self._world.queue_of(door) == queue for door in self.here["doors"])
 
