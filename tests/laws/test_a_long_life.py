@@ -9,7 +9,7 @@ from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.whatif.run import VirtualRun
 from ops.sandbox.bench.life_load import LifeStage, life_day, life_platform
 from ops.sandbox.bench.partitions import WrittenPartitions
-from projections.queues.pending_queues import PendingQueue
+from projections.queues.pending_queues import PendingQueue, PlaceInLine
 from projections.trail import Trail
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
@@ -76,7 +76,8 @@ def test_a_partition_is_not_larger_after_six_days_than_after_two() -> None:
 def test_a_line_forgets_who_left_it_though_nobody_asks_who_is_first() -> None:
     line, trail = PendingQueue(), Trail()
     for number in range(1000):
-        line.push(trail, f"w{number}", (number, "", "", "", "", "door"), kind=f"kind {number}")
-        line.remove(trail, f"w{number}")
+        key = f"w{number}"
+        line.push(trail, PlaceInLine(1, 0, number, key, key, local_queue="door", kind=f"kind {number}"))
+        line.remove(trail, key)
         trail.forget()
     assert entries_in(line) < 200

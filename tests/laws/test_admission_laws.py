@@ -138,7 +138,7 @@ def test_nobody_starves_in_strict_order(platform: list[AnyEvent], asked: list[Wo
         if queue is not None:
             first = told.world.lines.of(queue.name).head()
             assert first is not None
-            head = told.world.workloads[first[1]]
+            head = told.world.workloads[first.key]
             assert isinstance(head.attempt, AdmissionRefused)
             assert head.attempt.reason == "ExceedsMaxQuota", "only one that can never fit may block a line for ever"
 
