@@ -9,6 +9,7 @@ from events.workload import CheckState, CheckStatus, ConditionStatus, EvictionCo
 from projections.log_position import LogPosition
 from projections.preemption.loops import preempted_once_more
 from projections.preemption.message import both_priorities, making_room_message
+from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import (
     BLOCKED_ON_GATES,
     EVICTED,
@@ -66,7 +67,7 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
         checks=checks,
         stops=stops,
         decided=position.sequence,
-        in_cluster=replace(workload.in_cluster, start_failed=""),
+        in_cluster=changed_part(workload.in_cluster, start_failed=""),
         provisioning={},
     )
 

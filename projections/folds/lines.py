@@ -16,6 +16,7 @@ from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import enqueue
 from projections.queues.state import QueueState
+from projections.workloads.changed_part import changed_part
 from projections.workloads.conditions import in_line, parked
 from projections.workloads.lifecycle import REQUEUED, Workload, condition_at, with_condition
 from projections.workloads.state import WorkloadState
@@ -68,5 +69,5 @@ def _requeue(world: WorkloadState, workload: Workload, event: WorkloadRequeued, 
     status = ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE
     condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
     requeue = replace(workload.stops.requeue, at=None) if event.allowed else workload.stops.requeue
-    stops = replace(workload.stops, requeue=requeue)
+    stops = changed_part(workload.stops, requeue=requeue)
     world.put_workload(replace(with_condition(workload, condition), stops=stops, decided=position.sequence))

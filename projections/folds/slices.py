@@ -31,6 +31,7 @@ from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
 from projections.quota.charge_quota import recharge
 from projections.topology.pods.pods_of_workloads import note_pod
+from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import FINISHED, Workload, chain_of, true_condition, with_condition, with_news
 from projections.workloads.slices import REPLACED, holder_of, is_replaced, shrinks, slices_of, with_fewer
 
@@ -119,7 +120,7 @@ def _submit(world: PreemptionState, event: WorkloadSliceSubmitted, position: Log
     old = world.workloads.get(event.replaces)
     if old is None:
         return
-    world.put_workload(replace(old, resizing=replace(old.resizing, wanted=())))
+    world.put_workload(replace(old, resizing=changed_part(old.resizing, wanted=())))
     fact = WorkloadSubmitted(
         workload=event.workload, uid=event.uid, owner=event.owner, created_at=event.created_at, spec=event.spec
     )
@@ -144,7 +145,7 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
             generation=workload.generation,
             spec=replace(workload.spec, pod_sets=event.pod_sets),
         )
-        resizing = replace(workload.resizing, wanted=())
+        resizing = changed_part(workload.resizing, wanted=())
         change(world, replace(workload, resizing=resizing, decided=position.sequence), fact, position)
         return
     counts = {one.name: one.count for one in event.pod_sets}
@@ -154,7 +155,7 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
         spec=replace(workload.spec, pod_sets=event.pod_sets),
         admission=replace(admission, assignments=assignments),
         reclaimable={name: min(count, counts.get(name, count)) for name, count in workload.reclaimable.items()},
-        resizing=replace(workload.resizing, wanted=(), shrunk=world.domains.held_by(workload.key) is not None),
+        resizing=changed_part(workload.resizing, wanted=(), shrunk=world.domains.held_by(workload.key) is not None),
         decided=position.sequence,
     )
     smaller = reclassify(world, smaller)
@@ -174,7 +175,7 @@ def _replace(
     leave(world, old)
     over = with_condition(world.workloads[old.key], true_condition(FINISHED, REPLACED, event.message, old, position))
     over = with_news(over, position, REPLACED, event.message)
-    resizing = replace(over.resizing, wanted=())
+    resizing = changed_part(over.resizing, wanted=())
     world.put_workload(replace(over, decided=position.sequence, resizing=resizing))
     by = world.workloads.get(event.by)
     if by is not None:
@@ -182,7 +183,7 @@ def _replace(
             _hand_over(world, old, by.key, position)
         goes_on = ran and old.reserved and not old.evicted
         heir = world.workloads[by.key]
-        resizing = replace(heir.resizing, continues=goes_on, shrunk=goes_on and old.resizing.shrunk)
+        resizing = changed_part(heir.resizing, continues=goes_on, shrunk=goes_on and old.resizing.shrunk)
         world.put_workload(replace(heir, resizing=resizing))
 
 

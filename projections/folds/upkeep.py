@@ -21,6 +21,7 @@ from events.workload import CheckStatus
 from projections.folds.workloads import leave
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
+from projections.workloads.changed_part import changed_part
 from projections.workloads.conditions import GATE_CLEARED_MESSAGE, PENDING, not_admitted, without_quota
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
@@ -84,7 +85,7 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
 
 
 def _put_back(workload: Workload, requeue: Requeue) -> Workload:
-    return replace(workload, stops=replace(workload.stops, requeue=requeue))
+    return replace(workload, stops=changed_part(workload.stops, requeue=requeue))
 
 
 def settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Workload:
@@ -106,7 +107,7 @@ def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, position:
             return with_news(changed, position, "AdmissionCheckRejected", message, warning=True)
         case "MaximumExecutionTimeExceeded":
             message = f"The maximum execution time ({(workload.spec.max_execution or 0) // 1000}s) exceeded"
-            stops = replace(changed.stops, past_execution=0)  # Once it is active again, its time starts anew.
+            stops = changed_part(changed.stops, past_execution=0)  # Once it is active again, its time starts anew.
             return with_news(replace(changed, stops=stops), position, event.cause, message, warning=True)
         case _:
             return changed

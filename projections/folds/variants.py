@@ -33,6 +33,7 @@ from projections.folds.slices import evolve_job_fact
 from projections.folds.workloads import change, evolve_workloads, leave, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
+from projections.workloads.changed_part import changed_part
 from projections.workloads.conditions import not_admitted
 from projections.workloads.lifecycle import Workload, switched, with_news
 from projections.workloads.variants import FLAVOR_MIGRATION, acting_for, variant_spec, variants_of
@@ -119,7 +120,7 @@ def _submit(world: PreemptionState, event: VariantSubmitted, position: LogPositi
         position,
     )
     variant = world.workloads[event.workload]
-    stops = replace(variant.stops, past_execution=parent.stops.past_execution)
+    stops = changed_part(variant.stops, past_execution=parent.stops.past_execution)
     world.put_workload(replace(variant, reclaimable=parent.reclaimable, stops=stops))
 
 

@@ -1,7 +1,6 @@
 """How a workload changes its size while its pods run (docs/rules/elastic.md)."""
 
 import msgspec
-from msgspec.structs import replace
 
 from events.pod_set import PodSet
 
@@ -15,7 +14,3 @@ class Resizing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """It has taken the place of a slice whose pods run: they run on, though it may not be admitted yet."""
     shrunk: bool = False
     """It has become smaller since its domains were assigned: the pods that are left may lie in others than in the first."""
-
-    def over(self) -> "Resizing":
-        """The same once it holds no quota any more: it has nothing to go on with, and no domains that it could have left."""
-        return replace(self, continues=False, shrunk=False) if self.continues or self.shrunk else self

@@ -16,6 +16,7 @@ from events.event import Millis
 from events.quota import ClusterQueueObserved, MigrationMode
 from events.workload import Condition, ConditionStatus, WorkloadSpec
 from projections.feature_gates import enabled
+from projections.workloads.changed_part import changed_part
 from projections.workloads.conditions import PENDING, shown_reason
 from projections.workloads.lifecycle import (
     ADMITTED,
@@ -204,7 +205,7 @@ def as_shown(world: WorkloadState, workload: Workload) -> Workload:
         conditions=conditions,
         admission=None if acting is None else acting.admission,
         decided=max(workload.decided, *(one.decided for one in variants)),
-        in_cluster=replace(workload.in_cluster, job_turned=turned),
+        in_cluster=changed_part(workload.in_cluster, job_turned=turned),
         seen=max(workload.seen, *(one.seen for one in variants)),
         spec=replace(workload.spec, labels={**workload.spec.labels, CONCURRENT_ADMISSION_PARENT: "true"}),
     )
