@@ -38,10 +38,11 @@ from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import answer_request, end_request, open_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import remember_preemptor, requeue_refused
-from projections.queues.order import place_of
+from projections.queues.order import put_in_line
 from projections.queues.requeue_rule import comes_back
 from projections.queues.retry import retry_refused
 from projections.quota.charge_quota import charge_quota, release_quota
+from projections.workloads.changed_part import changed_part
 from projections.workloads.conditions import OBSERVABILITY, PENDING, not_admitted, without_quota
 from projections.workloads.lifecycle import (
     ADMITTED,
@@ -155,7 +156,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             elif event.reason.startswith("Deactivated"):
                 requeue = Requeue()
             # Wherever it is placed next, it is not where these have failed.
-            workload = replace(workload, stops=replace(workload.stops, requeue=requeue), unhealthy_nodes=())
+            workload = replace(workload, stops=changed_part(workload.stops, requeue=requeue), unhealthy_nodes=())
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
             workload = evicted(workload, event.reason, event.cause, event.message, position)
@@ -212,7 +213,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
         checks=checks,
         attempt=None,
         line="",
-        stops=replace(workload.stops, pods_gone="") if workload.stops.pods_gone else workload.stops,
+        stops=changed_part(workload.stops, pods_gone=""),
         decided=position.sequence,
     )
     workload = not_admitted(workload, world.settings, position)
@@ -231,15 +232,13 @@ def _assign_topology(
     hold_domains(world, workload, event.assignments)
     if event.placements:
         world.cards.propose(workload.key, workload.admission.reservation, event.placements)
-    resizing = workload.resizing
-    if resizing.shrunk and not holds_too_many(workload):
-        resizing = replace(resizing, shrunk=False)
+    shrunk = workload.resizing.shrunk and holds_too_many(workload)
     world.put_workload(
         replace(
             workload,
             admission=replace(workload.admission, assignments=event.assignments),
             unhealthy_nodes=(),
-            resizing=resizing,
+            resizing=changed_part(workload.resizing, shrunk=shrunk),
             second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
             decided=position.sequence,
         )
@@ -283,10 +282,9 @@ def _request(world: PreemptionState, workload: Workload, event: PreemptionReques
     workload = replace(changed, attempt=event, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     open_request(world, event)
-    line = world.lines.of(event.cluster_queue)
-    line.forget_scan(world.trail)
+    world.lines.of(event.cluster_queue).forget_scan(world.trail)
     remember_preemptor(world, workload, event.cluster_queue)
-    line.push(world.trail, place_of(world, workload, workload.equivalence))
+    put_in_line(world, event.cluster_queue, workload)
 
 
 def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, CheckStatus]:
@@ -311,10 +309,10 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         attempt=None,
         second_pass=SecondPass(),
         unhealthy_nodes=(),
-        resizing=workload.resizing.over(),
+        resizing=changed_part(workload.resizing, continues=False, shrunk=False),
         provisioning=no_entries(Provisioning),
         checks=_asked_no_more(workload, position),
-        stops=replace(workload.stops, past_execution=workload.stops.past_execution + _ran(workload, position)),
+        stops=changed_part(workload.stops, past_execution=workload.stops.past_execution + _ran(workload, position)),
         decided=position.sequence,
     )
     reason = event.reason if event.withdrawn else PENDING

@@ -39,9 +39,10 @@ from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
-from projections.queues.order import place_of
+from projections.queues.order import put_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.trail import Trail
+from projections.workloads.changed_part import changed_part
 from projections.workloads.in_cluster import InCluster
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
@@ -241,8 +242,8 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
         devices=None,
         attempt=None,
         second_pass=SecondPass(),
-        stops=replace(workload.stops, pods_gone="", stopped_by=0),
-        in_cluster=replace(workload.in_cluster, start_failed=""),
+        stops=changed_part(workload.stops, pods_gone="", stopped_by=0),
+        in_cluster=changed_part(workload.in_cluster, start_failed=""),
     )
     taken = with_gates(world.settings, adopt(world, left, status, position), position)
     taken = reclassify(world, taken)
@@ -300,7 +301,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         return
     line = world.lines.of(workload.line)
     if workload.key in line.waiting and not moved:
-        line.push(world.trail, place_of(world, changed, changed.equivalence))
+        put_in_line(world, workload.line, changed)
     else:
         # What is asked for has changed, so the answer may: let the queue manager place it anew (docs/rules/queues.md#reclass).
         line.remove(world.trail, workload.key)

@@ -10,7 +10,7 @@ from events.settings import SettingsObserved
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.queues.equivalence import equivalence_of
-from projections.queues.order import place_of
+from projections.queues.order import place_of, put_in_line
 from projections.queues.requeue_rule import stays_in_line
 from projections.queues.state import QueueState
 from projections.workloads.lifecycle import Workload
@@ -39,7 +39,7 @@ def enqueue(world: QueueState, workload: Workload) -> None:
         place = place_of(world, workload, workload.equivalence, known.reason)
         line.park_refused(world.trail, place, stamp=known.stamp)
         return
-    line.push(world.trail, place_of(world, workload, workload.equivalence))
+    put_in_line(world, workload.line, workload)
     world.quota.touch(workload.line)
 
 
@@ -54,7 +54,7 @@ def requeue_refused(world: QueueState, workload: Workload, event: AdmissionRefus
             line.note_scan(world.trail, workload.key, came, world.stamp(event.cluster_queue), event.progress)
         else:
             line.end_scan(world.trail, workload.key)
-        line.push(world.trail, place_of(world, workload, workload.equivalence))
+        put_in_line(world, event.cluster_queue, workload)
         return
     line.forget_scan(world.trail)
     bulk = event.requeue in BULK and _by_class(world.cluster_queues, world.settings, event.cluster_queue)
@@ -71,10 +71,8 @@ def line_up_refused(world: QueueState, cluster_queue: str) -> None:
 
     Rule: docs/rules/queues.md#strict
     """
-    line = world.lines.of(cluster_queue)
-    for key in sorted(line.refused):
-        workload = world.workloads[key]
-        line.push(world.trail, place_of(world, workload, workload.equivalence))
+    for key in sorted(world.lines.of(cluster_queue).refused):
+        put_in_line(world, cluster_queue, world.workloads[key])
 
 
 def reclass(world: QueueState, workload: Workload) -> None:
@@ -84,7 +82,7 @@ def reclass(world: QueueState, workload: Workload) -> None:
     world.put_workload(changed)
     line = world.lines.of(workload.line)
     if workload.line and (workload.key in line.waiting or line.refused_as(workload.key) is not None):
-        line.push(world.trail, place_of(world, changed, equivalence))
+        put_in_line(world, workload.line, changed)
         world.quota.touch(workload.line)
 
 
@@ -103,8 +101,7 @@ def remember_preemptor(world: QueueState, workload: Workload, cluster_queue: str
     if former is None or former == workload.key:
         return
     if former in line.waiting:
-        behind = world.workloads[former]
-        line.push(world.trail, place_of(world, behind, behind.equivalence))
+        put_in_line(world, cluster_queue, world.workloads[former])
     elif (kind := line.refused_as(former)) is not None:
         # It keeps no place from when it came first: a saved world would not have it.
         parked = line.classes[kind]

@@ -35,12 +35,15 @@ def _highest_first(priority: int) -> int:
     return -priority
 
 
+def put_in_line(world: QueueState, cluster_queue: str, workload: Workload) -> None:
+    """Have a workload wait in the line of a queue, in the place that it has by now; it is parked no longer."""
+    world.lines.of(cluster_queue).push(world.trail, place_of(world, workload, workload.equivalence))
+
+
 def order_anew(world: QueueState, cluster_queue: str) -> None:
     """Order the pending workloads of a queue anew: what orders them there has changed."""
-    line = world.lines.of(cluster_queue)
-    for key in list(line.in_order()):
-        workload = world.workloads[key]
-        line.push(world.trail, place_of(world, workload, workload.equivalence))
+    for key in list(world.lines.of(cluster_queue).in_order()):
+        put_in_line(world, cluster_queue, world.workloads[key])
 
 
 def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:
