@@ -8,6 +8,7 @@ from events.budget import BudgetRenewed, BudgetThresholdReached, BudgetUsePassed
 from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.control import ClockScaled, EpochStarted, LogPartitioned, Quarantined, ResourceVersionsRestarted
+from events.event import Millis
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.setting_aside import SetAside
@@ -93,24 +94,9 @@ def _fold_restart(world: World, event: ResourceVersionsRestarted, position: LogP
     forget_written(world)
 
 
-def _fold_threshold(world: World, event: BudgetThresholdReached, position: LogPosition) -> None:
-    tell_threshold(world, event, position.at)
-
-
-def _fold_renewal(world: World, event: BudgetRenewed, position: LogPosition) -> None:
-    tell_renewal(world, event, position.at)
-
-
-def _fold_budget_use_passed_on(world: World, event: BudgetUsePassedOn, position: LogPosition) -> None:
-    hear(world, event, position.at)
-
-
-def _fold_map(world: World, event: PartitionMapObserved, position: LogPosition) -> None:
-    observe_map(world, event, position.at)
-
-
-def _fold_fork(world: World, event: PartitionForked, position: LogPosition) -> None:
-    observe_fork(world, event, position.at)
+def _by_time(fold: Callable[[World, Any, Millis], None]) -> Fold:
+    """A fold that needs to know when, and not where on the log."""
+    return lambda world, event, position: fold(world, event, position.at)
 
 
 def _pass(world: World, event: AnyEvent, position: LogPosition) -> None:
@@ -137,12 +123,12 @@ FOLDS: Mapping[type, Fold] = {
     EpochStarted: _fold_epoch,
     SetAside: set_aside,
     ResourceVersionsRestarted: _fold_restart,
-    BudgetThresholdReached: _fold_threshold,
-    BudgetRenewed: _fold_renewal,
+    BudgetThresholdReached: _by_time(tell_threshold),
+    BudgetRenewed: _by_time(tell_renewal),
     BudgetUseTold: note_told,
-    BudgetUsePassedOn: _fold_budget_use_passed_on,
-    PartitionMapObserved: _fold_map,
-    PartitionForked: _fold_fork,
+    BudgetUsePassedOn: _by_time(hear),
+    PartitionMapObserved: _by_time(observe_map),
+    PartitionForked: _by_time(observe_fork),
     **_each(Quarantined | ClockScaled | LogPartitioned, _pass),
     **_each(PriceListSet | ExchangeRateSet | AccountsSet | CorrectionEntered | MonthClosed, _pass),
 }
