@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from projections.budgets.budget_usage import BudgetUsage, PartitionUse, settled
+from projections.budgets.budget_usage import NOTHING_USED, BudgetUsage, settled
 from projections.budgets.scopes import whole_of
 from projections.fair_sharing.ledger import UsageRecord
 from projections.object_versions import KnownVersion
@@ -108,7 +108,7 @@ def _added_up(shares: Sequence[BudgetUsage]) -> BudgetUsage:
         amounts=_sums([one.amounts for one in now]),
         running=_sums([one.running for one in now]),
         heard={},
-        said=PartitionUse(),
+        said=NOTHING_USED,
     )
 
 

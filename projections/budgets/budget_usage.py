@@ -25,6 +25,9 @@ class PartitionUse(msgspec.Struct, frozen=True, kw_only=True):
     running: dict[str, int] = {}
 
 
+NOTHING_USED = PartitionUse()
+
+
 class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A budget, or a user's share of it, as it stood at a time: what was used since its period began, and what is held now.
 
@@ -46,11 +49,8 @@ class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
     """When the period began in which it was told."""
     heard: dict[str, PartitionUse] = {}
     """By other partition what it has told of this budget, reckoned on to this time: what is held there goes on until it says otherwise."""
-    said: PartitionUse = PartitionUse()
+    said: PartitionUse = NOTHING_USED
     """What this partition has told the others, reckoned on as they do."""
-
-
-_NOTHING = PartitionUse()
 
 
 class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
     renewed = start > usage.began
     since = start if renewed else usage.at
     changes: dict[str, object] = {"began": start, "carried": _carried_over(usage, start)} if renewed else {}
-    if usage.heard or usage.said != _NOTHING:
+    if usage.heard or usage.said != NOTHING_USED:
         changes["heard"] = {name: reckoned(one, at - since, from_nothing=renewed) for name, one in usage.heard.items()}
         changes["said"] = reckoned(usage.said, at - since, from_nothing=renewed)
     amounts = _grown({} if renewed else usage.amounts, usage.running, at - since)
@@ -122,14 +122,9 @@ def with_running(usage: BudgetUsage, rates: Mapping[str, int], sign: int = 1) ->
     return msgspec.structs.replace(usage, running=kept)
 
 
-def used_at_end(usage: BudgetUsage) -> dict[str, int]:
-    """What will be used at the end of its period, if those who run go on as they do."""
-    length = end(usage.budget.period, usage.at) - usage.at
-    found = _grown(usage.amounts, usage.running, length)
-    for one in usage.heard.values():
-        for resource, amount in reckoned(one, length).amounts.items():
-            found[resource] = found.get(resource, 0) + amount
-    return found
+def used_at_end(usage: BudgetUsage, resource: str) -> int:
+    """What will be used of it at the end of its period, if those who run go on as they do."""
+    return used(usage, resource) + _held(usage, resource) * (end(usage.budget.period, usage.at) - usage.at)
 
 
 def over(usage: BudgetUsage) -> list[str]:
@@ -200,9 +195,9 @@ def _carried_over(usage: BudgetUsage, start: Millis) -> dict[str, int]:
     """What is left over for the period that begins then; where several have passed meanwhile, those who run ran in all of them."""
     if not usage.budget.carry_over:
         return {}
-    over_then, spent = end(usage.budget.period, usage.at), used_at_end(usage)
+    over_then = end(usage.budget.period, usage.at)
     found = {
-        resource: _left_over(usage, resource, usage.carried.get(resource, 0), spent.get(resource, 0))
+        resource: _left_over(usage, resource, usage.carried.get(resource, 0), used_at_end(usage, resource))
         for resource in limits_of(usage).limits
     }
     while over_then < start:

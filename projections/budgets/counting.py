@@ -15,9 +15,9 @@ from events.control import ObjectRemoved
 from events.event import Millis
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved, NamespaceObserved
 from projections.budgets.budget_usage import (
+    NOTHING_USED,
     BudgetUsage,
     CountedWorkload,
-    PartitionUse,
     limits_of,
     reached,
     settled,
@@ -137,7 +137,7 @@ def _changed(usage: BudgetUsage, budget: Budget, at: Millis) -> BudgetUsage:
             told={},
             told_of=0,
             heard={},
-            said=PartitionUse(),
+            said=NOTHING_USED,
         )
     now = msgspec.structs.replace(usage, budget=budget)
     still = {resource: min(told(now, resource), reached(now, resource)) for resource in limits_of(now).limits}

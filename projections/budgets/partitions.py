@@ -5,6 +5,7 @@ Rule: docs/rules/budgets.md#partitions
 Only a namespace that is at home in no partition has workloads in several; a queue is decided in one.
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from events.budget import BudgetUsePassedOn, BudgetUseTold
 from events.event import Millis
 from events.subjects import DEVICES, family_of
-from projections.budgets.budget_usage import BudgetUsage, PartitionUse, limits_of, over, reckoned, settled
+from projections.budgets.budget_usage import NOTHING_USED, BudgetUsage, PartitionUse, limits_of, over, reckoned, settled
 from projections.budgets.counting import usage_of
 from projections.budgets.scopes import whole_of
 from projections.budgets.state import BudgetState
@@ -67,17 +68,26 @@ def hear(world: SharedBudgetState, event: BudgetUsePassedOn, at: Millis) -> None
     if event.partition == world.partition or before is None:
         return
     others = {**before.heard, event.partition: _as_of(before, event)}
-    heard = {name: others[name] for name in sorted(others) if others[name] != PartitionUse()}
+    heard = {name: others[name] for name in sorted(others) if others[name] != NOTHING_USED}
     now = msgspec.structs.replace(before, heard=heard)
     world.put_budget(event.budget, now)
     if over(settled(now, at)) != over(settled(before, at)):
         world.review_budget(event.budget)
 
 
-def let_go_of_use(usage: BudgetUsage, partition: str) -> BudgetUsage:
-    """A budget in a fork of the partition that has counted it until here, and counts it on; nothing of it was told by the fork."""
-    heard = {**usage.heard, partition: usage.said} if usage.said != PartitionUse() else usage.heard
-    return msgspec.structs.replace(usage, amounts={}, heard=heard, said=PartitionUse())
+def budgeted_namespaces(world: BudgetState) -> set[str]:
+    """The namespaces that have a budget."""
+    return {name for scope in world.budgets if (name := _namespace_of(scope))}
+
+
+def let_go_of_use(world: BudgetState, namespaces: Collection[str], at: Millis, *, counted_in: str) -> None:
+    """What was used of their budgets until here is counted on by another partition: added up it counts once. This one has told nothing of it."""
+    for scope in sorted(world.budgets):
+        usage = usage_of(world.budgets, scope, at) if _namespace_of(scope) in namespaces else None
+        if usage is not None:
+            heard = {**usage.heard, counted_in: usage.said} if usage.said != NOTHING_USED else usage.heard
+            left = msgspec.structs.replace(usage, amounts={}, heard=heard, said=NOTHING_USED)
+            world.put_budget(scope, left)
 
 
 def used_by_partition(world: SharedBudgetState, scope: str, resource: str, at: Millis) -> dict[str, int]:
@@ -91,8 +101,8 @@ def used_by_partition(world: SharedBudgetState, scope: str, resource: str, at: M
 
 def is_shared(world: PartitionState, scope: str) -> bool:
     """Whether other partitions may have workloads that count in a budget."""
-    kind, _, name = whole_of(scope).partition("/")
-    return is_divided(world) and kind == "Namespace" and not world.namespace_homes.get(name)
+    namespace = _namespace_of(scope)
+    return is_divided(world) and bool(namespace) and not world.namespace_homes.get(namespace)
 
 
 def counted_here(usage: BudgetUsage) -> PartitionUse:
@@ -110,6 +120,12 @@ def _as_of(usage: BudgetUsage, event: BudgetUseTold | BudgetUsePassedOn) -> Part
     if event.began == usage.began:
         return reckoned(use, usage.at - event.at)
     return reckoned(use, usage.at - usage.began, from_nothing=True)
+
+
+def _namespace_of(scope: str) -> str:
+    """The namespace whose budget it is, or a user's share of it; empty for that of a queue."""
+    kind, _, name = whole_of(scope).partition("/")
+    return name if kind == "Namespace" else ""
 
 
 def _place(event: BudgetUsePassedOn) -> str:

@@ -96,7 +96,7 @@ def _percent(usage: BudgetUsage, resource: str, used: int) -> int:
 
 
 def _course(usage: BudgetUsage, resource: str) -> BudgetCourse:
-    used = used_at_end(usage).get(resource, 0)
+    used = used_at_end(usage, resource)
     return BudgetCourse(
         rate=number_of(resource, usage.running.get(resource, 0) * HOUR),
         used_at_end=number_of(resource, used),

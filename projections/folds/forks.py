@@ -11,9 +11,7 @@ from events.event import Millis
 from events.partition_map import PartitionForked
 from events.subjects import decisions_stream
 from projections.budgets.counting import follow as count_in_budgets
-from projections.budgets.counting import usage_of
-from projections.budgets.partitions import let_go_of_use
-from projections.budgets.scopes import whole_of
+from projections.budgets.partitions import budgeted_namespaces, let_go_of_use
 from projections.fair_sharing.admission_usage import follow as count_in_ledgers
 from projections.folds.dispatch import drop_copies, drop_dispatch
 from projections.folds.workloads import drop_workload
@@ -48,10 +46,7 @@ def keep_only(world: World, namespaces: Collection[str], at: Millis, *, origin: 
     """In a fork: let go of everything that is not of these namespaces, and is decided in its origin."""
     known = (world.workloads, world.accounted, world.terminating, world.dispatches, world.left_behind, world.remotes)
     found = {key.partition("/")[0] for table in known for key in table}
-    budgeted = {
-        whole.partition("/")[2] for scope in world.budgets if (whole := whole_of(scope)).startswith("Namespace/")
-    }
-    let_go(world, (found | budgeted).difference(namespaces), at, counted_in=origin)
+    let_go(world, (found | budgeted_namespaces(world)).difference(namespaces), at, counted_in=origin)
 
 
 def let_go(world: World, namespaces: Collection[str], at: Millis, *, counted_in: str) -> None:
@@ -71,12 +66,7 @@ def let_go(world: World, namespaces: Collection[str], at: Millis, *, counted_in:
         world.trail.drop(world.accounted, key)
     for key in [key for key in world.terminating if key.partition("/")[0] in namespaces]:
         world.trail.drop(world.terminating, key)
-    for scope in sorted(world.budgets):
-        kind, _, name = whole_of(scope).partition("/")
-        usage = usage_of(world.budgets, scope, at) if kind == "Namespace" and name in namespaces else None
-        if usage is not None:
-            # What was used until here is counted on by the other: added up it counts once.
-            world.put_budget(scope, let_go_of_use(usage, counted_in))
+    let_go_of_use(world, namespaces, at, counted_in=counted_in)
     away = {key for key, one in world.aside.items() if one.scope is Scope.WORKLOAD and one.name in gone}
     for key in sorted(away):
         world.trail.drop(world.aside, key)

@@ -11,9 +11,7 @@ from events.routing import namespace_of
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from events.workload_facts import WorkloadFact
 from projections.budgets.counting import follow as count_in_budgets
-from projections.budgets.counting import usage_of
-from projections.budgets.partitions import let_go_of_use
-from projections.budgets.scopes import whole_of
+from projections.budgets.partitions import budgeted_namespaces, let_go_of_use
 from projections.folds.dispatch import drop_copies, drop_dispatch
 from projections.folds.workloads import drop_workload
 from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads, queues_of_namespace
@@ -58,11 +56,7 @@ def _leave_to_the_first(world: World, at: Millis) -> None:
         world.trail.put(world.elsewhere, key, None)
         drop_workload(world, key)
         count_in_budgets(world, key, at)
-    for scope in sorted(world.budgets):
-        usage = usage_of(world.budgets, scope, at) if whole_of(scope).startswith("Namespace/") else None
-        if usage is not None:
-            # What was used until here is counted on by the first partition.
-            world.put_budget(scope, let_go_of_use(usage, FIRST))
+    let_go_of_use(world, budgeted_namespaces(world), at, counted_in=FIRST)
     for key in sorted({*world.dispatches, *world.left_behind}):
         drop_dispatch(world, key)
     for namespace in world.namespace_homes:

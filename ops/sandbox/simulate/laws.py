@@ -21,7 +21,7 @@ from ops.sandbox.embedded_cluster.store import ObjectChange, Store
 from ops.sandbox.simulate.claim_laws import devices_held_twice, left_of_claims
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from projections.amiss import AUTHOR, TIME
-from projections.budgets.budget_usage import PartitionUse, settled
+from projections.budgets.budget_usage import NOTHING_USED, settled
 from projections.budgets.counting import usage_of
 from projections.budgets.partitions import counted_here, is_shared
 from projections.partitions.homes import lineage
@@ -59,10 +59,9 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
 def unsettled(store: Store) -> list[str]:
     """What has not come to its end in the cluster."""
     found: list[str] = []
-    waiting = {name: job for name, job in sorted(store.of(_JOBS).items()) if not has_ended(job)}
-    deactivated = _deactivated(store) if waiting else frozenset[str]()
-    for (namespace, name), job in waiting.items():
-        if job["metadata"]["uid"] not in deactivated:
+    deactivated = _deactivated(store)
+    for (namespace, name), job in sorted(store.of(_JOBS).items()):
+        if not has_ended(job) and job["metadata"]["uid"] not in deactivated:
             how = "waiting" if job["spec"].get("suspend") else "running"
             found.append(f"job {namespace}/{name} never ends: it is {how}")
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
@@ -79,14 +78,14 @@ def _runs_alone(pod: dict[str, Any]) -> bool:
     return bool(look(pod, "spec.nodeName")) and not owned and look(pod, "status.phase") not in _OVER
 
 
-def _deactivated(store: Store) -> frozenset[str]:
+def _deactivated(store: Store) -> set[str]:
     """Jobs that nobody tries to start again until a user says otherwise, by UID."""
-    return frozenset(
+    return {
         owner["uid"]
         for workload in store.of(_WORKLOADS).values()
         if workload["spec"].get("active") is False
         for owner in workload["metadata"].get("ownerReferences") or ()
-    )
+    }
 
 
 def broken_laws(aftermath: Aftermath) -> list[str]:
@@ -248,7 +247,7 @@ def _heard(decided: Sequence[PartitionFold]) -> Iterator[str]:
             counted = counted_here(settled(fold.world.budgets[scope], at))
             for other in decided:
                 usage = usage_of(other.world.budgets, scope, at) if other is not fold else None
-                heard = usage.heard.get(fold.partition, PartitionUse()) if usage is not None else counted
+                heard = usage.heard.get(fold.partition, NOTHING_USED) if usage is not None else counted
                 if heard != counted:
                     yield f"{other.partition} reckons {heard} of {scope} in {fold.partition}, which has counted {counted}"
 
