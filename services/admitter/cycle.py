@@ -91,7 +91,7 @@ class Cycle:
                 charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
         owners_go_on, reserved = False, 0
-        made = {head.workload.key for head in heads if head.when.in_line and room_was_made(world, head.workload)}
+        made = {head.workload.key for head in heads if head.when.in_line and room_was_made(world, head.workload.key)}
         for entry in up_to(made, in_turn(world, entries)):
             if owners_go_on and self.events and would_borrow(entry):
                 continue  # Something was decided, so there is another cycle.

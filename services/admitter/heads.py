@@ -19,7 +19,6 @@ from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import ParkedClass, PendingQueue, PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
-from projections.workloads.lifecycle import Workload
 from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_of
 from services.admitter.concurrency_limits import workloads_over_limit
@@ -34,19 +33,19 @@ def heads(world: AdmitterState, tree: str, at: Millis) -> list[QueueHead]:
     Where one of them has preempted others, who have all gone, none is taken of those that were refused (docs/rules/cycle.md#room-was-made).
     """
     when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
-    if world.requests:
+    if any(room_was_made(world, key) for key in world.requests):
         in_line = _heads(world, tree, replace(when, in_line=True))
-        if any(room_was_made(world, head.workload) for head in in_line):
+        if any(room_was_made(world, head.workload.key) for head in in_line):
             return in_line
     return _heads(world, tree, when)
 
 
-def room_was_made(world: PreemptionState, workload: Workload) -> bool:
+def room_was_made(world: PreemptionState, workload: str) -> bool:
     """Whether it has asked for room, and all who had to make it have gone: what is decided about it next ends its request.
 
     Rule: docs/rules/cycle.md#room-was-made
     """
-    request = world.requests.get(workload.key)
+    request = world.requests.get(workload)
     return request is not None and not any(still_holds(world.workloads, victim) for victim in request.victims)
 
 
