@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from events.subjects import CONTROL, DEVICES, FACTS, family_of
+from events.subjects import CONTROL
 from ops.production.log.streams import streams_in
 from ops.queries.explaining import world_about
 from ops.queries.log_times import LogTimes
@@ -56,14 +56,6 @@ class GrowingLog:
         )
 
     def _folded(self, name: str, entries: Entries, known: PartitionFold | None) -> PartitionFold:
-        if known is not None and not self._only_facts_came(known, entries):
+        if known is not None:
             known.rewind()
         return fold_up(name, entries, start=known)
-
-    def _only_facts_came(self, known: PartitionFold, entries: Entries) -> bool:
-        """Whether what is new comes behind what is folded ahead, as it would if all were folded from the last commit on."""
-        return all(run.stream == FACTS for run in known.runs) and all(
-            not stored or stored[-1] is self._last.get(name)
-            for name, stored in entries.items()
-            if name == known.partition or family_of(name) == DEVICES
-        )
