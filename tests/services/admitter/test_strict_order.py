@@ -3,31 +3,12 @@
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved
-from events.quota import (
-    ClusterQueueObserved,
-    FlavorObserved,
-    FlavorQuotas,
-    LocalQueueObserved,
-    NamespaceObserved,
-    QueueingStrategy,
-    Quota,
-    ResourceGroup,
-)
-from events.selector import LabelSelector
+from events.quota import FlavorObserved, LocalQueueObserved, NamespaceObserved, QueueingStrategy
 from events.workload import WorkloadFinished
-from tests.services.admitter.test_room_was_made import asking
+from tests.services.admitter.test_room_was_made import asking, queue
 from tests.stories.small_world import Story
 
-BEST_EFFORT = ClusterQueueObserved(
-    name="q",
-    namespaces=LabelSelector(),
-    groups=(
-        ResourceGroup(
-            resources=("cpu",),
-            flavors=(FlavorQuotas(flavor="f", quotas=(Quota(resource="cpu", nominal=3),)),),
-        ),
-    ),
-)
+BEST_EFFORT = queue("q", 3)
 STRICT = replace(BEST_EFFORT, strategy=QueueingStrategy.STRICT_FIFO)
 
 
