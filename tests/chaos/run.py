@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -247,7 +247,7 @@ class Run:
         """Create jobs, never too many at a time, until there are as many as planned, and as many as kills and upgrades need."""
         chance = random.Random(f"{self.plan.seed}/jobs")
         while self.fed < self.plan.jobs or not self._enough.is_set():
-            await self._fewer_unfinished_than(self.plan.at_once)
+            await self._unless(lambda: len(self._unfinished) >= self.plan.at_once)
             self.cluster.add(job(chance, self.fed, self.plan.partitions))
             self.fed += 1
             if self.fed % _TOLD_EVERY == 0:
@@ -307,11 +307,11 @@ class Run:
 
     async def _all_ended(self, feeding: "asyncio.Task[None]") -> None:
         await feeding
-        await self._fewer_unfinished_than(1)
+        await self._settled()
 
     async def judged(self) -> list[str]:
         """The laws that are broken when all has come to rest: they are asked again for as long as the log grows."""
-        await self._fewer_unfinished_than(1)
+        await self._settled()
         if self.storm is not None:
             self.storm.calm()
         changes = list(_drained(self._changes))
@@ -360,10 +360,14 @@ class Run:
             *(f"audit: {one.place}: {one.detail}" for one in signed.findings),
         ]
 
-    async def _fewer_unfinished_than(self, count: int) -> None:
+    async def _settled(self) -> None:
+        """Wait until no job is unfinished; whether their objects say so too is asked of everything that there is, so only then."""
+        await self._unless(lambda: bool(self._unfinished or unsettled(self.cluster.store)))
+
+    async def _unless(self, wait: Callable[[], bool]) -> None:
+        """Wait from one change of a job to the next until it no longer holds."""
         self._note(_drained(self._moved))
-        # Whether all has settled is asked of everything that there is, so not before it can be.
-        while len(self._unfinished) >= count or len(unsettled(self.cluster.store)) >= count:
+        while wait():
             try:
                 async with asyncio.timeout(_STILL_S):
                     self._note([await self._moved.get(), *_drained(self._moved)])
