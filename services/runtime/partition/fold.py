@@ -2,8 +2,8 @@
 
 Canonical order (docs/architecture.md#partitions-and-their-order): for each commit in turn, first the input runs that it
 names, then its events. A decider also folds inputs ahead of any commit; when another author's commit arrives first,
-that working part is taken back and folded again behind it. Live services and replays use this same fold, so they cannot
-differ.
+what it does not name in the same order is taken back and folded again behind it. Live services and replays use this same
+fold, so they cannot differ.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +24,7 @@ from projections.world import World
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition.errors import ChainBroken, FoldFailed, InputsWrong
+from services.runtime.partition.inputs_ahead import InputsAhead
 from services.runtime.partition.stored_message import Opened, Passed, open_message
 from services.runtime.partition.tree_orders import moves_trees, orders_among
 from services.runtime.partition.waiting_inputs import WaitingInputs
@@ -54,10 +55,9 @@ class PartitionFold:
         self._moving = False
         """Whether an order by which trees leave or come is folded and not fixed."""
         self._waiting = WaitingInputs()
-        self._ahead: list[Entry] = []
-        self._runs: list[InputRun] = []
-        self._noted: dict[str, int] = {}
-        """Per input stream the last sequence of those runs."""
+        self._ahead = InputsAhead()
+        self._heeded = 0
+        """How far CONTROL was known when the last commit was folded."""
 
     def heed(self, control: Control) -> None:
         """Take what the stream of control says; a fork that has folded nothing begins as the partition in which its history begins.
@@ -77,7 +77,7 @@ class PartitionFold:
 
     def position(self, stream: str) -> int:
         """The last sequence of an input stream that is folded, fixed or not."""
-        return self._noted.get(stream) or self.settled.get(stream, 0)
+        return self._ahead.position(stream) or self.settled.get(stream, 0)
 
     def reaches(self, stream: str, upto: int) -> bool:
         """Whether nothing of a stream up to a sequence has to be read any more; of its origins a fork that has begun reads nothing."""
@@ -87,7 +87,7 @@ class PartitionFold:
     @property
     def runs(self) -> tuple[InputRun, ...]:
         """The runs of input folded since the last commit: what the next commit names."""
-        return tuple(self._runs)
+        return self._ahead.runs
 
     @property
     def ahead(self) -> int:
@@ -207,7 +207,7 @@ class PartitionFold:
             expected, found = self.prev_hash, commit.prev_hash
             raise ChainBroken(stream=self.partition, sequence=entry.sequence, expected=expected, found=found)
         self._check_inputs(entry, commit)
-        self.rewind()
+        self._rewind_to(self._kept_by(commit))
         if self.heirs and self._fold_to_order(commit.inputs):
             self._become_fork(entry.sequence)
             return
@@ -232,10 +232,24 @@ class PartitionFold:
     def rewind(self) -> None:
         """Undo everything that no commit has fixed; those inputs wait to be folded again."""
         self.world.take_back(0)
-        for entry in reversed(self._ahead):
-            self._waiting.put_back(entry)
-        self._begin_runs()
-        self._moving = False
+        self._rewind_to(0)
+
+    def _kept_by(self, commit: Commit) -> int:
+        """How many of the inputs that are folded ahead stay as they are below a commit of another author.
+
+        None do where CONTROL has said more meanwhile, for one of them may be skipped by now.
+        """
+        if self.heirs or self.control.position != self._heeded:
+            return 0
+        return self._ahead.alike(commit.inputs, self._waiting)
+
+    def _rewind_to(self, kept: int) -> None:
+        back = self._ahead.cut(kept)
+        if back:
+            self.world.take_back(back[0].mark if kept else 0)
+        for one in reversed(back):
+            self._waiting.put_back(one.entry)
+        self._moving = self._moving and kept > 0
 
     def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
         """Make a commit final whose events were folded when they were decided, now that the log has acknowledged it."""
@@ -243,8 +257,7 @@ class PartitionFold:
         self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
         if commit.state_hash:
             self.marked = (sequence, commit.state_hash)
-        self._begin_runs()
-        self._moving = False
+        self._all_fixed()
         self.world.settle()
 
     def fork_ahead(self) -> None:
@@ -269,8 +282,8 @@ class PartitionFold:
 
     def _become_fork(self, fixed: int) -> None:
         """Go on as the next of the heirs; its first commit rests on the commit of the origin that has fixed the order."""
-        self.settled.update({run.stream: run.upto for run in self._runs})
-        self._begin_runs()
+        self.settled.update({run.stream: run.upto for run in self.runs})
+        self._all_fixed()
         self.world.settle()
         self._waiting.begin_at(self.partition, fixed)
         self.partition, *heirs = self.heirs
@@ -305,26 +318,23 @@ class PartitionFold:
     def _fold_run(self, stream: str, upto: int) -> None:
         waiting = self._waiting.of(stream)
         while waiting and waiting[0].sequence <= upto:
+            mark = self.world.mark()
             self._fold_input(waiting[0])
             entry = waiting.popleft()
-            self._ahead.append(entry)
+            self._ahead.add(entry, mark)
             self._note(stream, entry.sequence)
         self._note(stream, min(upto, self.received(stream)))
 
     def _note(self, stream: str, sequence: int) -> None:
         if sequence <= self.position(stream):
             return
-        if self._runs and self._runs[-1].stream == stream:
-            self._runs[-1] = InputRun(stream=stream, upto=sequence)
-        else:
-            self._runs.append(InputRun(stream=stream, upto=sequence))
-        self._noted[stream] = sequence
+        self._ahead.note(stream, sequence)
 
-    def _begin_runs(self) -> None:
+    def _all_fixed(self) -> None:
         """Nothing is folded any more that no commit has fixed."""
-        self._ahead.clear()
-        self._runs.clear()
-        self._noted.clear()
+        self._ahead.cut(0)
+        self._moving = False
+        self._heeded = self.control.position
 
     def _fold_input(self, entry: Entry) -> None:
         found = self.opened(entry)

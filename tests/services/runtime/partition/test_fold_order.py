@@ -2,6 +2,8 @@
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from events.catalogue import AnyEvent, Decision
 from events.codec import encode
@@ -197,6 +199,78 @@ def test_a_commit_takes_back_what_was_folded_ahead_and_folds_just_what_it_rests_
     again = fold_up(PARTITION, {PARTITION: [entry], FACTS: [fact(1), fact(2)]})
     fold.rewind()
     assert state_hash(fold.world) == state_hash(again.world)
+
+
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Every input that is folded from now on, by its stream and sequence, also where it is folded again."""
+    found: list[tuple[str, int]] = []
+    fold_input = PartitionFold._fold_input
+
+    def noted(fold: PartitionFold, entry: Entry) -> None:
+        found.append((entry.stream, entry.sequence))
+        fold_input(fold, entry)
+
+    monkeypatch.setattr(PartitionFold, "_fold_input", noted)
+    return found
+
+
+def test_what_a_commit_names_in_the_order_in_which_it_was_folded_is_not_folded_again(
+    folded: list[tuple[str, int]],
+) -> None:
+    fold = offered(3)
+    fold.fold_inputs()
+    fold.fold_commit(*commit(0, GENESIS, FIRST, inputs=(run(FACTS, 2),)))
+    fold.fold_inputs()
+    assert folded == [(FACTS, 1), (FACTS, 2), (FACTS, 3), (FACTS, 3)], "the third comes behind what was decided"
+
+
+def test_after_more_was_said_on_control_all_is_folded_again(folded: list[tuple[str, int]]) -> None:
+    fold = offered(1)
+    fold.fold_inputs()
+    fold.control.position += 1
+    fold.fold_commit(*commit(0, GENESIS, FIRST, inputs=(run(FACTS, 1),)))
+    assert folded == [(FACTS, 1), (FACTS, 1)]
+
+
+@st.composite
+def turns(draw: st.DrawFn, facts: int = 5, devices: int = 3) -> tuple[InputRun, ...]:
+    """Runs in which all inputs up to there come, the streams by turns."""
+    upto, found = {FACTS: 0, DEVICE_PARTITION: 0}, list[InputRun]()
+    for stream in draw(st.lists(st.sampled_from((FACTS, DEVICE_PARTITION)), max_size=6)):
+        most = facts if stream == FACTS else devices
+        if upto[stream] < most and (not found or found[-1].stream != stream):
+            upto[stream] = draw(st.integers(upto[stream] + 1, most))
+            found.append(run(stream, upto[stream]))
+    return tuple(found)
+
+
+@given(turns(), turns())
+def test_whatever_was_folded_ahead_the_inputs_stand_in_the_order_of_the_commit(
+    own: tuple[InputRun, ...], named: tuple[InputRun, ...]
+) -> None:
+    standing: list[tuple[str, int]] = []
+
+    class Noting(PartitionFold):
+        """What stands of the inputs in the world: what is taken back does no more."""
+
+        def _fold_input(self, entry: Entry) -> None:
+            standing.append((entry.stream, entry.sequence))
+            self.world.trail.note(lambda: standing.pop() and None)
+            super()._fold_input(entry)
+
+    fold = Noting(PARTITION)
+    fold.offer(FACTS, [fact(n) for n in range(1, 6)])
+    fold.offer(DEVICE_PARTITION, [released(n) for n in range(1, 4)])
+    fold.fold_ahead(own)
+    fold.fold_commit(*commit(0, GENESIS, FIRST, inputs=named))
+    before, wanted = dict[str, int](), list[tuple[str, int]]()
+    for one in named:
+        wanted += [(one.stream, number) for number in range(before.get(one.stream, 0) + 1, one.upto + 1)]
+        before[one.stream] = one.upto
+    assert (standing, fold.settled, fold.ahead) == (wanted, before, 0)
+    fold.fold_inputs()
+    assert (fold.position(FACTS), fold.position(DEVICE_PARTITION), len(standing)) == (5, 3, 8), "none is lost"
 
 
 def test_what_is_taken_back_waits_in_its_order() -> None:
