@@ -110,6 +110,7 @@ def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
 def _give_home(world: World, cluster_queue: str) -> None:
     if cluster_queue in world.cluster_queues and cluster_queue not in world.homes:
         world.trail.put(world.homes, cluster_queue, home_for(world, cluster_queue))
+        world.automation_work.mark_dirty(cluster_queue)
 
 
 def placed(world: World, event: WorkloadFact) -> list[WorkloadFact]:
