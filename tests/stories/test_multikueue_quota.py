@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
+from ops.production.process.clock import ScaledClock
 from projections.checks.quota_automation import CONDITION, GATE
 from tests.stage.played_kueue import Worker
+from tests.stage.real import Real
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 from tests.stories.test_multikueue import CONFIGS, KUEUE, SETTINGS, active, clusters
 from tests.stories.test_queue_status import KEY, status
@@ -58,7 +60,17 @@ async def automate(stage: Stage, management: str) -> None:
 
 
 async def test_quota_follows_the_workers_while_it_is_asked_for_and_stays_when_it_is_not(tmp_path: Path) -> None:
-    async with asyncio.timeout(150), Stage(tmp_path) as stage, clusters(stage, tmp_path, settings=ON) as (w1, w2):
+    async with asyncio.timeout(150), Stage(tmp_path) as stage:
+        await quota_follows_and_stays(stage, tmp_path)
+
+
+async def test_on_a_real_api_server_quota_follows_the_workers(real: Real, tmp_path: Path, clock: ScaledClock) -> None:
+    async with asyncio.timeout(300), Stage(tmp_path, real, clock) as stage:
+        await quota_follows_and_stays(stage, tmp_path)
+
+
+async def quota_follows_and_stays(stage: Stage, tmp_path: Path) -> None:
+    async with clusters(stage, tmp_path, settings=ON) as (w1, w2):
         await add_queues(w1, gpu=4, gpumem=1000)
         await add_queues(w2, gpu=2)
         await stage.until(lambda: condition(stage)[1] == "NotRequested")

@@ -17,9 +17,11 @@ from events.subjects import FACTS, addressee
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.memory import MemoryStream
 from ops.production.process.clock import ScaledClock
+from services.multikueue.connection import ClusterConnection
 from services.multikueue.followed_queues import FollowedQueues, nominal_in, remote_queues
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.cluster_port import AccessRefused, Changed, Listed, Resource, Sight, Vanished
+from tests.services.multikueue.test_restored_clusters import W1, Opened
 
 
 def local_queue(name: str, leads_to: str) -> JsonObject:
@@ -39,6 +41,7 @@ class Shown(AbsentCluster):
 
     def __init__(self) -> None:
         self.sights: dict[str, asyncio.Queue[Sight | Exception]] = {
+            "Workload": asyncio.Queue(),
             "LocalQueue": asyncio.Queue(),
             "ClusterQueue": asyncio.Queue(),
         }
@@ -46,6 +49,9 @@ class Shown(AbsentCluster):
     def show(self, kind: str, *sights: Sight | Exception) -> None:
         for one in sights:
             self.sights[kind].put_nowait(one)
+
+    def waiting(self) -> bool:
+        return any(not one.empty() for one in self.sights.values())
 
     async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
         while True:
@@ -162,6 +168,24 @@ async def test_an_account_that_may_not_list_queues_ends_the_connection(w1: Follo
     with pytest.raises(AccessRefused):
         await asyncio.wait_for(tasks[0], 60)
     assert not w1.queues.known.is_set()
+
+
+async def test_a_cluster_counts_as_connected_once_its_queues_were_told_as_well(w1: Following) -> None:
+    opened = Opened(w1.there)
+    connection = ClusterConnection("w1", AbsentCluster(), opened, ScaledClock(1000.0), w1.seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None, frozenset({"team/a"}))
+    w1.tasks.append(asyncio.create_task(connection.run()))
+    w1.there.show("Workload", Listed([], "5"))
+    w1.there.show("LocalQueue", Listed([]))
+    async with asyncio.timeout(60):
+        while w1.there.waiting():  # noqa: ASYNC110 - it is taken from a queue
+            await asyncio.sleep(0.005)
+        await w1.seen.outbox.stored()
+        assert connection.remote is None
+        w1.there.show("ClusterQueue", Listed([]))
+        while connection.remote is None:  # noqa: ASYNC110 - it is shown to nobody
+            await asyncio.sleep(0.005)
+    assert await w1.tells(1) == ()
 
 
 async def test_where_nobody_asks_nothing_is_followed(w1: Following) -> None:
