@@ -30,7 +30,7 @@ from projections.folds.quota_automation import (
     QuotaAutomationEvent,
     evolve_quota_automation,
     miss_automation,
-    review_automation,
+    place_automation,
 )
 from projections.folds.set_aside import set_aside, take_up_again
 from projections.folds.slices import SliceEvent, evolve_slices
@@ -92,12 +92,12 @@ def _fold_claim(world: World, event: ClaimEvent, position: LogPosition) -> None:
 
 def _fold_map(world: World, event: PartitionMapObserved, position: LogPosition) -> None:
     observe_map(world, event, position.at)
-    review_automation(world, world.cluster_queues)
+    place_automation(world, world.cluster_queues)
 
 
 def _fold_fork(world: World, event: PartitionForked, position: LogPosition) -> None:
     observe_fork(world, event, position.at)
-    review_automation(world, world.cluster_queues)
+    place_automation(world, world.cluster_queues)
 
 
 def _fold_epoch(world: World, event: EpochStarted, position: LogPosition) -> None:

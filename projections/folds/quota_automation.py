@@ -14,8 +14,10 @@ from events.multikueue import (
 )
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved, LocalQueueObserved
 from events.settings import SettingsObserved
+from projections.checks.quota_automation import AutomationState
 from projections.checks.state import DispatchState
 from projections.log_position import LogPosition
+from projections.partitions.homes import owns_queue
 
 QuotaAutomationEvent: TypeAlias = RemoteQueuesObserved | QuotaAutomationSettled | QuotaAutomationEnded
 _KINDS = ("ClusterQueue", "LocalQueue", "AdmissionCheck", "MultiKueueConfig", "MultiKueueCluster")
@@ -42,6 +44,14 @@ def review_automation(world: DispatchState, queues: Iterable[str]) -> None:
     """Have cluster queues looked at whose quota may have to follow otherwise."""
     for name in queues:
         world.automation_work.mark_dirty(name)
+
+
+def place_automation(world: AutomationState, queues: Iterable[str]) -> None:
+    """Where these queues are decided is another place by now: what was decided here about those of others is not kept."""
+    for name in queues:
+        world.automation_work.mark_dirty(name)
+        if not owns_queue(world, name):
+            world.trail.drop(world.quota_automation, name)
 
 
 def miss_automation(world: DispatchState, event: AnyEvent) -> None:

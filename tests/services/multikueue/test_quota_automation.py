@@ -87,3 +87,4 @@ def test_on_a_divided_log_the_partition_decides_in_which_the_queue_is_at_home() 
         said = [("QuotaAutomated", 4_000)]
         assert after(partition) == (said if name == "LOG_0" else []), "nobody has asked the queue yet"
         assert after(partition, job("j")) == (said if name == "LOG_1" else [])
+        assert list(partition.world.quota_automation) == (["cq"] if name == "LOG_1" else []), "one of them knows"

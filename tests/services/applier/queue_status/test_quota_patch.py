@@ -70,16 +70,22 @@ def _another() -> dict[str, Any]:
     return {**found, "metadata": {**found["metadata"], "uid": "another"}}
 
 
-def _two_flavors() -> dict[str, Any]:
+def _flavors(times: int) -> dict[str, Any]:
     found = cluster_queue(resource("cpu", 3), resource("memory", 1))
-    found["spec"]["resourceGroups"][0]["flavors"] *= 2
+    found["spec"]["resourceGroups"][0]["flavors"] *= times
     return found
 
 
 @pytest.mark.parametrize(
     "found",
-    [_another(), _two_flavors(), cluster_queue(resource("cpu", 3), covered=("cpu",)), {**_another(), "spec": {}}],
-    ids=["another of that name", "two flavors", "covers something else", "no groups"],
+    [
+        _another(),
+        _flavors(0),
+        _flavors(2),
+        cluster_queue(resource("cpu", 3), covered=("cpu",)),
+        {**_flavors(1), "spec": {}},
+    ],
+    ids=["another of that name", "no flavor", "two flavors", "covers something else", "no groups"],
 )
 def test_an_object_that_has_changed_since_is_left_alone_until_that_is_decided_about(found: dict[str, Any]) -> None:
     assert quota_patch(found, WANTED) is None
