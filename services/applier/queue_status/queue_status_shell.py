@@ -168,6 +168,9 @@ class QueueStatusWriter:
                 uid = world.cluster_queues[name].uid
                 found["ClusterQueue", "", name] = QuotaWanted(uid=uid, quotas=quotas)
         news = {place: quota for place, quota in found.items() if self._quotas_asked.get(place) != quota}
+        for place in self._quotas_asked.keys() - found.keys():
+            # It is there, or follows nobody any more: what could not be written until now is of the past.
+            self._quotas.pop(place, None)
         self._quotas_asked = found
         return news
 

@@ -176,6 +176,8 @@ def test_why_quota_follows_nobody_is_said_in_kueue_s_words(fact: object, reason:
     at.fold(told("w2"))
     at.fold(fact)  # pyright: ignore[reportArgumentType]
     assert (found(at).reason, found(at).message, found(at).nominal) == (reason, message, {})
+    counted = {"w1": {"cpu": 4_000}, "w2": {"gpu": 1, "pods": 3}} if "missing" in message else {}
+    assert found(at).by_cluster == counted
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,12 @@ def test_what_was_told_and_decided_is_saved_with_the_world() -> None:
     at = manager()
     at.fold(told("w1", there("a", "team/lq", cpu=1_000)))
     at.fold(told("w2"))
+    before = state_hash(at.world)
     at.fold(found(at))
+    assert state_hash(at.world) != before
+    before = state_hash(at.world)
+    at.fold(told("w2", there("a", "team/lq", cpu=1_000)))
+    assert state_hash(at.world) != before
     again = world_of(tables_of(at.world))
     assert state_hash(again) == state_hash(at.world)
     assert again.quota_automation == at.world.quota_automation and again.remote_queues == at.world.remote_queues

@@ -21,9 +21,9 @@ LOCAL = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq")
 HERE: tuple[AnyEvent, ...] = (ON, CHECK, CONFIG, cluster("w1"), QUEUE, LOCAL)
 
 
-@pytest.fixture(params=[False, True], ids=["by hints", "without hints"])
+@pytest.fixture(params=["by hints", "without hints", "taken back"])
 def manager(request: pytest.FixtureRequest) -> Story:
-    story = Story(forgetful=request.param)
+    story = Story(unchecked=request.param == "by hints", forgetful=request.param == "without hints")
     story.deciders.insert(1, MultiKueue())
     return story
 

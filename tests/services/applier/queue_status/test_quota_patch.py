@@ -65,9 +65,9 @@ def test_what_is_unlimited_is_written_so_that_it_is_read_so() -> None:
     assert quota_patch(cluster_queue(*written, covered=("pods",)), wanted) is None
 
 
-def _another() -> dict[str, Any]:
+def _another(uid: str) -> dict[str, Any]:
     found = cluster_queue(resource("cpu", 3), resource("memory", 1))
-    return {**found, "metadata": {**found["metadata"], "uid": "another"}}
+    return {**found, "metadata": {**found["metadata"], "uid": uid}}
 
 
 def _flavors(times: int) -> dict[str, Any]:
@@ -79,13 +79,14 @@ def _flavors(times: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "found",
     [
-        _another(),
+        _another("a"),
+        _another("z"),
         _flavors(0),
         _flavors(2),
         cluster_queue(resource("cpu", 3), covered=("cpu",)),
         {**_flavors(1), "spec": {}},
     ],
-    ids=["another of that name", "no flavor", "two flavors", "covers something else", "no groups"],
+    ids=["another of that name", "yet another", "no flavor", "two flavors", "covers something else", "no groups"],
 )
 def test_an_object_that_has_changed_since_is_left_alone_until_that_is_decided_about(found: dict[str, Any]) -> None:
     assert quota_patch(found, WANTED) is None
