@@ -27,10 +27,13 @@ from events.multikueue import (
     ClusterChosen,
     ClustersNominated,
     EstimatesAsked,
+    QuotaAutomationEnded,
+    QuotaAutomationSettled,
     RemoteCheckSettled,
     RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
+    RemoteQueuesObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
@@ -85,7 +88,9 @@ class Author(msgspec.Struct, frozen=True):
 
 
 _OUTCOMES = frozenset((DecisionApplied, DecisionRejected, ProvisioningRejected))
-_REMOTE = frozenset((RemoteWorkloadObserved, RemoteWorkloadGone, RemoteJobSynced, RemoteJobRefused))
+_REMOTE = frozenset(
+    (RemoteWorkloadObserved, RemoteWorkloadGone, RemoteJobSynced, RemoteJobRefused, RemoteQueuesObserved)
+)
 
 AUTHORS = {
     one.name: one
@@ -162,6 +167,7 @@ AUTHORS = {
             frozenset(
                 {
                     *(EstimatesAsked, ClustersNominated, RemoteGateOpened, ClusterChosen, RemoteCheckSettled),
+                    *(QuotaAutomationSettled, QuotaAutomationEnded),
                     *(SetAside, EpochStarted),
                 }
             ),

@@ -50,10 +50,13 @@ from events.multikueue import (
     ClustersNamed,
     ClustersNominated,
     EstimatesAsked,
+    QuotaAutomationEnded,
+    QuotaAutomationSettled,
     RemoteCheckSettled,
     RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
+    RemoteQueuesObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
@@ -157,6 +160,7 @@ Fact: TypeAlias = (
     | RemoteWorkloadGone
     | RemoteJobSynced
     | RemoteJobRefused
+    | RemoteQueuesObserved
     | ObjectRemoved
     | ObjectRefused
     | ObjectMended
@@ -211,6 +215,8 @@ AdmissionDecision: TypeAlias = (
     | RemoteGateOpened
     | ClusterChosen
     | RemoteCheckSettled
+    | QuotaAutomationSettled
+    | QuotaAutomationEnded
     | SetAside
 )
 """What queue manager, admitter, preemptor and the dispatcher to other clusters decide, on a partition of trees."""

@@ -77,6 +77,8 @@ class MultiKueueConfigObserved(ClusterObjectObserved, frozen=True, kw_only=True,
     uid: str = ""
     clusters: tuple[str, ...]
     """In the order in which the incremental dispatcher nominates them."""
+    automated: bool = False
+    """Whether the quota here is to follow that of these clusters (gate MultiKueueManagerQuotaAutomation)."""
 
 
 class MultiKueueClusterObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="MultiKueueClusterObserved.v1"):
@@ -136,6 +138,27 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """What the cluster answers to the question what would happen to the workload there; None where it has not answered."""
     sent: int | None = None
     """With an answer, how many copies of this manager's were admitted in the cluster then, whatever partition decides about them; None without one."""
+
+
+class RemoteQueue(Value, frozen=True, kw_only=True):
+    """A ClusterQueue of a worker cluster, and who leads to it."""
+
+    name: str
+    local_queues: tuple[str, ...]
+    """Keys of the LocalQueues there that lead to it, of those that have the same key here."""
+    nominal: dict[str, int] = {}
+    """By resource its nominal quota over all of its groups and flavors, in the units of quota."""
+
+
+class RemoteQueuesObserved(Event, frozen=True, kw_only=True, tag="RemoteQueuesObserved.v1"):
+    """The queues of a worker cluster stand so, as far as the quota of queues here is to follow them.
+
+    Rule: docs/rules/multikueue.md#quota
+    """
+
+    cluster: str
+    queues: tuple[RemoteQueue, ...] = ()
+    """By name."""
 
 
 class ClustersNamed(Event, frozen=True, kw_only=True, tag="ClustersNamed.v1"):
@@ -212,6 +235,28 @@ class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
     """The commit of that cluster's own log on which the choice rests; None where no kuelog decides there."""
     taken_over: bool = False
     """Nobody has chosen it on this log: the workload runs there already, as its object or the copy says."""
+
+
+class QuotaAutomationSettled(Event, frozen=True, kw_only=True, tag="QuotaAutomationSettled.v1"):
+    """Whether the quota of a ClusterQueue follows that of other clusters, and what it is to be by that.
+
+    Rule: docs/rules/multikueue.md#quota
+    """
+
+    cluster_queue: str
+    reason: str
+    """Kueue's reason of the condition MultiKueueManagerQuotaAutomation."""
+    message: str
+    nominal: dict[str, int] = {}
+    """By covered resource what its nominal quota is to be, in the units of quota; nothing where it does not follow."""
+    by_cluster: dict[str, dict[str, int]] = {}
+    """By cluster that is connected, and by resource, what was counted of it."""
+
+
+class QuotaAutomationEnded(Event, frozen=True, kw_only=True, tag="QuotaAutomationEnded.v1"):
+    """Nobody asks any more whether the quota of a ClusterQueue follows that of other clusters; it stays what it is."""
+
+    cluster_queue: str
 
 
 class RemoteCheckSettled(Event, frozen=True, kw_only=True, tag="RemoteCheckSettled.v1"):

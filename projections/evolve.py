@@ -26,6 +26,12 @@ from projections.folds.lines import LineEvent, evolve_lines
 from projections.folds.objects import ObjectEvent, evolve_objects
 from projections.folds.partitions import give_home, observe_map, placed
 from projections.folds.provisioning import ProvisioningEvent, evolve_provisioning, miss_provisioning
+from projections.folds.quota_automation import (
+    QuotaAutomationEvent,
+    evolve_quota_automation,
+    miss_automation,
+    place_automation,
+)
 from projections.folds.set_aside import set_aside, take_up_again
 from projections.folds.slices import SliceEvent, evolve_slices
 from projections.folds.upkeep import UpkeepEvent, evolve_upkeep
@@ -71,6 +77,7 @@ def _fold_workload_fact(world: World, event: WorkloadFact, position: LogPosition
 
 def _fold_object(world: World, event: ObjectEvent, position: LogPosition) -> None:
     """A queue that is there now may have a home: what was observed of workloads that ask for it is folded there."""
+    miss_automation(world, event)
     evolve_objects(world, event, position)
     if isinstance(event, ClusterQueueObserved | LocalQueueObserved):
         queue = event.cluster_queue if isinstance(event, LocalQueueObserved) else event.name
@@ -81,6 +88,16 @@ def _fold_object(world: World, event: ObjectEvent, position: LogPosition) -> Non
 def _fold_claim(world: World, event: ClaimEvent, position: LogPosition) -> None:
     del position
     evolve_claims(world, event)
+
+
+def _fold_map(world: World, event: PartitionMapObserved, position: LogPosition) -> None:
+    observe_map(world, event, position.at)
+    place_automation(world, world.cluster_queues)
+
+
+def _fold_fork(world: World, event: PartitionForked, position: LogPosition) -> None:
+    observe_fork(world, event, position.at)
+    place_automation(world, world.cluster_queues)
 
 
 def _fold_epoch(world: World, event: EpochStarted, position: LogPosition) -> None:
@@ -118,6 +135,7 @@ FOLDS: Mapping[type, Fold] = {
     **_each(ObjectEvent, _fold_object),
     **_each(ProvisioningEvent, evolve_provisioning),
     **_each(DispatchEvent, evolve_dispatch),
+    **_each(QuotaAutomationEvent, evolve_quota_automation),
     **_each(UpkeepEvent, evolve_upkeep),
     **_each(ClaimEvent, _fold_claim),
     EpochStarted: _fold_epoch,
@@ -127,8 +145,8 @@ FOLDS: Mapping[type, Fold] = {
     BudgetRenewed: _by_time(tell_renewal),
     BudgetUseTold: note_told,
     BudgetUsePassedOn: _by_time(hear),
-    PartitionMapObserved: _by_time(observe_map),
-    PartitionForked: _by_time(observe_fork),
+    PartitionMapObserved: _fold_map,
+    PartitionForked: _fold_fork,
     **_each(Quarantined | ClockScaled | LogPartitioned, _pass),
     **_each(PriceListSet | ExchangeRateSet | AccountsSet | CorrectionEntered | MonthClosed, _pass),
 }

@@ -23,6 +23,7 @@ DEFAULTS: dict[str, bool] = {
     "MultiKueue": True,
     "MultiKueueAdaptersForCustomJobs": True,
     "MultiKueueClusterProfile": False,
+    "MultiKueueManagerQuotaAutomation": False,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,
     "PriorityBoost": False,

@@ -23,7 +23,7 @@ from events.device import (
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
-from events.multikueue import RemoteWorkloadObserved
+from events.multikueue import QuotaAutomationSettled, RemoteQueuesObserved, RemoteWorkloadObserved
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.pod import PodAccounted, PodEndForced
 from events.preemption import RoomClaimed
@@ -134,6 +134,8 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     dispatches: dict[str, Dispatch] = {}
     remotes: dict[str, dict[str, RemoteWorkloadObserved]] = {}
     left_behind: dict[str, dict[str, str]] = {}
+    remote_queues: dict[str, RemoteQueuesObserved] = {}
+    quota_automation: dict[str, QuotaAutomationSettled] = {}
     versions: dict[str, KnownVersion] = {}
     version_epoch: int = 0
     lines: dict[str, LineSnapshot]
@@ -189,6 +191,8 @@ _PLAIN = (
     "dispatches",
     "remotes",
     "left_behind",
+    "remote_queues",
+    "quota_automation",
 )
 
 

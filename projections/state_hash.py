@@ -89,6 +89,8 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
             ("dispatches", world.dispatches),
             ("remotes", world.remotes),
             ("left_behind", world.left_behind),
+            ("remote_queues", world.remote_queues),
+            ("quota_automation", world.quota_automation),
         )
         if table
     ]

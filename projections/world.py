@@ -62,6 +62,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.resource_slices, self.resource_claims = {}, {}
         self.provisioning_configs, self.provisioning_requests, self.provisioning_of = {}, {}, {}
         self.dispatches, self.remotes, self.left_behind = {}, {}, {}
+        self.remote_queues, self.quota_automation = {}, {}
         self.workloads, self.by_local_queue, self.second_passes, self.terminating = {}, {}, {}, {}
         self.chains, self.variants, self.rejected, self.parts = {}, {}, {}, {}
         self.accounted: dict[str, PodAccounted] = {}
@@ -98,6 +99,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.request_work = WorkQueue(self.trail, self.requests)
         self.budget_work = WorkQueue(self.trail, self.budgets)
         self.remote_work = WorkQueue(self.trail, self.remotes)
+        self.automation_work = WorkQueue(self.trail, self.cluster_queues)
         self.pod_work = WorkQueue(self.trail, self.accounted)
         """Pods whose finalizer may be removed, to be looked at: a hint as `work` is."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
@@ -353,6 +355,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self.request_work.mark_dirty(key)
         for scope in self.budgets:
             self.budget_work.mark_dirty(scope)
+        for name in self.cluster_queues:
+            self.automation_work.mark_dirty(name)
         self.cards.mark_all_dirty()
 
     def leave_cards(self) -> None:

@@ -42,11 +42,16 @@ CONDITIONS = (
         "WithinBudget",
         "something is left of the budgets that count there; absent without a budget",
     ),
+    KnownCondition(
+        "ClusterQueue",
+        "MultiKueueManagerQuotaAutomation",
+        "its quota follows that of the clusters in which its workloads run; absent without the gate of that name, or a check of other clusters",
+    ),
     KnownCondition("AdmissionCheck", "Active", "its controller works with it; set for kuelog's own controllers"),
 )
 
 _Q, _A, _E, _P, _R, _F, _T = "QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", "Finished", "Active"
-_B = "WithinBudget"
+_B, _M = "WithinBudget", "MultiKueueManagerQuotaAutomation"
 
 REASONS = (
     KnownReason(_Q, "PendingEvaluation", "it is in line and was not tried yet"),
@@ -209,6 +214,19 @@ REASONS = (
         "BadParametersRef",
         "of a check: its ProvisioningRequestConfig is missing or can't be read",
         "its message says what is wrong",
+    ),
+    KnownReason(_M, "QuotaAutomated", "it follows"),
+    KnownReason(
+        _M,
+        "NotRequested",
+        "the MultiKueueConfig does not ask for it",
+        "`quotaManagement: Automated` there, if it is to",
+    ),
+    KnownReason(
+        _M,
+        "UnsupportedConfiguration",
+        "it can't: the message says what is missing; quota stays what it was",
+        "one flavor that covers all resources of the workers' queues, and a MultiKueueConfig that is there",
     ),
     KnownReason(_B, "WithinBudget", "no threshold of the budget is reached"),
     KnownReason(

@@ -10,6 +10,7 @@ from events.device_config import DeviceConfigObserved
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
+from ops.lint.automated_quota import quota_problems
 from ops.lint.claims import ClaimLint
 from ops.lint.configuration import configuration_problems
 from ops.lint.finding import LintFinding, broken_file, finding
@@ -143,7 +144,7 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
     found += [*topology_problems(value, _SETTINGS), *problems_in(value), *job_problems(value)]
-    found += configuration_problems(value)
+    found += [*configuration_problems(value), *quota_problems(value, objects)]
     if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):
         found += hosting_problems(value, objects)
     try:

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from events.event import Millis
-from events.multikueue import RemoteWorkloadObserved
+from events.multikueue import QuotaAutomationSettled, RemoteQueuesObserved, RemoteWorkloadObserved
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from projections.checks.dispatch import Dispatch
 from projections.work_queue import WorkQueue
@@ -31,6 +31,12 @@ class DispatchState(ProvisioningState, Protocol):
     """By workload, and by cluster, the UID of the copy by which its job may be there from a choice that counts no more; until that copy is gone."""
     remote_work: WorkQueue
     """Workloads whose copies have changed: a hint."""
+    remote_queues: dict[str, RemoteQueuesObserved]
+    """By cluster, its queues as they were told last; none of a cluster of which they were never told."""
+    quota_automation: dict[str, QuotaAutomationSettled]
+    """By cluster queue, what was decided last about its quota."""
+    automation_work: WorkQueue
+    """Cluster queues whose quota may have to follow that of other clusters otherwise than before: a hint."""
 
     def review_at(self, due: Millis, workload: str) -> None:
         """Have a workload looked at then: something about it falls due."""

@@ -30,10 +30,13 @@ from events.multikueue import (
     ClustersNamed,
     ClustersNominated,
     EstimatesAsked,
+    QuotaAutomationEnded,
+    QuotaAutomationSettled,
     RemoteCheckSettled,
     RemoteGateOpened,
     RemoteJobRefused,
     RemoteJobSynced,
+    RemoteQueuesObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
@@ -184,6 +187,13 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", *clusters)
         case ClustersNamed():
             return (f"workload/{event.workload}", *(f"multikueuecluster/{name}" for name in event.clusters))
+        case RemoteQueuesObserved():
+            return (f"multikueuecluster/{event.cluster}",)
+        case QuotaAutomationSettled():
+            clusters = (f"multikueuecluster/{name}" for name in event.by_cluster)
+            return (f"clusterqueue/{event.cluster_queue}", *clusters)
+        case QuotaAutomationEnded():
+            return (f"clusterqueue/{event.cluster_queue}",)
         case (
             RemoteGateOpened()
             | ClusterChosen()

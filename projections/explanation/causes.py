@@ -10,6 +10,12 @@ from events.application import DecisionApplied, DecisionRejected
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesReleased, PodObserved
+from events.multikueue import (
+    MultiKueueClusterObserved,
+    MultiKueueConfigObserved,
+    QuotaAutomationSettled,
+    RemoteQueuesObserved,
+)
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted
 from events.quota import ClusterQueueObserved, CohortObserved
 from events.slices import WorkloadSliceResized
@@ -28,6 +34,8 @@ class Causes:
         """By preemptor, its open preemption request."""
         self._pods: dict[str, str] = {}
         """By workload, the last event about its pods."""
+        self._clusters = ""
+        """The last event by which quota may follow other clusters otherwise."""
         self._room = ""
         """The last event that may have freed quota."""
         self._room_number = 0
@@ -50,6 +58,8 @@ class Causes:
             self._pods[key] = reference
         if isinstance(event, PreemptionRequested):
             self._requests[event.workload] = reference
+        if isinstance(event, RemoteQueuesObserved | MultiKueueClusterObserved | MultiKueueConfigObserved):
+            self._clusters = reference
         room = (
             QuotaReleased,
             WorkloadSliceResized,
@@ -71,6 +81,8 @@ class Causes:
                 return self._requests.get(event.preemptor, "")
             case QuotaReserved() | AdmissionRefused() | PreemptionRequested():
                 return self._room if self._room_number > self._numbers.get(key, 0) else self._last.get(key, "")
+            case QuotaAutomationSettled():
+                return self._clusters
             case DevicesReleased():
                 return self._pods.get(key, "") or self._last.get(key, "")
             case _:

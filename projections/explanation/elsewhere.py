@@ -3,6 +3,7 @@
 Rule: docs/rules/multikueue.md#told
 """
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from events.catalogue import AnyEvent
@@ -11,11 +12,15 @@ from events.multikueue import (
     ClustersNamed,
     KubeConfigPlace,
     MultiKueueClusterObserved,
+    QuotaAutomationEnded,
+    QuotaAutomationSettled,
     RemoteJobRefused,
     RemoteJobSynced,
+    RemoteQueuesObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
+from events.quantity import from_units
 from events.start_estimate import ForeseenStart, StartEstimate
 from events.timestamp import format_timestamp
 from projections.checks.dispatch import Dispatch, check_of, in_sync, is_outdated, lost_at
@@ -46,7 +51,28 @@ def about_clusters(event: AnyEvent) -> tuple[str, str] | None:
         case RemoteJobRefused():
             return "job not made there", f"{event.cluster}: {event.message}"
         case _:
+            return _about_quota(event)
+
+
+def _about_quota(event: AnyEvent) -> tuple[str, str] | None:
+    match event:
+        case RemoteQueuesObserved():
+            there = (f"{one.name} {in_words(one.nominal)}" for one in event.queues)
+            return "quota told", f"{event.cluster}: {', '.join(there) or 'no queue that counts'}"
+        case QuotaAutomationSettled(nominal=nominal) if nominal:
+            parts = (f"{name} {in_words(counted)}" for name, counted in event.by_cluster.items())
+            return "quota follows", f"{in_words(nominal)}: {', '.join(parts) or 'no cluster is connected'}"
+        case QuotaAutomationSettled():
+            return "quota does not follow", f"{event.reason}: {event.message}"
+        case QuotaAutomationEnded():
+            return "quota follows nobody", ""
+        case _:
             return None
+
+
+def in_words(amounts: Mapping[str, int]) -> str:
+    """Amounts of resources as people write them."""
+    return " ".join(f"{name}={from_units(name, amount)}" for name, amount in amounts.items()) or "nothing"
 
 
 def _way_to(cluster: MultiKueueClusterObserved) -> str:

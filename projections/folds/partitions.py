@@ -13,6 +13,7 @@ from events.workload_facts import WorkloadFact
 from projections.budgets.counting import follow as count_in_budgets
 from projections.budgets.partitions import budgeted_namespaces, let_go_of_use
 from projections.folds.dispatch import drop_copies, drop_dispatch
+from projections.folds.quota_automation import place_automation
 from projections.folds.workloads import drop_workload
 from projections.partitions.homes import FIRST, home_for, home_of_namespace, is_divided, leads, queues_of_namespace
 from projections.world import World
@@ -110,6 +111,7 @@ def give_home(world: World, cluster_queue: str) -> list[WorkloadFact]:
 def _give_home(world: World, cluster_queue: str) -> None:
     if cluster_queue in world.cluster_queues and cluster_queue not in world.homes:
         world.trail.put(world.homes, cluster_queue, home_for(world, cluster_queue))
+        place_automation(world, (cluster_queue,))
 
 
 def placed(world: World, event: WorkloadFact) -> list[WorkloadFact]:

@@ -11,6 +11,7 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, LocalQueueObserved, StopPolicy
 from events.settings import SettingsObserved
+from projections.checks.quota_automation import AUTOMATED
 from projections.checks.state import ProvisioningState
 from projections.fair_sharing.decay import BITS
 from projections.fair_sharing.ledger import UsageRecord, settled
@@ -70,6 +71,8 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The past usage of a local queue; None where it does not count."""
     within_budget: ActiveCondition | None = None
     """How its budgets stand; None where it has none."""
+    quota_automation: ActiveCondition | None = None
+    """Whether the quota of a cluster queue follows that of other clusters; None where nobody asks."""
 
 
 class CohortStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +154,13 @@ def cluster_queue_status(world: QueueState, name: str, counted: Mapping[str, Tal
         reservation=_uses(world, queue, node, reserved),
         usage=_uses(world, queue, node, used),
         share=_share(world.settings, world.quota, node),
+        quota_automation=_quota_automation(world, name),
     )
+
+
+def _quota_automation(world: QueueState, name: str) -> ActiveCondition | None:
+    settled = world.quota_automation.get(name)
+    return None if settled is None else ActiveCondition(settled.reason == AUTOMATED, settled.reason, settled.message)
 
 
 def _set_aside(aside: Mapping[str, Aside], quota: QuotaTree, name: str) -> str:

@@ -35,6 +35,7 @@ from services.multikueue.cluster_profile import (
     credentials_in,
     kubeconfig_of,
 )
+from services.multikueue.followed_queues import FollowedQueues
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused, check_kubeconfig, check_path
 from services.multikueue.one_name import OneName, address_in
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
@@ -100,6 +101,7 @@ class ClusterConnection:
         self.remote: RemoteCluster | None = None
         self._home, self._connector, self._clock = home, connector, clock
         self._seen, self._poke, self._telling = seen, poke, telling
+        self._queues = FollowedQueues(name, seen, clock)
         self._wanted: tuple[MultiKueueClusterObserved, str] | None = None
         self._providers: tuple[AccessProvider, ...] | None = None
         self._place: object = None
@@ -125,13 +127,22 @@ class ClusterConnection:
         """End the connection, and try again."""
         self._changed.set()
 
-    def want(self, found: MultiKueueClusterObserved, origin: str, providers: tuple[AccessProvider, ...] | None) -> None:
-        """How it is to be reached from now on, and whose copies are followed; no providers where ClusterProfiles may not be used."""
+    def want(
+        self,
+        found: MultiKueueClusterObserved,
+        origin: str,
+        providers: tuple[AccessProvider, ...] | None,
+        local_queues: frozenset[str] | None = None,
+    ) -> None:
+        """How it is reached from now on, whose copies are followed, and namesakes of which queues; no providers where ClusterProfiles may not be used."""
+        anew = self._queues.ask(local_queues)
         by = providers if found.profile else None
         place = (found.uid, found.location, found.location_type, found.profile, origin, by)
         self._wanted, self._providers = (found, origin), providers
         if place != self._place:
             self._place, self._attempts, self._newest = place, 0, 0
+            anew = True
+        if anew:
             self._changed.set()
 
     def note_folded(self, key: str, copy: RemoteWorkloadObserved | None) -> None:
@@ -259,20 +270,22 @@ class ClusterConnection:
         remote = await self._connector.connect(kubeconfig)
         self._broken.clear()
         changed = asyncio.create_task(self._clock.wait(self._changed, until))
-        following = asyncio.create_task(self._follow_copies(remote, found, origin))
+        following = [*self._queues.begin(remote), asyncio.create_task(self._follow_copies(remote, found, origin))]
         broken = asyncio.create_task(self._broken.wait())
+        tasks = (changed, broken, *following)
         try:
-            await asyncio.wait({changed, following, broken}, return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in following:
+                if task.done():
+                    task.result()
             if self._broken.is_set():
                 raise ClusterUnavailable("a watch of jobs there has ended")
         finally:
             self.remote = None
-            for task in (changed, following, broken):
+            for task in tasks:
                 task.cancel()
             try:
-                await asyncio.gather(changed, following, broken, return_exceptions=True)
+                await asyncio.gather(*tasks, return_exceptions=True)
                 await self._end()
             finally:
                 await remote.close()
@@ -283,6 +296,7 @@ class ClusterConnection:
                 await self._see(sight)
                 if self.remote is None:
                     # What there is has to be on the log before the cluster counts as connected: else what is not told yet looks lost.
+                    await self._queues.known.wait()
                     await self._seen.outbox.stored()
                     self.remote, self._attempts = remote, 0
                     await self._show(found, "Active", "Connected", active=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from projections.checks.quota_automation import followed_local_queues, is_automatic
 from projections.feature_gates import enabled
 from projections.partitions.homes import knows_its_trees
 from projections.workloads.slices import slices_beside
@@ -31,6 +32,8 @@ class Lane:
         self.writes = WantedWrites(clock, writer.write)
         self.world: RemoteState | None = None
         """The world of its last turn; None while nothing is written from here."""
+        self.local_queues: frozenset[str] | None = None
+        """Keys of the local queues whose namesakes in other clusters have to be known; None where no quota follows any."""
         self.anew = False
         """Whether it has begun or ended, or other clusters are wanted, since the last call of `changed`."""
         self._writer, self._lease, self._changed = writer, lease, changed
@@ -45,9 +48,14 @@ class Lane:
             return
         self._writer.kinds = kinds_of(world.settings)
         keys = {*touched, *world.remote_work.take_all(AUTHOR)}
+        if not is_automatic(world):
+            self.local_queues = None
+        elif world.automation_work.take_all(AUTHOR):
+            self.local_queues = followed_local_queues(world)
         seen = (
             world.settings.multikueue,
             enabled(world.settings, GATE),
+            self.local_queues,
             *sorted(world.multikueue_clusters.items()),
         )
         if self.world is None or seen != self._seen:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 
 from events.commit import Sighting
+from events.multikueue import RemoteQueuesObserved
 from events.routing import RemoteFact
 from services.runtime.clock_port import Clock
 from services.runtime.fact_message import fact_message
@@ -23,7 +24,13 @@ class SeenElsewhere:
 
     async def tell(self, about: str, fact: RemoteFact, mark: str, cause: str = "") -> None:
         """Have a fact stored; every replica tells the same fact under the same mark."""
+        await self._put(about, fact, mark, cause, self._home_of(about.partition("/")[0]))
+
+    async def tell_of_cluster(self, cluster: str, fact: RemoteQueuesObserved, mark: str) -> None:
+        """Have a fact stored that is about a cluster and not about a workload: it concerns all partitions."""
+        await self._put(cluster, fact, mark, "", "")
+
+    async def _put(self, about: str, fact: RemoteFact | RemoteQueuesObserved, mark: str, cause: str, to: str) -> None:
         digest = hashlib.sha256(f"{type(fact).__name__}:{about}:{mark}".encode()).hexdigest()[:24]
         sighting = Sighting(id=f"{AUTHOR}:{digest}", at=self._clock.now(), author=AUTHOR, cause=cause, fact=fact)
-        to = self._home_of(about.partition("/")[0])
         await self.outbox.put([OutboxMessage(about, fact_message(sighting, to=to))])

@@ -85,6 +85,7 @@ class RemoteClusters:
         wanted = world.multikueue_clusters if world is not None and rule is not None else {}
         by_profile = world is not None and rule is not None and enabled(world.settings, GATE)
         providers = rule.access_providers if rule is not None and by_profile else None
+        local_queues = self._lanes[FIRST].local_queues if self.leads else None
         self.names.want(wanted)
         for name in [name for name in self._connections if name not in wanted]:
             self._tasks.pop(name).cancel()
@@ -99,7 +100,7 @@ class RemoteClusters:
                 self._tasks[name] = asyncio.get_running_loop().create_task(connection.run())
             for one in self._worlds.values():
                 _note_folded(connection, name, one, one.remotes)
-            connection.want(found, rule.origin if rule is not None else "", providers)
+            connection.want(found, rule.origin if rule is not None else "", providers, local_queues)
             connection.take_up_all()
 
     def _renew(self, name: str) -> None:

@@ -132,6 +132,20 @@ AREAS = {
             "tests/projections/billing/claims",
         ),
     ),
+    "quota of other clusters": Area(
+        (
+            "projections/checks/quota_automation.py",
+            "projections/folds/quota_automation.py",
+            "services/multikueue/followed_queues.py",
+            "services/applier/queue_status/quota_patch.py",
+        ),
+        (
+            "tests/projections/checks/test_quota_automation.py",
+            "tests/services/multikueue/test_quota_automation.py",
+            "tests/services/multikueue/test_followed_queues.py",
+            "tests/services/applier/queue_status/test_quota_patch.py",
+        ),
+    ),
     "hash chain": Area(
         ("ops/queries/audit/chain.py", "ops/queries/audit/verify.py"),
         (

@@ -9,8 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from events.codec import decode_commit, decode_sighting
-from events.multikueue import ClusterChosen, RemoteWorkloadObserved
+from events.multikueue import ClusterChosen, QuotaAutomationSettled, RemoteQueuesObserved, RemoteWorkloadObserved
 from events.partition_map import TreePlacement
+from events.settings import SettingsObserved
 from events.subjects import FACTS, addressee
 from ops.production.archive.history import read_everything
 from ops.production.kubernetes.absent import AbsentCluster
@@ -23,10 +24,11 @@ from ops.queries.audit.citations import citations_in, held_against
 from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
+from projections.checks.quota_automation import GATE
 from services.runtime.own_task import stopped
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import JOBS, Stage
-from tests.stories.test_multikueue import SETTINGS, active, delegated, home_of, set_up
+from tests.stories.test_multikueue import CONFIGS, SETTINGS, active, delegated, home_of, set_up
 from tests.stories.test_partitions import ended, queue
 
 DOORS = {"a": "default", "b": "default", "c": "red", "d": "blue"}
@@ -75,7 +77,9 @@ async def halved(stage: Stage) -> None:
 
 
 @asynccontextmanager
-async def divided(stage: Stage, folder: Path) -> AsyncGenerator[list[KuelogWorker]]:
+async def divided(
+    stage: Stage, folder: Path, settings: SettingsObserved = SETTINGS
+) -> AsyncGenerator[list[KuelogWorker]]:
     """A manager of four partitions, two of them served by one process and two by another; in the end all is decided again."""
     workers = [KuelogWorker(name, folder, stage.clock, prepare=how) for name, how in (("w1", whole), ("w2", halved))]
     placements = [TreePlacement(tree=f"queue/{name}", partition=number) for number, name in enumerate(DOORS)]
@@ -83,7 +87,7 @@ async def divided(stage: Stage, folder: Path) -> AsyncGenerator[list[KuelogWorke
         await divide(stage.bus, len(DOORS), stage.clock.now(), placements)
         await set_up(stage, workers)
         await doors(stage, checked=True)
-        stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=SETTINGS)
+        stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=settings)
         apart = replace(stage.ports, reader=AbsentCluster(), connector=KubeConnector(home_of(stage)))
         for half in (("LOG_0", "LOG_1"), ("LOG_2", "LOG_3")):
             running = Running(apart, (MULTIKUEUE,), replica=half[0], partitions=half)
@@ -131,6 +135,35 @@ async def test_jobs_of_every_partition_run_elsewhere_are_shown_here_and_leave_no
         world = world_at(point_at(entries))
         assert not world.remotes and not world.left_behind
         assert len(world.dispatches) == len(DOORS), "who asks about the whole log sees the clusters of all"
+
+
+async def test_quota_that_follows_workers_is_decided_in_the_partition_of_its_queue_and_told_to_all_by_one_process(
+    tmp_path: Path,
+) -> None:
+    automated = replace(SETTINGS, gates={GATE: True})
+    async with asyncio.timeout(150), Stage(tmp_path) as stage, divided(stage, tmp_path, automated) as workers:
+        for name in DOORS:
+            await stage.add(sent(name, 20))
+        await stage.until(lambda: all(ended(stage, at, f"job-{name}") for name, at in DOORS.items()))
+        await stage.client.merge(CONFIGS, "", "all", {"spec": {"quotaManagement": "Automated"}})
+        await stage.until(lambda: all(gpus(stage, name) == 20 for name in DOORS))
+        entries = await read_everything(stage.bus)
+        settled = {
+            (event.cluster_queue, name)
+            for name in streams_in(entries).trees
+            for entry in entries[name]
+            for event in decode_commit(entry.data).events
+            if isinstance(event, QuotaAutomationSettled) and event.nominal
+        }
+        assert settled == {*KEYS.items(), ("team", "LOG_0")}
+        seen = [(addressee(one.subject), decode_sighting(one.data).fact) for one in entries[FACTS]]
+        told = [(to, fact.cluster) for to, fact in seen if isinstance(fact, RemoteQueuesObserved)]
+        assert sorted(told) == [("", one.name) for one in workers], "each cluster is told once, to all"
+
+
+def gpus(stage: Stage, name: str) -> int:
+    (group,) = stage.get("clusterqueues.kueue.x-k8s.io", "", name)["spec"]["resourceGroups"]
+    return int(group["flavors"][0]["resources"][0]["nominalQuota"])
 
 
 async def test_a_job_of_any_partition_that_is_deleted_here_is_gone_there(tmp_path: Path) -> None:

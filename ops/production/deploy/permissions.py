@@ -101,7 +101,7 @@ def written(settings: SettingsObserved) -> list[Grant]:
         Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
         Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
         Grant(group=GROUP, resources=QUEUES, verbs=("get",)),
-        # The finalizer that keeps them while something needs them.
+        # The finalizer that keeps them while something needs them; of ClusterQueues also quota that follows other clusters.
         Grant(group=GROUP, resources=HELD, verbs=("get", "patch")),
         Grant(
             group=GROUP,

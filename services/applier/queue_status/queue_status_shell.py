@@ -1,6 +1,6 @@
-"""Writes the statuses of queues, and the finalizers of objects in use, at a pace independent of all other writes.
+"""Writes the statuses of queues, quota that follows other clusters, and the finalizers of objects in use, at a pace independent of all other writes.
 
-Changes are gathered for a second; statuses and finalizers are written one at a time each, and after each write there is a
+Changes are gathered for a second; each of these is written one at a time, and after each write there is a
 pause as long as it took. People and tools look at queues also while the API server is at its limit, so this goes on however
 much else is to be written. A write that failed is retried later.
 """
@@ -14,12 +14,14 @@ import structlog
 from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
 from events.json_object import JsonObject
+from projections.checks.quota_automation import quotas_to_set
 from projections.partitions.homes import leads, owns_queue
 from projections.partitions.state import PartitionState
 from projections.queues.budget_condition import BudgetedQueueState
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status
 from projections.workloads.state import WorkloadState
+from services.applier.queue_status.quota_patch import QuotaWanted, quota_patch
 from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.clock_port import Clock
@@ -59,7 +61,7 @@ _RETRY: Millis = 2000
 
 
 class QueueStatusWriter:
-    """Keeps the statuses of queues and cohorts as the world has them, and our finalizer on objects that are in use."""
+    """Keeps the statuses of queues and cohorts as the world has them, quota that follows other clusters, and our finalizer on objects in use."""
 
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
@@ -68,11 +70,14 @@ class QueueStatusWriter:
         self._holds: dict[QueuePlace, FinalizerWanted] = {}
         self._asked_for: dict[QueuePlace, FinalizerWanted] = {}
         """The finalizers written, until the watcher reports them on the log."""
+        self._quotas: dict[QueuePlace, QuotaWanted] = {}
+        self._quotas_asked: dict[QueuePlace, QuotaWanted] = {}
+        """The quotas written, until the watcher reports them on the log."""
         self._shown: dict[QueuePlace, JsonObject] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
         self._asked: Millis = 0
-        self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
+        self._status_news, self._hold_news, self._quota_news = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def observe(self, world: BudgetedQueueState, touched: Sequence[str]) -> None:
         """Take up what has changed; called after each turn of the partition."""
@@ -83,6 +88,7 @@ class QueueStatusWriter:
             return
         found = self._statuses.changed(world, now)
         unlike = self._changed_holds(world)
+        apart = self._changed_quotas(world)
         # The partition waits meanwhile: where there are many queues they are looked at less often.
         self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
@@ -94,12 +100,16 @@ class QueueStatusWriter:
         if unlike:
             self._holds.update(unlike)
             self._hold_news.set()
+        if apart:
+            self._quotas.update(apart)
+            self._quota_news.set()
 
     async def run(self) -> None:
-        """Write statuses of queues, and the finalizers of those in use, until cancelled."""
+        """Write statuses and quota of queues, and the finalizers of those in use, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._work(self._wanted, self._status_news, self._write))
             tasks.create_task(self._work(self._holds, self._hold_news, self._hold))
+            tasks.create_task(self._work(self._quotas, self._quota_news, self._set_quota))
 
     async def _work(
         self, wanted: dict[QueuePlace, T], news: asyncio.Event, write: Callable[[QueuePlace, T], Awaitable[None]]
@@ -150,6 +160,27 @@ class QueueStatusWriter:
         news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
         self._asked_for = found
         return news
+
+    def _changed_quotas(self, world: BudgetedQueueState) -> dict[QueuePlace, QuotaWanted]:
+        found: dict[QueuePlace, QuotaWanted] = {}
+        for name in world.quota_automation:
+            if name in world.cluster_queues and (quotas := quotas_to_set(world, name)) is not None:
+                uid = world.cluster_queues[name].uid
+                found["ClusterQueue", "", name] = QuotaWanted(uid=uid, quotas=quotas)
+        news = {place: quota for place, quota in found.items() if self._quotas_asked.get(place) != quota}
+        for place in self._quotas_asked.keys() - found.keys():
+            # It is there, or follows nobody any more: what could not be written until now is of the past.
+            self._quotas.pop(place, None)
+        self._quotas_asked = found
+        return news
+
+    async def _set_quota(self, place: QueuePlace, wanted: QuotaWanted) -> None:
+        kind, namespace, name = place
+        found = await self._writer.get(RESOURCES[kind], namespace, name)
+        patch = quota_patch(found, wanted)
+        if patch is not None:
+            self._shown.pop(place, None)
+            await self._writer.merge(RESOURCES[kind], namespace, name, patch)
 
     async def _hold(self, place: QueuePlace, hold: FinalizerWanted) -> None:
         kind, namespace, name = place

@@ -13,6 +13,7 @@ from events.event import Millis
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quantity import from_units
 from events.timestamp import format_timestamp
+from projections.checks.quota_automation import CONDITION as QUOTA_AUTOMATION
 from projections.configuration import Configuration
 from projections.folds.set_aside import SET_ASIDE, TAKEN_UP
 from projections.partitions.homes import leads, owns_queue
@@ -108,6 +109,7 @@ def _signs(world: BudgetedQueueState, name: str, at: Millis) -> tuple[Any, ...]:
         world.cluster_queues[name],
         cluster_queue_active(world, name),
         queue_left_alone(world.aside, world.quota, name),
+        world.quota_automation.get(name),
         tuple(world.local_queues[key] for key in world.local_queues_of.get(name, ()) if key in world.local_queues),
         tuple(world.cohorts.get(one.name) for one in node.path[1:]),
         len(line.waiting),
@@ -177,8 +179,10 @@ def status_patch(place: QueuePlace, status: Status, found: JsonObject, at: Milli
             ours.append(_condition(SET_ASIDE, aside, status.generation, conditions, at))
         if isinstance(status, QueueStatus) and status.within_budget is not None:
             ours.append(_condition(WITHIN_BUDGET, status.within_budget, status.generation, conditions, at))
-        # Without a budget it is not shown any more.
-        named = [*(one["type"] for one in ours), WITHIN_BUDGET]
+        if isinstance(status, QueueStatus) and status.quota_automation is not None:
+            ours.append(_condition(QUOTA_AUTOMATION, status.quota_automation, status.generation, conditions, at))
+        # Without a budget, or a check of other clusters, these are not shown any more.
+        named = [*(one["type"] for one in ours), WITHIN_BUDGET, QUOTA_AUTOMATION]
         wanted["conditions"] = [*ours, *(one for one in conditions if one.get("type") not in named)]
     fresh = {name: value for name, value in wanted.items() if there.get(name) != value}
     return {"status": fresh} if fresh else None

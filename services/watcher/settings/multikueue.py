@@ -13,7 +13,12 @@ from services.watcher.fields.object_reading import created_at, read
 def multikueue_config(value: JsonMapping) -> Fact:
     """The fact of a MultiKueueConfig as it is. Raises `Refused`."""
     found = read(value, ApiMultiKueueConfig)
-    return MultiKueueConfigObserved(name=found.metadata.name, uid=found.metadata.uid, clusters=found.spec.clusters)
+    return MultiKueueConfigObserved(
+        name=found.metadata.name,
+        uid=found.metadata.uid,
+        clusters=found.spec.clusters,
+        automated=found.spec.quota_management == "Automated",
+    )
 
 
 def multikueue_cluster(value: JsonMapping) -> Fact:

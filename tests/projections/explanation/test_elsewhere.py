@@ -4,7 +4,16 @@ from msgspec.structs import replace
 
 from events.catalogue import AnyEvent
 from events.event import Millis
-from events.multikueue import RemoteCondition, RemoteJobRefused, RemoteWorkloadGone, RemoteWorkloadObserved
+from events.multikueue import (
+    QuotaAutomationEnded,
+    QuotaAutomationSettled,
+    RemoteCondition,
+    RemoteJobRefused,
+    RemoteQueue,
+    RemoteQueuesObserved,
+    RemoteWorkloadGone,
+    RemoteWorkloadObserved,
+)
 from events.workload import WorkloadFinished
 from ops.queries.explaining import explain
 from projections.explanation.elsewhere import answer
@@ -113,6 +122,25 @@ def test_the_life_of_a_job_and_of_a_cluster_has_what_each_cluster_answered() -> 
     assert life == [("sent to", "w1, w2"), answers, chosen, ready, gone]
     assert _life("multikueuecluster/w2", said) == [("sent to", "w1, w2"), gone]
     assert _life("multikueuecluster/w1", said) == [("sent to", "w1, w2"), answers, chosen]
+
+
+def test_the_life_of_a_queue_says_what_its_quota_follows_with_what_was_told_before_and_why_it_follows_nobody() -> None:
+    there = RemoteQueue(name="there", local_queues=("team/lq",), nominal={"cpu": 1_500, "memory": 1 << 30})
+    told = RemoteQueuesObserved(cluster="w1", queues=(there,))
+    counted = {"w1": {"cpu": 1_500}}
+    follows = QuotaAutomationSettled(
+        cluster_queue="cq", reason="QuotaAutomated", message="", nominal={"cpu": 1_500}, by_cluster=counted
+    )
+    refused = QuotaAutomationSettled(cluster_queue="cq", reason="NotRequested", message="It was not.")
+    said: list[AnyEvent] = [told, follows, refused, QuotaAutomationEnded(cluster_queue="cq")]
+    followed = ("quota follows", "cpu=1500m: w1 cpu=1500m")
+    ended = ("quota follows nobody", "")
+    assert _life("clusterqueue/cq", said) == [followed, ("quota does not follow", "NotRequested: It was not."), ended]
+    assert _life("multikueuecluster/w1", said) == [("quota told", "w1: there cpu=1500m memory=1Gi"), followed]
+    life = Life("clusterqueue/cq")
+    life.fold(told, LogPosition(partition="FACTS", sequence=7, at=1))
+    life.fold(follows, LogPosition(partition="LOG_0", sequence=2, at=2))
+    assert [one.cause for one in life.lines] == ["FACTS/7 RemoteQueuesObserved"]
 
 
 def test_the_life_of_a_cluster_says_when_it_was_connected_and_lost_and_by_what_it_is_reached() -> None:

@@ -3,13 +3,18 @@
 import asyncio
 from typing import Any
 
-from events.quota import CohortObserved
+import pytest
+from msgspec.structs import replace
+
+from events.multikueue import QuotaAutomationEnded, QuotaAutomationSettled
+from events.quota import ClusterQueueObserved, CohortObserved, FlavorQuotas, Quota, ResourceGroup
 from events.settings import SettingsObserved
 from ops.sandbox.simulate.process_clock import ProcessClock
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
-from services.applier.queue_status.queue_status_shell import QueueStatusWriter
+from services.applier.queue_status.queue_status_shell import EVERY, QueueStatusWriter
+from services.applier.queue_status.status_patches import Statuses, status_patch
 from services.applier.writes.low_priority_writes import LowPriorityWrites
-from services.runtime.cluster_port import Resource
+from services.runtime.cluster_port import ClusterUnavailable, Resource
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
 QUEUES = 30
@@ -38,6 +43,86 @@ class BusyServer:
         if len(self.shown) == QUEUES:
             self.all_shown.set()
         return {**found, "status": patch.get("status", {})}
+
+
+def test_whether_quota_follows_is_shown_when_nothing_else_has_changed_and_goes_when_nobody_asks() -> None:
+    at, statuses = CohortWorld(SettingsObserved()), Statuses()
+    at.queue("q", 4)
+    place = ("ClusterQueue", "", "q")
+    asked = QuotaAutomationSettled(cluster_queue="q", reason="NotRequested", message="It was not.")
+    kind, shown = "MultiKueueManagerQuotaAutomation", {"metadata": {}, "status": {}}
+    other = {"type": "Others", "status": "True"}
+    for fact, said in (
+        (None, None),
+        (asked, ("False", "NotRequested", "It was not.")),
+        (QuotaAutomationEnded(cluster_queue="q"), None),
+    ):
+        if fact is not None:
+            at.fold(fact)
+        patch = status_patch(place, statuses.changed(at.world, 1_000)[place], shown, 1_000)
+        assert patch is not None
+        conditions = {one["type"]: one for one in patch["status"]["conditions"]}
+        found = conditions.get(kind)
+        assert (None if found is None else (found["status"], found["reason"], found["message"])) == said
+        shown = {"metadata": {}, "status": {**shown["status"], "conditions": [*conditions.values(), other]}}
+
+
+class RefusingServer(BusyServer):
+    """Fails at the first patch of a specification; remembers those that came afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed, self.patched = asyncio.Event(), list[dict[str, Any]]()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        found = await super().get(resource, namespace, name)
+        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": 1}]}
+        groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+        return {**found, "metadata": {**found["metadata"], "uid": ""}, "spec": {"resourceGroups": groups}}
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        if "spec" in patch:
+            if not self.failed.is_set():
+                self.failed.set()
+                raise ClusterUnavailable("for a moment")
+            self.patched.append(patch["spec"])
+        return await super().merge(resource, namespace, name, patch, subresource=subresource)
+
+
+@pytest.mark.parametrize(("then", "nominal"), [(2_000, "2"), (3_000, "3"), (None, None)])
+def test_quota_that_could_not_be_written_is_tried_again_as_it_is_wanted_by_then(
+    then: int | None, nominal: str | None
+) -> None:
+    at, server = CohortWorld(SettingsObserved()), RefusingServer()
+    cpu = Quota(resource="cpu", nominal=1_000)
+    group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor="default", quotas=(cpu,)),))
+    at.fold(ClusterQueueObserved(name="q", groups=(group,)))
+    settled = QuotaAutomationSettled(cluster_queue="q", reason="QuotaAutomated", message="", nominal={"cpu": 2_000})
+    at.fold(settled)
+
+    async def watch(loop: VirtualLoop) -> None:
+        clock = ProcessClock(1_000, loop)
+        writer = QueueStatusWriter(server, clock, LowPriorityWrites(clock))  # type: ignore[arg-type]
+        writing = loop.create_task(writer.run())
+        writer.observe(at.world, ())
+        await server.failed.wait()
+        await clock.sleep(EVERY)
+        known = QuotaAutomationEnded(cluster_queue="q") if then is None else replace(settled, nominal={"cpu": then})
+        at.fold(known)
+        writer.observe(at.world, ())
+        await clock.sleep(60_000)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+    loop = VirtualLoop("refusing")
+    try:
+        loop.run_until_complete(watch(loop))
+    finally:
+        loop.close()
+    written = [one["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] for one in server.patched]
+    assert written == ([nominal] if nominal else [])
 
 
 def test_every_queue_is_shown_within_seconds_while_a_thousand_others_wait_for_their_turn() -> None:

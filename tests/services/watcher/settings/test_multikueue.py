@@ -46,6 +46,15 @@ def test_a_cluster_is_told_with_its_price_if_it_is_one_and_where_its_data_are(te
     assert isinstance(found, MultiKueueClusterObserved) and (found.price, found.locality) == (price, "oslo")
 
 
+@pytest.mark.parametrize(("management", "automated"), [(None, False), ("Manual", False), ("Automated", True)])
+def test_a_list_of_clusters_is_told_with_whether_quota_is_to_follow_them(
+    management: str | None, automated: bool
+) -> None:
+    value = {"metadata": {"name": "all", "uid": "u"}, "spec": {"clusters": ["w1"], "quotaManagement": management}}
+    found = SIMPLE["MultiKueueConfig"](value)
+    assert found == MultiKueueConfigObserved(name="all", uid="u", clusters=("w1",), automated=automated)
+
+
 def test_a_list_of_clusters_keeps_its_order_and_has_at_least_one() -> None:
     value = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
