@@ -47,6 +47,7 @@ from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
+from projections.sorted_keys import SortedKeys
 from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
@@ -251,7 +252,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for one in tables.workloads.values():
         workload = as_held(one, word)
         world.put_workload(workload)
-        world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
+        world.by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(world.trail, workload.key)
     for keys in tables.holding.values():
         for key in keys:
             holder = world.workloads[key]
