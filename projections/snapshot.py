@@ -41,7 +41,7 @@ from projections.devices.namespace_quota import Limit
 from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
-from projections.object_versions import KnownVersion
+from projections.object_versions import SavedVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
@@ -135,7 +135,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     dispatches: dict[str, Dispatch] = {}
     remotes: dict[str, dict[str, RemoteWorkloadObserved]] = {}
     left_behind: dict[str, dict[str, str]] = {}
-    versions: dict[str, KnownVersion] = {}
+    versions: dict[str, SavedVersion] = {}
     version_epoch: int = 0
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
@@ -211,7 +211,7 @@ def tables_of(world: World) -> Tables:
     return Tables(
         **{name: dict(getattr(world, name)) for name in _PLAIN},
         cluster_queues=dict(world.cluster_queues),
-        versions=dict(world.versions.known),
+        versions=world.versions.saved,
         version_epoch=world.versions.epoch,
         workloads={key: as_saved(one) for key, one in world.workloads.items()},
         lines=lines,

@@ -14,7 +14,7 @@ from events.catalogue import Fact
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS
-from projections.object_versions import KnownVersion
+from projections.object_versions import SavedVersion
 from projections.snapshot import Tables
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -47,7 +47,7 @@ class SavedView(Seal, frozen=True, kw_only=True):
     made_with: SettingsObserved | None
     """The configuration under which the facts were folded: it says which kinds of jobs there are."""
     settings: SettingsObserved | None
-    known: dict[str, KnownVersion]
+    known: dict[str, SavedVersion]
     epoch: int
     facts: dict[str, Fact]
     workloads: dict[str, SavedReport]
@@ -144,7 +144,7 @@ def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved
         sha256=sha256,
         made_with=made_with,
         settings=reported.settings,
-        known=versions.known,
+        known=versions.saved,
         epoch=versions.epoch,
         facts=view.facts,
         workloads={key: as_saved(one) for key, one in view.workloads.items()},
