@@ -13,7 +13,7 @@ _first = itemgetter(0)
 
 
 class SortedKeys:
-    """Keys, each once."""
+    """Keys of objects, each once, walked in order; a change goes through the trail."""
 
     __slots__ = ("_rows",)
 
