@@ -133,7 +133,9 @@ def plan_of(
     return Plan(
         queue=queue,
         asked=tuple(asked),
-        requests=tuple(requests),
+        requests=tuple(
+            one.requests if counted == one.requests else counted for one, counted in zip(asked, requests, strict=True)
+        ),
         parts=tuple(parts),
         by_topology=tuple(rules.topology and (implied or asks_for_topology(one.pod_set.topology)) for one in asked),
         problem=problem,

@@ -43,12 +43,27 @@ _OWN = tuple(name for name in ReportedState.__struct_fields__ if name not in _PA
 
 
 def as_saved(reported: ReportedState) -> SavedReport:
-    """What was reported, as it is saved."""
-    fields: dict[str, Any] = {name: getattr(reported, name) for name in _OWN}
-    for part, kind in _PARTS.items():
-        held = getattr(reported, part)
-        fields.update((name, getattr(held, name)) for name in kind.__struct_fields__)
-    return SavedReport(**fields)
+    """What was reported, as it is saved: field by field, for a view holds one of each workload."""
+    job, own = reported.job, reported.own_object
+    return SavedReport(
+        reported.uid,
+        reported.source,
+        reported.spec,
+        ready=job.ready,
+        gone=job.gone,
+        reclaimed=job.reclaimed,
+        finished=job.finished,
+        checks=own.checks,
+        active=own.active,
+        parent=job.parent,
+        owner_uid=own.owner_uid,
+        unsuspended=job.unsuspended,
+        suspended_by=job.suspended_by,
+        injected=job.injected,
+        opened=own.opened,
+        named=own.named,
+        version=reported.version,
+    )
 
 
 def as_held(saved: SavedReport) -> ReportedState:
