@@ -46,7 +46,7 @@ FLAVOR, IN_A_COHORT = "default", 100
 KINDS = ((1, 50), (5, 100), (20, 200))
 """CPUs and priority of each kind of workload."""
 _AT_ONCE = MOST_INPUTS
-"""So many facts arrive between two turns while queues and jobs are laid, as many as a partition takes in at once."""
+"""So many arrive between two turns while the load is laid."""
 _BEGIN: Millis = 1_700_000_000_000
 
 
@@ -100,10 +100,8 @@ class WaitingRun:
         figures, load = self.figures, self._load
         figures.load_before = psutil.getloadavg()[0]
         tune_memory()
-        for number, fact in enumerate(_platform(load)):
+        for fact in _platform(load):
             self.partitions.observe(fact, self._at)
-            if number % _AT_ONCE == _AT_ONCE - 1:
-                self._turns()
         self._turns()
         figures.empty_mib = _held_mib()
         begun = time.process_time()
