@@ -26,8 +26,11 @@ _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 M = TypeVar("M")
 
-_REMEMBERED = 512
-"""So many messages are remembered: in one process every partition reads the same ones, and then holds the same values."""
+_SIGHTINGS, _COMMITS = 512, 128
+"""So many messages are remembered: in one process every partition reads the same ones, and then holds the same values.
+
+A commit may hold a hundred decisions, and whoever folds it is hardly ever many of them behind.
+"""
 
 
 class NotOurs(Exception):
@@ -46,7 +49,7 @@ def encode(message: Sighting | Commit | AnyEvent) -> bytes:
     return _encoder.encode(message)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_SIGHTINGS)
 def decode_sighting(data: bytes) -> Sighting:
     """A sighting from its bytes, with values that it shares with others. Raises `NotOurs`."""
     found = _decoded(data, _sighting, Sighting, "a sighting")
@@ -54,7 +57,7 @@ def decode_sighting(data: bytes) -> Sighting:
     return found if fact is found.fact else replace(found, fact=fact)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_COMMITS)
 def decode_commit(data: bytes) -> Commit:
     """A commit from its bytes. Raises `NotOurs`."""
     return _decoded(data, _commit, Commit, "a commit")

@@ -13,7 +13,7 @@ import msgspec
 from projections.budgets.budget_usage import NOTHING_USED, BudgetUsage, settled
 from projections.budgets.scopes import whole_of
 from projections.fair_sharing.ledger import UsageRecord
-from projections.object_versions import KnownVersion
+from projections.object_versions import SavedVersion
 from projections.partitions.homes import FIRST
 from projections.snapshot import CareTables, DividedTables, LineSnapshot, Tables, tables_of, world_of
 from projections.world import World
@@ -65,9 +65,9 @@ def _ledgers(parts: Mapping[str, Tables], world: World) -> dict[str, UsageRecord
     return found
 
 
-def _newest(parts: Mapping[str, Tables]) -> dict[str, KnownVersion]:
+def _newest(parts: Mapping[str, Tables]) -> dict[str, SavedVersion]:
     """The newest version on record of each object: what is told of a job, only the partition that decides about it has heard."""
-    found: dict[str, KnownVersion] = {}
+    found: dict[str, SavedVersion] = {}
     for part in parts.values():
         for key, one in part.versions.items():
             other = found.get(key)

@@ -32,13 +32,33 @@ _PARTS = (ACCOUNTED, NODE_USAGE)
 
 
 class KnownVersion(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """The newest version on record of an object."""
+    """The newest version on record of an object that is there."""
+
+    version: int
+    context: int = 0
+
+
+class GoneVersion(KnownVersion, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """The version of the end of an object. Of those that are there, which are many more, none of this has to be held."""
+
+    gone: bool
+    """Always true: it is what tells the two apart where they are saved."""
+    since: Millis = 0
+    """When its deletion was reported."""
+
+
+class SavedVersion(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """Either of them, as it is saved; its bytes are theirs."""
 
     version: int
     context: int = 0
     gone: bool = False
     since: Millis = 0
-    """When its deletion was reported."""
+
+    @property
+    def held(self) -> KnownVersion:
+        """The version as worlds hold it."""
+        return _known(self.version, self.context, self.gone, self.since)
 
 
 class ObjectVersions:
@@ -64,13 +84,14 @@ class ObjectVersions:
             return False
         itself = self.known.get(about.place)
         if about.part:
-            if itself is not None and itself.gone and about.version < itself.version:
+            if isinstance(itself, GoneVersion) and about.version < itself.version:
                 return True
             itself = self.known.get(_key(about))
         if itself is None:
             return False
         # Who is gone at a version was there at it before; that it was there is never reported after its end.
-        return (about.version, about.gone, about.context) < (itself.version, itself.gone, itself.context)
+        gone = isinstance(itself, GoneVersion)
+        return (about.version, about.gone, about.context) < (itself.version, gone, itself.context)
 
     def take(self, about: ObjectVersion | None, fact: Fact, at: Millis) -> bool:
         """Record the version of a fact that was reported at this time; whether the fact may be folded."""
@@ -96,19 +117,24 @@ class ObjectVersions:
         for step in list(self._gone):
             self._trail.drop(self._gone, step)
 
-    def restore(self, known: Mapping[str, KnownVersion], epoch: int) -> None:
+    @property
+    def saved(self) -> dict[str, SavedVersion]:
+        """All versions, to be saved."""
+        return {key: _as_saved(one) for key, one in self.known.items()}
+
+    def restore(self, known: Mapping[str, SavedVersion], epoch: int) -> None:
         """Go on from the versions of a snapshot."""
-        self.known.update(known)
+        self.known.update((key, one.held) for key, one in known.items())
         if epoch:
             self._epoch[""] = epoch
         for key, one in self.known.items():
-            if one.gone:
+            if isinstance(one, GoneVersion):
                 self._gone.setdefault(one.since // _STEP, {})[key] = None
 
     def _note(self, about: ObjectVersion, at: Millis) -> None:
         key = _key(about)
         before = self.known.get(key)
-        if before is not None and before.gone:
+        if isinstance(before, GoneVersion):
             if about.gone and before.version == about.version:
                 return
             self._trail.drop(self._gone.get(before.since // _STEP, {}), key)
@@ -156,7 +182,15 @@ class FoldedFacts:
 @lru_cache(maxsize=_KNOWN)
 def _known(version: int, context: int, gone: bool, since: Millis) -> KnownVersion:
     """The version; one for all worlds of a process, which take each fact in turn."""
-    return KnownVersion(version=version, context=_context(context), gone=gone, since=since)
+    if gone:
+        return GoneVersion(version=version, context=_context(context), gone=True, since=since)
+    return KnownVersion(version=version, context=_context(context))
+
+
+def _as_saved(known: KnownVersion) -> SavedVersion:
+    if isinstance(known, GoneVersion):
+        return SavedVersion(version=known.version, context=known.context, gone=True, since=known.since)
+    return SavedVersion(version=known.version, context=known.context)
 
 
 @lru_cache(maxsize=_CONTEXTS)

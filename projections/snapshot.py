@@ -41,12 +41,13 @@ from projections.devices.namespace_quota import Limit
 from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
-from projections.object_versions import KnownVersion
+from projections.object_versions import SavedVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
+from projections.sorted_keys import SortedKeys
 from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
@@ -136,7 +137,7 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     left_behind: dict[str, dict[str, str]] = {}
     remote_queues: dict[str, RemoteQueuesObserved] = {}
     quota_automation: dict[str, QuotaAutomationSettled] = {}
-    versions: dict[str, KnownVersion] = {}
+    versions: dict[str, SavedVersion] = {}
     version_epoch: int = 0
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
@@ -214,7 +215,7 @@ def tables_of(world: World) -> Tables:
     return Tables(
         **{name: dict(getattr(world, name)) for name in _PLAIN},
         cluster_queues=dict(world.cluster_queues),
-        versions=dict(world.versions.known),
+        versions=world.versions.saved,
         version_epoch=world.versions.epoch,
         workloads={key: as_saved(one) for key, one in world.workloads.items()},
         lines=lines,
@@ -255,7 +256,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for one in tables.workloads.values():
         workload = as_held(one, word)
         world.put_workload(workload)
-        world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
+        world.by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(world.trail, workload.key)
     for keys in tables.holding.values():
         for key in keys:
             holder = world.workloads[key]

@@ -15,7 +15,7 @@ def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> Counte
         cohorts={name: queue.cohort for name, queue in world.cluster_queues.items()},
         parents={name: cohort.parent for name, cohort in world.cohorts.items()},
         until_ready=world.settings.pods_ready is not None,
-        known=world.versions.known,
+        known=world.versions.saved,
         epoch=world.versions.epoch,
         slices={
             one.spec.replaces: one.key

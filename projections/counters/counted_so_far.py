@@ -7,7 +7,7 @@ from projections.counters.gate_removals import Held
 from projections.counters.histogram import Histogram
 from projections.counters.preemption_outcomes import Open
 from projections.counters.undecided_workloads import Creation
-from projections.object_versions import KnownVersion
+from projections.object_versions import SavedVersion
 
 Series = tuple[str, ...]
 """The name of a metric, and the values of its labels in the order of docs/metrics.md."""
@@ -22,7 +22,7 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     cohorts: dict[str, str]
     parents: dict[str, str]
     until_ready: bool
-    known: dict[str, KnownVersion]
+    known: dict[str, SavedVersion]
     epoch: int
     slices: dict[str, str] = {}
     preemptions: Open = {}

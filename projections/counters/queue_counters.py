@@ -357,7 +357,7 @@ class QueueCounters:
             cohorts=dict(self._ancestry.cohorts),
             parents=dict(self._ancestry.parents),
             until_ready=self._settings.get(_UNTIL_READY, False),
-            known=dict(self._versions.known),
+            known=self._versions.saved,
             epoch=self._versions.epoch,
             slices=dict(self._slices.next),
             preemptions=dict(self._preemptions.open),

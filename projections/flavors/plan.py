@@ -21,7 +21,7 @@ from projections.quota.tree import QuotaTree
 _PLANS_AT_MOST = 20_000
 
 
-class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True):
+class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One pod set as it is tried: with this count and these total requests."""
 
     pod_set: PodSet
@@ -31,7 +31,7 @@ class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What the pod set of the slice holds that this one replaces."""
 
 
-class HeldBefore(msgspec.Struct, frozen=True, kw_only=True):
+class HeldBefore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a pod set of a slice holds whose place another one takes: only the difference is asked for, on the same flavors.
 
     Rule: docs/rules/elastic.md#difference
@@ -42,7 +42,7 @@ class HeldBefore(msgspec.Struct, frozen=True, kw_only=True):
     """By resource."""
 
 
-class FlavorOption(msgspec.Struct, frozen=True, kw_only=True):
+class FlavorOption(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One flavor of a resource group, for one group of pod sets."""
 
     flavor: str
@@ -55,7 +55,7 @@ class FlavorOption(msgspec.Struct, frozen=True, kw_only=True):
     """That is because pods of the slice before run on another: Kueue says so for each resource."""
 
 
-class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
+class GroupPlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The resources of one resource group that are asked for together, and the flavors that could serve them."""
 
     resources: tuple[str, ...]
@@ -63,7 +63,7 @@ class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[FlavorOption, ...]
 
 
-class PodSetsPlan(msgspec.Struct, frozen=True, kw_only=True):
+class PodSetsPlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Pod sets that get the same flavors: those of a pod set group, or one alone."""
 
     indexes: tuple[int, ...]
@@ -75,7 +75,7 @@ class PodSetsPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How many of the groups come before it in the order in which resources are looked at."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What flavors are searched for: the queue, what each pod set asks of it, and which pod sets must get the same flavor."""
 
     queue: ClusterQueueObserved
@@ -133,7 +133,9 @@ def plan_of(
     return Plan(
         queue=queue,
         asked=tuple(asked),
-        requests=tuple(requests),
+        requests=tuple(
+            one.requests if counted == one.requests else counted for one, counted in zip(asked, requests, strict=True)
+        ),
         parts=tuple(parts),
         by_topology=tuple(rules.topology and (implied or asks_for_topology(one.pod_set.topology)) for one in asked),
         problem=problem,

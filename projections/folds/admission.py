@@ -130,15 +130,16 @@ def _evolve_workload(  # noqa: C901 - one case per event
         case TopologyAssigned():
             _assign_topology(world, workload, event, position)
         case SecondPassFailed():
-            failures = workload.second_pass.failures + 1
-            failed = SecondPass(failures=failures, again_at=event.again_at, message=event.message)
+            before = workload.second_pass
+            failed = replace(
+                before, failures=before.failures + 1, again_at=event.again_at, message=event.message, placed=0
+            )
             workload = replace(workload, second_pass=failed, decided=position.sequence)
             world.put_workload(not_admitted(workload, world.settings, position))
         case UnhealthyNodesChanged():
             # What was tried before says nothing of these.
-            again = SecondPass(placed=workload.second_pass.placed)
-            changed = replace(workload, unhealthy_nodes=event.nodes, second_pass=again, decided=position.sequence)
-            world.put_workload(changed)
+            again = SecondPass(placed=workload.second_pass.placed, unhealthy_nodes=event.nodes)
+            world.put_workload(replace(workload, second_pass=again, decided=position.sequence))
         case WorkloadAdmitted():
             condition = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
             workload = waits_for_start(with_condition(workload, condition), position)
@@ -156,7 +157,11 @@ def _evolve_workload(  # noqa: C901 - one case per event
             elif event.reason.startswith("Deactivated"):
                 requeue = Requeue()
             # Wherever it is placed next, it is not where these have failed.
-            workload = replace(workload, stops=changed_part(workload.stops, requeue=requeue), unhealthy_nodes=())
+            workload = replace(
+                workload,
+                stops=changed_part(workload.stops, requeue=requeue),
+                second_pass=changed_part(workload.second_pass, unhealthy_nodes=()),
+            )
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
             workload = evicted(workload, event.reason, event.cause, event.message, position)
@@ -237,7 +242,6 @@ def _assign_topology(
         replace(
             workload,
             admission=replace(workload.admission, assignments=event.assignments),
-            unhealthy_nodes=(),
             resizing=changed_part(workload.resizing, shrunk=shrunk),
             second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
             decided=position.sequence,
@@ -308,7 +312,6 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         devices=None,
         attempt=None,
         second_pass=SecondPass(),
-        unhealthy_nodes=(),
         resizing=changed_part(workload.resizing, continues=False, shrunk=False),
         provisioning=no_entries(Provisioning),
         checks=_asked_no_more(workload, position),

@@ -15,6 +15,7 @@ from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
+from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import (
     ADMITTED,
     FINISHED,
@@ -49,7 +50,7 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
         workload,
         conditions=conditions,
         checks={check.name: check for check in status.checks},
-        unhealthy_nodes=status.unhealthy_nodes,
+        second_pass=changed_part(workload.second_pass, unhealthy_nodes=status.unhealthy_nodes),
         reclaimable=_done(workload, status) if enabled(world.settings, "ReclaimablePods") else {},
         stops=replace(
             workload.stops,

@@ -41,6 +41,7 @@ from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import put_in_line
 from projections.quota.charge_quota import charge_quota, recharge
+from projections.sorted_keys import SortedKeys
 from projections.trail import Trail
 from projections.workloads.changed_part import changed_part
 from projections.workloads.in_cluster import InCluster
@@ -357,12 +358,14 @@ def drop_workload(world: PreemptionState, key: str) -> None:
     _forget(world, world.workloads[key])
 
 
-def _index(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload: Workload) -> None:
-    trail.put(by_local_queue.setdefault(workload.local_queue, {}), workload.key, None)
+def _index(by_local_queue: dict[str, SortedKeys], trail: Trail, workload: Workload) -> None:
+    by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(trail, workload.key)
 
 
-def _unindex(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload: Workload) -> None:
-    trail.drop(by_local_queue.get(workload.local_queue, {}), workload.key)
+def _unindex(by_local_queue: dict[str, SortedKeys], trail: Trail, workload: Workload) -> None:
+    keys = by_local_queue.get(workload.local_queue)
+    if keys is not None:
+        keys.remove(trail, workload.key)
 
 
 def _forget(world: PreemptionState, workload: Workload) -> None:

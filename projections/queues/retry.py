@@ -10,6 +10,7 @@ from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
+from projections.sorted_keys import SortedKeys
 from projections.trail import Trail
 from projections.work_queue import WorkQueue
 
@@ -46,11 +47,11 @@ def reclass_namespace(world: QueueState, namespace: str) -> None:
     """Have what the workloads of a namespace ask for counted anew: what fills in their requests has changed."""
     for local_queue in sorted(world.by_local_queue):
         if local_queue.partition("/")[0] == namespace:
-            for key in sorted(world.by_local_queue[local_queue]):
+            for key in list(world.by_local_queue[local_queue]):
                 reclass(world, world.workloads[key])
 
 
-def review_local_queue(by_local_queue: dict[str, dict[str, None]], work: WorkQueue, key: str) -> None:
+def review_local_queue(by_local_queue: dict[str, SortedKeys], work: WorkQueue, key: str) -> None:
     """Have all workloads of a local queue looked at."""
     for workload in by_local_queue.get(key, ()):
         work.mark_dirty(workload)

@@ -71,6 +71,8 @@ class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why it failed last."""
     placed: int = 0
     """The sequence of the decision that placed pods of it anew while it ran."""
+    unhealthy_nodes: tuple[str, ...] = ()
+    """Nodes of its topology assignment that have failed and are to be replaced (`status.unhealthyNodes`)."""
 
 
 class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -111,8 +113,6 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """By check, what is asked of the autoscaler."""
     reclaimable: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
     second_pass: SecondPass = SecondPass()
-    unhealthy_nodes: tuple[str, ...] = ()
-    """Nodes of its topology assignment that have failed and are to be replaced (`status.unhealthyNodes`)."""
     stops: Stops = Stops()
     gates: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
     """Its preemption gates and how they stand."""

@@ -24,6 +24,15 @@ Word = Callable[[str, str], str]
 """Hands out the first of all texts that are equal to its two arguments, as `dict.setdefault` does."""
 
 
+class SavedSecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The fields of `SecondPass` but for the nodes that have failed, which are saved beside it."""
+
+    failures: int = 0
+    again_at: Millis = 0
+    message: str = ""
+    placed: int = 0
+
+
 class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of `Workload` and of its parts, which say what they mean."""
 
@@ -40,7 +49,7 @@ class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     checks: dict[str, CheckStatus] = {}
     provisioning: dict[str, Provisioning] = {}
     reclaimable: dict[str, int] = {}
-    second_pass: SecondPass = SecondPass()
+    second_pass: SavedSecondPass = SavedSecondPass()
     unhealthy_nodes: tuple[str, ...] = ()
     requeue: Requeue = Requeue()
     past_execution: Millis = 0
@@ -76,7 +85,7 @@ class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 _PARTS: dict[str, type[Stops | InCluster | Resizing]] = {"stops": Stops, "in_cluster": InCluster, "resizing": Resizing}
 """The parts of a record by its field."""
-_OWN = tuple(name for name in Workload.__struct_fields__ if name not in _PARTS)
+_OWN = tuple(name for name in Workload.__struct_fields__ if name not in _PARTS and name != "second_pass")
 
 
 def as_saved(workload: Workload) -> SavedWorkload:
@@ -85,7 +94,12 @@ def as_saved(workload: Workload) -> SavedWorkload:
     for part, kind in _PARTS.items():
         held = getattr(workload, part)
         fields.update((name, getattr(held, name)) for name in kind.__struct_fields__)
-    return SavedWorkload(**fields)
+    tried = workload.second_pass
+    return SavedWorkload(
+        **fields,
+        second_pass=SavedSecondPass(**{name: getattr(tried, name) for name in SavedSecondPass.__struct_fields__}),
+        unhealthy_nodes=tried.unhealthy_nodes,
+    )
 
 
 def as_held(one: SavedWorkload, word: Word) -> Workload:
@@ -95,6 +109,10 @@ def as_held(one: SavedWorkload, word: Word) -> Workload:
         found = kind(**{name: getattr(one, name) for name in kind.__struct_fields__})
         if found != kind():
             fields[part] = found  # Else it holds the value that all others hold.
+    tried = {name: getattr(one.second_pass, name) for name in SavedSecondPass.__struct_fields__}
+    second_pass = SecondPass(**tried, unhealthy_nodes=one.unhealthy_nodes)
+    if second_pass != SecondPass():
+        fields["second_pass"] = second_pass
     fields |= {
         "owner": None if one.owner is None else shared_owner(one.owner, one.uid),
         "spec": shared_spec(one.spec),

@@ -29,7 +29,7 @@ def has_delayed_topology(workload: Workload) -> bool:
 
 def failed_nodes(workload: Workload) -> tuple[str, ...]:
     """The nodes that have failed of those that its pods are assigned to."""
-    if not workload.unhealthy_nodes or workload.admission is None:
+    if not workload.second_pass.unhealthy_nodes or workload.admission is None:
         return ()
     assigned = {
         domain.values[-1]
@@ -37,7 +37,7 @@ def failed_nodes(workload: Workload) -> tuple[str, ...]:
         if one.topology is not None
         for domain in one.topology.assignment.domains
     }
-    return tuple(node for node in workload.unhealthy_nodes if node in assigned)
+    return tuple(node for node in workload.second_pass.unhealthy_nodes if node in assigned)
 
 
 def delay_after(failures: int) -> Millis:

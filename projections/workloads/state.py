@@ -5,6 +5,7 @@ from typing import Protocol
 from events.event import Millis
 from events.quota import ClusterQueueObserved
 from projections.configuration import Configuration
+from projections.sorted_keys import SortedKeys
 from projections.trail import Trail, Trial
 from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Workload
@@ -17,7 +18,7 @@ class WorkloadState(Configuration, Protocol):
     trail: Trail
     """Takes back whatever is changed through it."""
     workloads: dict[str, Workload]
-    by_local_queue: dict[str, dict[str, None]]
+    by_local_queue: dict[str, SortedKeys]
     """Keys of the workloads that name each local queue."""
     chains: dict[str, dict[str, None]]
     """The slices of each elastic job, by the key of the first."""

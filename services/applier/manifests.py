@@ -56,8 +56,8 @@ def workload_status(
         status["requeueState"] = requeue
     if workload.gates:
         status["preemptionGates"] = [_gate(workload.gates[name]) for name in workload.spec.preemption_gates]
-    if workload.unhealthy_nodes:
-        status["unhealthyNodes"] = [{"name": name} for name in workload.unhealthy_nodes]
+    if workload.second_pass.unhealthy_nodes:
+        status["unhealthyNodes"] = [{"name": name} for name in workload.second_pass.unhealthy_nodes]
     if workload.reclaimable:
         status["reclaimablePods"] = [
             {"name": name, "count": count} for name, count in sorted(workload.reclaimable.items())

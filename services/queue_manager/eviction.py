@@ -221,10 +221,10 @@ def _nodes_failed(world: TopologyState, workload: Workload, at: Millis) -> list[
     failed = unhealthy_nodes(world, workload, at)
     if failed and too_many_go_on(world, workload, lost_hosts(world, workload, at)):
         failed = ()
-    if set(failed) == set(workload.unhealthy_nodes):
+    if set(failed) == set(workload.second_pass.unhealthy_nodes):
         return []
     if len(failed) > 1:
-        known = [one for one in workload.unhealthy_nodes if one in failed]
+        known = [one for one in workload.second_pass.unhealthy_nodes if one in failed]
         names = ", ".join([*known, *(one for one in failed if one not in known)])
         message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {names}"
         return [EvictionOrdered(workload=workload.key, reason=NODE_FAILURES, message=message)]

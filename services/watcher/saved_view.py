@@ -13,9 +13,8 @@ import structlog
 from events.catalogue import Fact
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
-from events.shared_specs import shared_spec
 from events.subjects import FACTS
-from projections.object_versions import KnownVersion
+from projections.object_versions import SavedVersion
 from projections.snapshot import Tables
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -23,7 +22,7 @@ from services.runtime.log_port import Stream
 from services.runtime.partition.errors import MessageHalts
 from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ReportedByAll
-from services.watcher.workloads.reported_state import ReportedState
+from services.watcher.workloads.saved_report import SavedReport, as_held, as_saved
 
 log = structlog.get_logger()
 
@@ -48,12 +47,12 @@ class SavedView(Seal, frozen=True, kw_only=True):
     made_with: SettingsObserved | None
     """The configuration under which the facts were folded: it says which kinds of jobs there are."""
     settings: SettingsObserved | None
-    known: dict[str, KnownVersion]
+    known: dict[str, SavedVersion]
     epoch: int
     facts: dict[str, Fact]
-    workloads: dict[str, ReportedState]
+    workloads: dict[str, SavedReport]
     by_source: dict[str, str]
-    slices: dict[str, ReportedState] = {}
+    slices: dict[str, SavedReport] = {}
     routes: Tables | None = None
     """Where queues and namespaces are decided."""
 
@@ -145,12 +144,12 @@ def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved
         sha256=sha256,
         made_with=made_with,
         settings=reported.settings,
-        known=versions.known,
+        known=versions.saved,
         epoch=versions.epoch,
         facts=view.facts,
-        workloads=view.workloads,
+        workloads={key: as_saved(one) for key, one in view.workloads.items()},
         by_source=view.by_source,
-        slices=view.slices,
+        slices={key: as_saved(one) for key, one in view.slices.items()},
         routes=reported.routes.saved(),
     )
 
@@ -161,11 +160,9 @@ def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
     reported.versions.restore(saved.known, saved.epoch)
     reported.routes.begin_at(saved.routes, saved.facts.values())
     reported.view.facts.update(saved.facts)
-    for one in saved.workloads.values():
-        one.spec = shared_spec(one.spec)
-    reported.view.workloads.update(saved.workloads)
+    reported.view.workloads.update((key, as_held(one)) for key, one in saved.workloads.items())
     reported.view.by_source.update(saved.by_source)
-    reported.view.slices.update(saved.slices)
+    reported.view.slices.update((key, as_held(one)) for key, one in saved.slices.items())
     for place, fact in saved.facts.items():
         reported.view.node_usage.note(fact)
         if isinstance(fact, PriorityClassObserved):

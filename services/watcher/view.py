@@ -176,7 +176,7 @@ class View:
         place = f"{kind}/{namespace}/{name}"
         fresh: list[Fact] = []
         workload, named = self.by_source.get(place), self.workloads.get(f"{namespace}/{name}")
-        if kind == "Workload" and named is not None and named.owner_uid:
+        if kind == "Workload" and named is not None and named.own_object.owner_uid:
             workload = f"{namespace}/{name}"
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
@@ -203,7 +203,7 @@ class View:
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         found |= {*(place for place in self.by_source if place.startswith(prefix)), *self.claims.places(kind)}
         if kind == "Workload":
-            found |= {workload_place(key) for key, one in self.workloads.items() if one.owner_uid}
+            found |= {workload_place(key) for key, one in self.workloads.items() if one.own_object.owner_uid}
         return sorted(found)
 
     def fold(self, fact: Fact) -> None:
@@ -267,7 +267,7 @@ class View:
     def claims_at(self, place: str) -> bool:
         """Whether the workload of a place may be charged otherwise when claims are counted again."""
         reported = self.workloads.get(self.by_source.get(place, ""))
-        return reported is not None and not reported.finished and self.claims.concerns(reported.spec.pod_sets)
+        return reported is not None and not reported.job.finished and self.claims.concerns(reported.spec.pod_sets)
 
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
@@ -342,10 +342,11 @@ class View:
         if reported is None:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.
-            reported = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
+            reported = ReportedState(uid=state.uid, source=place, spec=state.spec)
+            reported.tell_of_job(unsuspended=state.running)
             reported.find(state.adopted)
             facts.append(submitted(state, marks))
         facts += changes(reported, state)
         if state.mark and not state.running:
-            reported.suspended_by = state.mark
+            reported.tell_of_job(suspended_by=state.mark)
         return facts

@@ -2,6 +2,7 @@
 
 import random
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -17,9 +18,10 @@ from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
-from projections.object_versions import NODE_USAGE, REMEMBERED, FoldedFacts
+from projections.object_versions import NODE_USAGE, REMEMBERED, FoldedFacts, ObjectVersions, SavedVersion
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.trail import Trail
 from projections.world import World
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold
@@ -215,3 +217,16 @@ def test_every_fold_takes_the_same_facts_live_taken_back_from_a_snapshot_and_fro
     assert isinstance(
         stored[0].fact, ClusterQueueObserved | WorkloadSubmitted | WorkloadDeleted | ResourceVersionsRestarted
     )
+
+
+def test_versions_that_were_saved_come_back_as_they_were_and_their_bytes_are_of_those_that_are_held() -> None:
+    versions = ObjectVersions(Trail())
+    for about, at in ((of_queue(7, context=3), 1), (replace(of_queue(9, gone=1), name="over"), 5)):
+        versions.take(about, FlavorObserved(name="any"), at)
+    saved = msgspec.json.encode(versions.saved)
+    assert saved == msgspec.json.encode(versions.known)
+    again = ObjectVersions(Trail())
+    again.restore(msgspec.json.decode(saved, type=dict[str, SavedVersion]), 0)
+    assert again.known == versions.known
+    again.forget_long_gone(5 + 2 * REMEMBERED)
+    assert list(again.known) == ["ClusterQueue//cq"]

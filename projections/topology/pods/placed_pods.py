@@ -67,7 +67,7 @@ def pod_homes(world: TopologyState, workload: Workload) -> dict[str, dict[str, d
     if workload.admission is None or all(one.topology is None for one in workload.admission.assignments):
         return {}
     pod_sets = placed_pod_sets(world, workload)
-    planned = node_selectors(pod_sets, workload.unhealthy_nodes)
+    planned = node_selectors(pod_sets, workload.second_pass.unhealthy_nodes)
     return {
         given.name: {
             pod.uid: planned.get(pod.uid, {})

@@ -63,7 +63,7 @@ def _of_domains(world: TopologyState, workload: Workload) -> list[Opening]:
     if workload.key not in world.placed_pods:
         return []
     pod_sets = placed_pod_sets(world, workload)
-    found = node_selectors(pod_sets, workload.unhealthy_nodes)
+    found = node_selectors(pod_sets, workload.second_pass.unhealthy_nodes)
     return [
         Opening(
             namespace=workload.namespace,

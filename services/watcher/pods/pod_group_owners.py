@@ -80,7 +80,7 @@ class PodGroupOwners:
     def find(self, place: str, reported: ReportedState | None) -> GroupOwner:
         """The object that a group belongs to."""
         key = self._by_place.get(place, "")
-        kind = key.partition("/")[0] or (reported.parent if reported is not None else "")
+        kind = key.partition("/")[0] or (reported.job.parent if reported is not None else "")
         return GroupOwner(kind, self._there.get(key))
 
     def _places(self, key: str) -> list[str]:

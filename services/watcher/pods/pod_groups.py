@@ -94,7 +94,7 @@ class PodGroups:
         """The pods of a place that need our finalizer no longer, now that what they say of their workload is reported."""
         found = self.pods(place)
         if not place.startswith("PodGroup/"):
-            over = reported is not None and reported.finished
+            over = reported is not None and reported.job.finished
             return [_accounted(one, key) for one in found if _lingers(one) and (over or rules.is_leaving(one))]
         if reported is None:
             return [
@@ -108,7 +108,7 @@ class PodGroups:
         owners = self.owners.get(key)
         # The Workload goes with the last pod that owns it: those that came later have to own it first.
         replaced = group.replaced if owners is None or owners & kept else ()
-        ended = group.kept if reported.finished else ()
+        ended = group.kept if reported.job.finished else ()
         return [
             *(_accounted(one, key, EXCESS) for one in group.excess),
             *(_accounted(one, key) for one in (*replaced, *ended) if _lingers(one)),

@@ -174,7 +174,11 @@ class PodWatch:
         """A Workload object is gone: pods without a job are dismissed with it; a serving parent gets a new workload."""
         self._groups.owners.pop(key, None)
         reported = self._view.workloads.get(key)
-        if reported is None or reported.finished or not (reported.parent or self._groups.known(reported.source)):
+        if (
+            reported is None
+            or reported.job.finished
+            or not (reported.job.parent or self._groups.known(reported.source))
+        ):
             return []
         fresh = self._view.fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(reported.source, key)])
-        return [*fresh, *(self._look_at([reported.source]) if reported.parent else [])]
+        return [*fresh, *(self._look_at([reported.source]) if reported.job.parent else [])]

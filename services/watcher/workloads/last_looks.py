@@ -80,7 +80,7 @@ class LastLooks:
         """The end of a workload whose object says it and nothing else that is new; that of a job is read from the job."""
         key = place.removeprefix("Workload/")
         reported, end = self._view.workloads.get(key), end_of(value)
-        if reported is None or reported.source != place or reported.finished or end is None:
+        if reported is None or reported.source != place or reported.job.finished or end is None:
             return []
         return self._view.fresh([WorkloadFinished(workload=key, reason=end[0], message=end[1])])
 

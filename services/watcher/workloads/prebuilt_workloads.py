@@ -175,7 +175,7 @@ def _sized(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[Pod
 
 def _is_owned_by(reported: ReportedState, state: JobState) -> bool:
     """Whether it is this job that owns the Workload; the pods of a group own it together, whichever of them is the oldest now."""
-    return state.owner is None or state.owner.kind == "PodGroup" or state.owner.uid == reported.owner_uid
+    return state.owner is None or state.owner.kind == "PodGroup" or state.owner.uid == reported.own_object.owner_uid
 
 
 def out_of_sync(place: str, state: JobState, reported: ReportedState) -> list[Fact]:
@@ -183,7 +183,7 @@ def out_of_sync(place: str, state: JobState, reported: ReportedState) -> list[Fa
 
     Pods say what they request in full, and templates of what serves may leave out what is implied: these are not compared.
     """
-    if reported.finished or place.startswith(("Pod/", "PodGroup/")):
+    if reported.job.finished or place.startswith(("Pod/", "PodGroup/")):
         return []
     if state.started or _same(state.spec.pod_sets, reported.spec.pod_sets):
         return []

@@ -1,8 +1,7 @@
 """What was reported of one workload, and the facts in which its job or its own object differs from that."""
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -18,7 +17,6 @@ from events.workload import (
     CheckReported,
     ConditionStatus,
     DecidedElsewhere,
-    GateState,
     JobUnsuspended,
     MemberState,
     PodsGone,
@@ -34,10 +32,13 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.flavors.suitability import asks_for_topology
+from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import PODS_READY
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
 from services.watcher.jobs.workload_source import place_of_owner
+from services.watcher.workloads.job_report import JobReport
+from services.watcher.workloads.object_report import ObjectReport
 
 Noted: TypeAlias = (
     WorkloadChanged
@@ -61,45 +62,32 @@ class ReportedState(msgspec.Struct, gc=False):
     uid: str
     source: str
     spec: WorkloadSpec
-    ready: bool | None = None
-    gone: str = ""
-    reclaimed: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
-    finished: bool = False
-    checks: dict[str, CheckReported] = msgspec.field(default_factory=partial(no_entries, CheckReported))
-    active: bool = True
-    parent: str = ""
-    """The kind of what serves with its pods, where that says how many there are to be."""
-    owner_uid: str = ""
-    """The UID of the job that owns it, where its object was made before the job."""
-    unsuspended: int = 0
-    """The generation of the job in which somebody else had let it run."""
-    suspended_by: str = ""
-    """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
-    injected: bool = False
-    """It was running when it was found: its template holds what somebody else injected at the start."""
-    opened: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
-    """By name, the preemption gates that somebody else has opened, as they were opened last."""
-    named: tuple[str, ...] = ()
-    """The clusters that somebody else's dispatcher has named."""
+    job: JobReport = JobReport()
+    own_object: ObjectReport = ObjectReport()
     version: int = 0
     """The resourceVersion of its Workload object up to which it is on the log what that shows of decisions, whoever has made them."""
+
+    def tell_of_job(self, **changes: Any) -> None:
+        """Take down how its job stands by now: fields of `JobReport`."""
+        self.job = changed_part(self.job, **changes)
+
+    def tell_of_object(self, **changes: Any) -> None:
+        """Take down how its object stands by now: fields of `ObjectReport`."""
+        self.own_object = changed_part(self.own_object, **changes)
 
     def find(self, adopted: AdoptedStatus | None) -> None:
         """Take down what its submission says of its pods, with the status that it was found with."""
         if adopted is None:
             return
         ready = (one.status is ConditionStatus.TRUE for one in adopted.conditions if one.type == PODS_READY)
-        self.ready, self.reclaimed = next(ready, None), adopted.reclaimable or no_entries(int)
+        self.tell_of_job(ready=next(ready, None), reclaimed=adopted.reclaimable or no_entries(int))
 
 
 def as_submitted(fact: WorkloadSubmitted, source: str) -> ReportedState:
     """What is reported of a workload by that it was submitted, read from the object of a place."""
-    reported = ReportedState(
-        uid=fact.uid,
-        source=source,
-        spec=shared_spec(fact.spec),
-        injected=fact.adopted is not None and bool(fact.adopted.cluster_queue),
-    )
+    reported = ReportedState(uid=fact.uid, source=source, spec=shared_spec(fact.spec))
+    if fact.adopted is not None and fact.adopted.cluster_queue:
+        reported.tell_of_job(injected=True)
     reported.find(fact.adopted)
     return reported
 
@@ -108,8 +96,8 @@ def own(reported: ReportedState, fact: WorkloadOwned, kinds: Kinds) -> None:
     """From now on a workload is read from the job that owns it."""
     reported.source = place_of_owner(fact.workload, fact.owner, kinds)
     if kinds.parent_of(fact.owner) is not None:
-        reported.parent = fact.owner.kind
-    reported.owner_uid, reported.active = fact.owner.uid, reported.spec.active
+        reported.tell_of_job(parent=fact.owner.kind)
+    reported.tell_of_object(owner_uid=fact.owner.uid, active=reported.spec.active)
 
 
 class Reports(Protocol):
@@ -122,7 +110,7 @@ class Reports(Protocol):
 def asked_last(reports: Reports, place: str, job: JsonMapping) -> WorkloadSpec | None:
     """What was reported that the job of a place asks for; None if that was another job of its name, or nothing was."""
     reported = reports.workloads.get(reports.by_source.get(place, ""))
-    if reported is None or object_at(job, "metadata").get("uid") not in (reported.uid, reported.owner_uid):
+    if reported is None or object_at(job, "metadata").get("uid") not in (reported.uid, reported.own_object.owner_uid):
         return None
     return reported.spec
 
@@ -133,15 +121,15 @@ def changes(reported: ReportedState, state: JobState) -> list[Fact]:
     spec = _asked(reported, state)
     if spec != reported.spec:
         facts.append(WorkloadChanged(workload=state.workload, spec=spec))
-    if state.ready is not None and state.ready != (reported.ready or False):
+    if state.ready is not None and state.ready != (reported.job.ready or False):
         facts.append(PodsReady(workload=state.workload, ready=state.ready))
-    if state.gone is not None and state.gone != reported.gone:
+    if state.gone is not None and state.gone != reported.job.gone:
         facts.append(PodsGone(workload=state.workload, decision=state.gone))
     if _unsuspended_by_others(reported, state):
         facts.append(JobUnsuspended(workload=state.workload, generation=state.running))
-    if state.reclaimed and state.reclaimed != reported.reclaimed:
+    if state.reclaimed and state.reclaimed != reported.job.reclaimed:
         facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
-    if state.finished is not None and not reported.finished:
+    if state.finished is not None and not reported.job.finished:
         reason, message = state.finished
         facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
     return facts if state.adopted is None else [*facts, *_written_by_others(reported, state, state.adopted)]
@@ -152,10 +140,10 @@ def _written_by_others(reported: ReportedState, state: JobState, shown: AdoptedS
     gates: list[Fact] = [
         PreemptionGateReported(workload=state.workload, gate=one)
         for one in shown.gates
-        if one.open and one.name == MULTIKUEUE_GATE and reported.opened.get(one.name) != one
+        if one.open and one.name == MULTIKUEUE_GATE and reported.own_object.opened.get(one.name) != one
     ]
     checks = (CheckReported(workload=state.workload, check=one, decision=state.decision) for one in state.checks)
-    return [*gates, *(one for one in checks if reported.checks.get(one.check.name) != one)]
+    return [*gates, *(one for one in checks if reported.own_object.checks.get(one.check.name) != one)]
 
 
 def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
@@ -164,7 +152,7 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
         case WorkloadSubmitted():
             return reported is not None and reported.uid == fact.uid
         case WorkloadOwned():
-            return reported is not None and reported.owner_uid == fact.owner.uid
+            return reported is not None and reported.own_object.owner_uid == fact.owner.uid
         case WorkloadDeleted():
             return reported is None
         case _ if reported is None:
@@ -172,25 +160,25 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
         case WorkloadChanged():
             return reported.spec == fact.spec
         case WorkloadSwitched():
-            return reported.active == fact.active
+            return reported.own_object.active == fact.active
         case PodsReady():
-            return reported.ready == fact.ready
+            return reported.job.ready == fact.ready
         case PodsGone():
-            return reported.gone == fact.decision
+            return reported.job.gone == fact.decision
         case DecidedElsewhere():
             return reported.version >= fact.version
         case JobUnsuspended():
-            return reported.unsuspended >= fact.generation
+            return reported.job.unsuspended >= fact.generation
         case PodsReclaimed():
-            return reported.reclaimed == fact.counts
+            return reported.job.reclaimed == fact.counts
         case WorkloadFinished():
-            return reported.finished
+            return reported.job.finished
         case ClustersNamed():
-            return reported.named == fact.clusters
+            return reported.own_object.named == fact.clusters
         case PreemptionGateReported():
-            return reported.opened.get(fact.gate.name) == fact.gate
+            return reported.own_object.opened.get(fact.gate.name) == fact.gate
         case CheckReported():
-            return reported.checks.get(fact.check.name) == fact
+            return reported.own_object.checks.get(fact.check.name) == fact
         case _:
             return False
 
@@ -202,42 +190,42 @@ def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case
             reported.spec = shared_spec(fact.spec)
         case DecidedElsewhere():
             reported.version = max(reported.version, fact.version)
-            reported.injected = bool(fact.status.cluster_queue)
+            reported.tell_of_job(injected=bool(fact.status.cluster_queue))
         case WorkloadSwitched():
-            reported.active = fact.active
+            reported.tell_of_object(active=fact.active)
         case PodsReady():
-            reported.ready = fact.ready
+            reported.tell_of_job(ready=fact.ready)
         case PodsGone():
-            reported.gone, reported.ready = fact.decision, None
+            reported.tell_of_job(gone=fact.decision, ready=None)
         case JobUnsuspended():
-            reported.unsuspended, reported.gone = fact.generation, ""
+            reported.tell_of_job(unsuspended=fact.generation, gone="")
         case PodsReclaimed():
-            reported.reclaimed = fact.counts or no_entries(int)
+            reported.tell_of_job(reclaimed=fact.counts or no_entries(int))
         case WorkloadFinished():
-            reported.finished = True
+            reported.tell_of_job(finished=True)
         case ClustersNamed():
-            reported.named = fact.clusters
+            reported.tell_of_object(named=fact.clusters)
         case PreemptionGateReported():
-            reported.opened = {**reported.opened, fact.gate.name: fact.gate}
+            reported.tell_of_object(opened={**reported.own_object.opened, fact.gate.name: fact.gate})
         case CheckReported():
-            reported.checks = {**reported.checks, fact.check.name: fact}
+            reported.tell_of_object(checks={**reported.own_object.checks, fact.check.name: fact})
 
 
 def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
     """Whether a job runs that was not started by us: it bears no decision, or the one by which it was suspended."""
-    let_run = state.mark not in (reported.gone, reported.suspended_by) if state.mark else reported.injected
-    return not let_run and not reported.finished and state.running > reported.unsuspended
+    let_run = state.mark not in (reported.job.gone, reported.job.suspended_by) if state.mark else reported.job.injected
+    return not let_run and not reported.job.finished and state.running > reported.job.unsuspended
 
 
 def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     """What is asked for, with what is kept of what was reported before."""
     spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
-    kept = state.started or reported.injected or (state.marked and same_pods(spec, reported.spec))
+    kept = state.started or reported.job.injected or (state.marked and same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
         counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic and state.sized else {}
         pod_sets, refused = _with_counts(reported.spec.pod_sets, counts), reported.spec.claims_refused
-        if not (state.started or reported.injected) or _all_gated(spec):
+        if not (state.started or reported.job.injected) or _all_gated(spec):
             pod_sets, refused = _with_claims(pod_sets, spec.pod_sets), spec.claims_refused
         return msgspec.structs.replace(spec, pod_sets=pod_sets, claims_refused=refused)
     if spec.pod_sets == reported.spec.pod_sets:

@@ -57,7 +57,7 @@ class ReportedWorkloads:
         source = source_of(fact, self._kinds)
         reported = as_submitted(fact, source)
         if fact.owner is not None and self._kinds.parent_of(fact.owner) is not None:
-            reported.parent = fact.owner.kind
+            reported.tell_of_job(parent=fact.owner.kind)
             self._facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)
         self.workloads[fact.workload] = reported
         self.found.pop(fact.workload, None)

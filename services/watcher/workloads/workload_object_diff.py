@@ -24,7 +24,7 @@ from services.watcher.workloads.workload_objects import workload_state
 
 def companion_facts(workload: str, value: JsonMapping, reported: ReportedState | None) -> list[Fact]:
     """The facts in which the object differs from what was reported of it, if anything was. Raises `Refused`."""
-    active, checks = (True, {}) if reported is None else (reported.active, reported.checks)
+    active, checks = (True, {}) if reported is None else (reported.own_object.active, reported.own_object.checks)
     found = read(value, ApiWorkload)
     decision = (found.metadata.annotations or {}).get(DECISION, "")
     facts: list[Fact] = []
@@ -59,7 +59,7 @@ def clusters_named(
     if rule is None or not rule.dispatched_by_others:
         return []
     names = tuple(str(name) for name in array_at(value, "status", "nominatedClusterNames"))
-    return [] if names == reported.named else [ClustersNamed(workload=workload, clusters=names)]
+    return [] if names == reported.own_object.named else [ClustersNamed(workload=workload, clusters=names)]
 
 
 def decided_elsewhere(
@@ -76,7 +76,7 @@ def decided_elsewhere(
     version = version_number(object_at(value, "metadata").get("resourceVersion"))
     owners = {meta.uid, *(one.uid for one in meta.owner_references or ())}
     theirs = owners.isdisjoint({reported.uid, *(one.uid for one in reported.spec.members)})
-    if reported.finished or version <= reported.version or theirs or meta.deletion_timestamp is not None:
+    if reported.job.finished or version <= reported.version or theirs or meta.deletion_timestamp is not None:
         return []
     state = counted(workload_state(value))
     if state.finished is not None:

@@ -72,10 +72,10 @@ def topology_cycle(case: Case) -> str | None:
 def _one_topology_cycle(case: Case) -> str | None:
     at, want = CaseWorld(case), case["want"]
     line_up(at)
-    before = {key for key, one in at.world.workloads.items() if one.admitted and not one.unhealthy_nodes}
+    before = {key for key, one in at.world.workloads.items() if one.admitted and not one.second_pass.unhealthy_nodes}
     at.cycle()
     for one in list(at.world.workloads.values()):
-        if one.unhealthy_nodes:
+        if one.second_pass.unhealthy_nodes:
             at.fold(reconcile(at.world, one, at.now))
     wanted = want.get("new_assignments") or {}
     return (

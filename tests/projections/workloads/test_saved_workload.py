@@ -4,9 +4,9 @@ import msgspec
 
 from events.workload import EvictionCount, WorkloadSpec
 from projections.workloads.in_cluster import InCluster, News
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import SecondPass, Workload
 from projections.workloads.resizing import Resizing
-from projections.workloads.saved_workload import SavedWorkload, as_held, as_saved
+from projections.workloads.saved_workload import SavedSecondPass, SavedWorkload, as_held, as_saved
 from projections.workloads.stops import Requeue, Stops
 
 SPEC = WorkloadSpec(queue="lq", pod_sets=())
@@ -37,6 +37,7 @@ EVICTED = msgspec.structs.replace(
         prebuilt=True,
     ),
     resizing=Resizing(continues=True, shrunk=True),
+    second_pass=SecondPass(failures=2, again_at=9, message="no room", placed=3, unhealthy_nodes=("node-1",)),
 )
 
 
@@ -53,8 +54,9 @@ def test_a_workload_that_was_saved_comes_back_as_it_was() -> None:
 def test_a_saved_workload_has_each_field_of_the_record_and_its_parts_once_and_no_other() -> None:
     parts = {"stops": Stops, "in_cluster": InCluster, "resizing": Resizing}
     own = [name for name in Workload.__struct_fields__ if name not in parts]
-    fields = [*own, *(name for part in parts.values() for name in part.__struct_fields__)]
+    fields = [*own, "unhealthy_nodes", *(name for part in parts.values() for name in part.__struct_fields__)]
     assert sorted(fields) == sorted(SavedWorkload.__struct_fields__)
+    assert {*SavedSecondPass.__struct_fields__, "unhealthy_nodes"} == {*SecondPass.__struct_fields__}
 
 
 def test_workloads_of_which_there_is_nothing_to_say_hold_the_same_parts() -> None:
@@ -62,3 +64,4 @@ def test_workloads_of_which_there_is_nothing_to_say_hold_the_same_parts() -> Non
     assert one.stops is other.stops is ORDINARY.stops
     assert one.in_cluster is other.in_cluster is ORDINARY.in_cluster
     assert one.resizing is other.resizing is ORDINARY.resizing
+    assert one.second_pass is other.second_pass is ORDINARY.second_pass

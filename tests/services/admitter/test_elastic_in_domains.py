@@ -296,7 +296,7 @@ def test_of_a_job_that_has_become_smaller_no_pod_moves_from_a_lost_host_while_en
     said = told.told(lost(first), *gone(ended, first)).decided()
     assert [one for one in said if isinstance(one, TopologyAssigned)]
     assert places_and_cards(told) == (dict.fromkeys(others, 1), dict.fromkeys(others, 1))
-    assert told.world.workloads["team/e"].unhealthy_nodes == () and told.world.workloads["team/e"].admitted
+    assert told.world.workloads["team/e"].second_pass.unhealthy_nodes == () and told.world.workloads["team/e"].admitted
 
 
 def test_cards_of_a_pod_too_many_on_a_lost_host_are_held_until_it_is_gone_and_stop_nobody() -> None:

@@ -78,7 +78,7 @@ def test_a_node_that_comes_in_time_is_taken_and_the_failed_one_forgotten() -> No
     assert isinstance(found, TopologyAssigned)
     at.fold([found])
     old = at.world.workloads["default/old"]
-    assert (old.unhealthy_nodes, old.second_pass.failures) == ((), 0)
+    assert (old.second_pass.unhealthy_nodes, old.second_pass.failures) == ((), 0)
     assert not passes(at)
 
 

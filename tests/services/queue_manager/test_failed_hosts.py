@@ -73,7 +73,7 @@ def test_who_runs_on_healthy_hosts_runs_on() -> None:
 def test_a_host_that_is_gone_is_to_be_replaced() -> None:
     room = running().tell(GONE)
     assert room.steps() == failed("a")
-    assert room.workload.unhealthy_nodes == ("a",)
+    assert room.workload.second_pass.unhealthy_nodes == ("a",)
     assert list(room.world.second_passes) == [KEY]
 
 
@@ -132,7 +132,7 @@ def test_a_second_host_that_fails_has_the_workload_evicted() -> None:
     assert room.steps() == failed("b")
     message = "Workload eviction triggered due to multiple TAS assigned node failures, including: b, a"
     assert room.tell(GONE).step() == [EvictionOrdered(workload=KEY, reason="NodeFailures", message=message)]
-    assert room.workload.unhealthy_nodes == (), "whatever it gets next is elsewhere"
+    assert room.workload.second_pass.unhealthy_nodes == (), "whatever it gets next is elsewhere"
     both = running().tell(GONE, ObjectRemoved(kind="Node", name="b"))
     (ordered,) = both.step()
     assert isinstance(ordered, EvictionOrdered) and ordered.message.endswith(": a, b")
@@ -142,7 +142,7 @@ def test_a_host_that_is_well_again_is_taken_out() -> None:
     room = running().tell(GONE)
     room.steps()
     assert room.tell(node("a")).steps() == failed()
-    assert (room.workload.unhealthy_nodes, list(room.world.second_passes)) == ((), [])
+    assert (room.workload.second_pass.unhealthy_nodes, list(room.world.second_passes)) == ((), [])
 
 
 def test_another_assignment_forgets_what_had_failed() -> None:

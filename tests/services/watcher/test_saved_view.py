@@ -20,6 +20,7 @@ from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import EVERY, KEY, ViewSaver
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
+from services.watcher.workloads.job_report import JobReport
 from tests.stories.small_world import job, platform
 
 
@@ -97,6 +98,30 @@ async def test_workloads_of_a_saved_view_that_ask_for_the_same_hold_one_specific
     await saver.save()
     await saver.restore(begun)
     assert begun.view.workloads["team/a"].spec is begun.view.workloads["team/b"].spec
+
+
+async def test_what_a_watcher_has_reported_is_saved_as_one_flat_value_as_it_always_was() -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    await tell(facts, *FIRST)
+    await ViewSaver(facts, shelf, None, blank).save()
+    [one] = shelf.kept[KEY]
+    saved = msgspec.json.decode(one.data)["workloads"]
+    spec = msgspec.json.decode(msgspec.json.encode(job("a").spec))
+    blank_report = {"gone": "", "reclaimed": {}, "finished": False, "checks": {}, "active": True, "parent": ""}
+    rest = {"owner_uid": "", "unsuspended": 0, "suspended_by": "", "injected": False, "opened": {}, "named": []}
+    flat = {"uid": "uid-a", "source": "Job/team/a", "spec": spec, "ready": True, **blank_report, **rest, "version": 0}
+    assert list(saved["team/a"].items()) == list(flat.items())
+
+
+async def test_workloads_of_a_saved_view_that_only_wait_hold_what_all_hold_of_whom_nothing_was_said() -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    await tell(facts, *FIRST, job("c"))
+    saver, begun = ViewSaver(facts, shelf, None, blank), blank()
+    await saver.save()
+    await saver.restore(begun)
+    ready, waits, other = (begun.view.workloads[f"team/{name}"] for name in "abc")
+    assert ready.job == JobReport(ready=True)
+    assert waits.job is other.job and ready.own_object is waits.own_object is other.own_object
 
 
 @pytest.mark.parametrize("harm", ["another log", "a shorter log", "broken bytes", "another configuration"])

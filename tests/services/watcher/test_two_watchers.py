@@ -95,8 +95,8 @@ class Pair:
         assert set(world.workloads) == set(cluster.workloads)
         for key, told in cluster.workloads.items():
             assert world.workloads[key].spec == told.spec
-            assert world.workloads[key].finished == told.finished
-            assert bool(world.workloads[key].condition("PodsReady")) >= bool(told.ready)
+            assert world.workloads[key].finished == told.job.finished
+            assert bool(world.workloads[key].condition("PodsReady")) >= bool(told.job.ready)
         assert world.cluster_queues.get("cq") == cluster.facts.get("ClusterQueue//cq")
         for one in self.watchers:
             if one.task.done():

@@ -10,7 +10,7 @@ from events.pod_set import PodSet
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import EvictionOrdered, PodSetAssignment, WorkloadFinished
 from projections.topology.pods.remaining import too_many_go_on, where_pods_remain
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import SecondPass, Workload
 from projections.workloads.resizing import Resizing
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, submitted
 
@@ -61,7 +61,9 @@ class Shrunk:
         )
 
     def workload(self, *, unhealthy: tuple[str, ...] = (), shrunk: bool = True) -> Workload:
-        return replace(self.room.workload, resizing=Resizing(shrunk=shrunk), unhealthy_nodes=unhealthy)
+        return replace(
+            self.room.workload, resizing=Resizing(shrunk=shrunk), second_pass=SecondPass(unhealthy_nodes=unhealthy)
+        )
 
     def remain(self, name: str, lost: str = "") -> Places:
         """Each pod that is let through keeps its place, but on a host that is lost; of those that were given as many stay as others may come to."""
