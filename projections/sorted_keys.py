@@ -1,6 +1,6 @@
 """Many keys in their order, in rows that are short enough to be cheap to change: a third of what a table of them takes."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
@@ -30,16 +30,12 @@ class SortedKeys:
 
     def add(self, trail: Trail, key: str) -> None:
         """Put a key among them, unless it is there."""
-        row = self._row(key)
-        if row is None or not _holds(row, key):
-            self._insert(key)
+        if self._insert(key):
             trail.note(partial(self._delete, key))
 
     def remove(self, trail: Trail, key: str) -> None:
         """Take a key from among them, if it is there."""
-        row = self._row(key)
-        if row is not None and _holds(row, key):
-            self._delete(key)
+        if self._delete(key):
             trail.note(partial(self._insert, key))
 
     def _row(self, key: str) -> list[str] | None:
@@ -49,25 +45,29 @@ class SortedKeys:
             return rows[0] if rows else None
         return rows[max(bisect_right(rows, key, key=_first) - 1, 0)]
 
-    def _insert(self, key: str) -> None:
+    def _insert(self, key: str) -> bool:
+        """Whether it was not there."""
         row = self._row(key)
         if row is None:
             self._rows.append([key])
-            return
-        insort(row, key)
+            return True
+        index = bisect_left(row, key)
+        if index < len(row) and row[index] == key:
+            return False
+        row.insert(index, key)
         if len(row) > MOST:
             half = len(row) // 2
             self._rows.insert(self._rows.index(row) + 1, row[half:])
             del row[half:]
+        return True
 
-    def _delete(self, key: str) -> None:
+    def _delete(self, key: str) -> bool:
+        """Whether it was there."""
         row = self._row(key)
-        if row is not None:
-            del row[bisect_left(row, key)]
-            if not row:
-                self._rows.remove(row)
-
-
-def _holds(row: list[str], key: str) -> bool:
-    index = bisect_left(row, key)
-    return index < len(row) and row[index] == key
+        index = 0 if row is None else bisect_left(row, key)
+        if row is None or index == len(row) or row[index] != key:
+            return False
+        del row[index]
+        if not row:
+            self._rows.remove(row)
+        return True

@@ -64,7 +64,7 @@ class Trail:
         self._undo.append((row, index, row[index]))
         row[index] = value
 
-    def note(self, undo: Callable[[], None]) -> None:
+    def note(self, undo: Callable[[], object]) -> None:
         """Remember how to undo a change that was made elsewhere."""
         self._undo.append((None, None, undo))
 
