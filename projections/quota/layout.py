@@ -1,6 +1,7 @@
-"""Laying the quota trees from what is observed of queues and cohorts: parents, derived quota, cycles."""
+"""Laying quota trees from what is observed of queues and cohorts: parents, derived quota, cycles."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import TypeVar
 
 from events.amount import add, subtract
 from events.quota import ClusterQueueObserved, CohortObserved, Quota, ResourceGroup
@@ -8,9 +9,11 @@ from projections.quota.columns import Column, Columns
 from projections.quota.lending_limit import keep_beyond_lending_limit
 from projections.quota.node import Node
 
+V = TypeVar("V")
+
 
 class Layout:
-    """All trees as they were laid at once."""
+    """All trees, or some of them, as they were laid at once."""
 
     __slots__ = ("cohorts", "cyclic", "members", "queues", "roots", "timed", "trees_of_flavor")
 
@@ -51,7 +54,7 @@ class Layout:
         for name, queue in sorted(queues.items()):
             for flavor in queue.flavors:
                 found.setdefault(flavor, {})[self.queues[name].root.key] = None
-        self.trees_of_flavor = {flavor: tuple(keys) for flavor, keys in found.items()}
+        self.trees_of_flavor = found
         """The trees whose queues have quota of a flavor."""
         self.timed = frozenset(
             self.queues[name].root.key
@@ -59,6 +62,38 @@ class Layout:
             if queue.preemption.minimum_runtime or queue.preemption.cooldown
         )
         """Trees in which something protects victims only for a time."""
+
+    def nodes_of(self, trees: Iterable[str]) -> Iterator[Node]:
+        """All nodes of some trees."""
+        left = [self.roots[key] for key in trees]
+        while left:
+            yield (node := left.pop())
+            left += node.children.values()
+
+    def stand_for(self, trees: Set[str], before: "Layout") -> None:
+        """Take over all trees of another layout but these, for which those that were laid here stand."""
+        gone = list(before.nodes_of(trees))
+        self.queues = _replaced(before.queues, (one.name for one in gone if one.is_queue), self.queues)
+        self.cohorts = _replaced(before.cohorts, (one.name for one in gone if not one.is_queue), self.cohorts)
+        self.roots = _replaced(before.roots, trees, self.roots)
+        self.members = _replaced(before.members, trees, self.members)
+        found = dict(before.trees_of_flavor)
+        for flavor in found.keys() | self.trees_of_flavor.keys():
+            known, laid = found.get(flavor, {}), self.trees_of_flavor.get(flavor, {})
+            if laid or not trees.isdisjoint(known):
+                found[flavor] = _replaced(known, trees & known.keys(), laid)
+        self.trees_of_flavor = found
+        self.timed = (before.timed - trees) | self.timed
+
+
+def _replaced(before: Mapping[str, V], gone: Iterable[str], laid: Mapping[str, V]) -> dict[str, V]:
+    """A table in its order, with what was laid instead of what is gone."""
+    found = dict(before)
+    for key in gone:
+        if key not in laid:
+            del found[key]
+    found.update(laid)
+    return found if laid.keys() <= before.keys() else dict(sorted(found.items()))
 
 
 def quotas_of(groups: Iterable[ResourceGroup], columns: Columns) -> dict[Column, Quota]:

@@ -1,6 +1,6 @@
 """The quota trees of the cluster: cluster queues as leaves, cohorts as inner nodes (docs/rules/quota.md#the-tree).
 
-A cohort that is only named has no quota of its own. Quota changes are rare: they lay the trees anew, all at once, when
+A cohort that is only named has no quota of its own. Quota changes are rare: the trees that they concern are laid anew when
 somebody next asks. Usage changes are not: they touch one path. All changes go through the trail.
 """
 
@@ -28,29 +28,32 @@ class QuotaTree:
         self._homeless: dict[str, Usage] = {}
         """Usage of cluster queues that are gone: it counts again if they come back."""
         self._layout = Layout({}, {}, self.columns)
-        self._stale = False
+        self._outdated: dict[tuple[str, bool], None] = {}
+        """Names of queues (True) and cohorts that have changed since the trees were laid."""
+        self._newest = 0
+        """No stamp of a tree that is gone is above it: one that comes back grows on."""
         self._width = 0
         """So many columns every node has room for."""
 
     def set_cluster_queue(self, observed: ClusterQueueObserved) -> None:
         """Add or change a queue; what it uses stays used."""
         self._trail.put(self._observed_queues, observed.name, observed)
-        self._outdate()
+        self._outdate(observed.name, is_queue=True)
 
     def remove_cluster_queue(self, name: str) -> None:
         """The queue is gone; what it used counts again if it comes back."""
         self._trail.drop(self._observed_queues, name)
-        self._outdate()
+        self._outdate(name, is_queue=True)
 
     def set_cohort(self, observed: CohortObserved) -> None:
         """Take a Cohort as it was observed: its parent, quotas and weight; the trees are laid out again when they are next asked for."""
         self._trail.put(self._observed_cohorts, observed.name, observed)
-        self._outdate()
+        self._outdate(observed.name, is_queue=False)
 
     def remove_cohort(self, name: str) -> None:
         """The Cohort object is gone; the cohort remains, without quota of its own, while something names it."""
         self._trail.drop(self._observed_cohorts, name)
-        self._outdate()
+        self._outdate(name, is_queue=False)
 
     @property
     def queues(self) -> dict[str, Node]:
@@ -203,44 +206,71 @@ class QuotaTree:
         for node in (*self._layout.queues.values(), *self._layout.cohorts.values()):
             node.widen(self._width)
 
-    def _outdate(self) -> None:
-        if not self._stale:
-            self._stale = True
-            self._trail.note(self._freshen)
-
-    def _freshen(self) -> None:
-        self._stale = False
+    def _outdate(self, name: str, *, is_queue: bool) -> None:
+        if (name, is_queue) not in self._outdated:
+            self._trail.put(self._outdated, (name, is_queue), None)
 
     def _laid(self) -> Layout:
-        if self._stale:
+        if self._outdated:
             self._lay()
         return self._layout
 
     def _lay(self) -> None:
-        before = self._layout
-        layout = Layout(self._observed_queues, self._observed_cohorts, self.columns)
-        usages = {name: dict(usage) for name, usage in self._homeless.items()}
-        for name, node in before.queues.items():
-            used = {column: amount for column, amount in enumerate(node.usage) if amount}
-            if used:
-                usages[name] = used
-        top = 1 + max((max(node.stamps) for node in before.roots.values()), default=0)
-        for node in (*layout.queues.values(), *layout.cohorts.values()):
-            if node.parent is None:
-                node.stamps = [top, top]
-                self._touched[node.key] = None
-        quiet = Trail()
-        for name, usage in sorted(usages.items()):
-            node = layout.queues.get(name)
-            if node is None:
-                self._trail.put(self._homeless, name, usage)
-                continue
-            self._trail.drop(self._homeless, name)
-            for column, amount in usage.items():
-                node.charge(quiet, column, amount)
-        self._layout, self._stale, self._width = layout, False, self.columns.width
-        self._trail.note(lambda: self._put_back(before))
+        before, outdated = self._layout, dict(self._outdated)
+        trees = self._trees_concerned()
+        nodes = {(node.name, node.is_queue) for node in before.nodes_of(trees)} | outdated.keys()
+        queues = sorted(name for name, is_queue in nodes if is_queue)
+        cohorts = sorted(name for name, is_queue in nodes if not is_queue)
+        layout = Layout(
+            {name: self._observed_queues[name] for name in queues if name in self._observed_queues},
+            {name: self._observed_cohorts[name] for name in cohorts if name in self._observed_cohorts},
+            self.columns,
+        )
+        self._newest = 1 + max((self._newest, *(max(before.roots[key].stamps) for key in trees)))
+        for node in layout.roots.values():
+            node.stamps = [self._newest, self._newest]
+            self._touched[node.key] = None
+        self._carry_over(before, layout, queues)
+        layout.stand_for(trees, before)
+        self._layout = layout
+        self._outdated.clear()
+        self._widen()
+        self._trail.note(lambda: self._put_back(before, outdated))
 
-    def _put_back(self, layout: Layout) -> None:
-        self._layout, self._stale = layout, True
+    def _trees_concerned(self) -> set[str]:
+        """The trees as they are laid in which something has changed, or to which it comes."""
+        laid = self._layout
+        if laid.cyclic:
+            return set(laid.roots)  # Cohorts that go round in a circle hang together and have no root in common.
+        found: set[str] = set()
+        for name, is_queue in self._outdated:
+            if is_queue:
+                queue = self._observed_queues.get(name)
+                nodes = laid.queues.get(name), laid.cohorts.get(queue.cohort if queue is not None else "")
+            else:
+                cohort = self._observed_cohorts.get(name)
+                nodes = laid.cohorts.get(name), laid.cohorts.get(cohort.parent if cohort is not None else "")
+            found.update(node.root.key for node in nodes if node is not None)
+        return found
+
+    def _carry_over(self, before: Layout, layout: Layout, queues: Iterable[str]) -> None:
+        """Charge what these queues use in the trees that were laid anew, and keep it of those that are gone."""
+        quiet = Trail()
+        for name in queues:
+            was, node = before.queues.get(name), layout.queues.get(name)
+            if was is None:
+                usage = self._homeless.get(name, {})
+            else:
+                usage = {column: amount for column, amount in enumerate(was.usage) if amount}
+            if node is not None:
+                self._trail.drop(self._homeless, name)
+                for column, amount in usage.items():
+                    node.charge(quiet, column, amount)
+            elif usage:
+                self._trail.put(self._homeless, name, usage)
+
+    def _put_back(self, layout: Layout, outdated: Mapping[tuple[str, bool], None]) -> None:
+        self._layout = layout
+        self._outdated.clear()
+        self._outdated.update(outdated)
         self._widen_all()

@@ -44,7 +44,11 @@ class Used(NamedTuple):
     amount: int
 
 
-Fact = ClusterQueueObserved | CohortObserved | Gone | Used
+class Asked(NamedTuple):
+    """Nothing happens, but somebody asks how the trees stand: what changes later is laid into these."""
+
+
+Fact = ClusterQueueObserved | CohortObserved | Gone | Used | Asked
 
 
 @st.composite
@@ -87,7 +91,7 @@ PARENTS = (CohortObserved(name="low", parent="left"), CohortObserved(name="left"
 facts: st.SearchStrategy[list[Fact]] = st.builds(
     lambda first, rest: [*first, *rest],
     st.sampled_from(((), PARENTS)),
-    st.lists(queues | queues | cohorts | used | used | gone, max_size=12),
+    st.lists(queues | queues | cohorts | used | used | gone | st.just(Asked()), max_size=12),
 )
 
 
@@ -115,6 +119,8 @@ class Both:
             case Gone(_, name):
                 self.tree.remove_cohort(name)
                 self.cohorts.pop(name, None)
+            case Asked():
+                self.tree.trees()
             case Used(queue, item, amount):
                 held = self.held.get((queue, item), 0)
                 amount = max(amount, -held)
@@ -123,7 +129,7 @@ class Both:
                 change(queue, {self.tree.columns.of(*item): abs(amount)})
 
     def defined(self) -> ByDefinition:
-        return ByDefinition(self.queues, self.cohorts, self.held)
+        return ByDefinition(dict(self.queues), dict(self.cohorts), self.held)
 
     def nodes(self) -> Iterator[tuple[Place, Node]]:
         yield from ((("queue", name), node) for name, node in self.tree.queues.items())
@@ -322,7 +328,7 @@ def test_who_waits_hears_of_every_change_in_his_tree_and_of_no_other(facts: list
     tree = both.tree
     for key in tree.touched():
         tree.looked_at(key)
-    before = stamps_of(both)
+    before, defined = stamps_of(both), both.defined()
     held = both.held.get((last.queue, last.item), 0) if isinstance(last, Used) else 0
     both.tell(last)
     after = stamps_of(both)
@@ -335,10 +341,42 @@ def test_who_waits_hears_of_every_change_in_his_tree_and_of_no_other(facts: list
             given_back = told_of and last.amount < 0 and held > 0
             assert (released > before[name][0]) is given_back
     else:
-        assert tree.touched() == set(tree.trees())
+        concerned = roots_concerned(defined, both.defined(), last)
+        assert tree.touched() == concerned
         for name in before.keys() & after.keys():
-            assert after[name][0] > before[name][0]
-            assert after[name][1] > before[name][1]
+            told_of = tree.root_of(name) in concerned
+            assert (after[name][0] > before[name][0]) is (after[name][1] > before[name][1]) is told_of
+
+
+def roots_concerned(
+    before: ByDefinition, after: ByDefinition, last: ClusterQueueObserved | CohortObserved | Gone
+) -> set[str]:
+    """Where all are now that were in one tree with what has changed, or with what that names above itself."""
+    if any(kind == "cohort" and before.cyclic(name) for kind, name in before.places):
+        return {root_by_definition(after, place) for place in after.places}
+    match last:
+        case ClusterQueueObserved():
+            changed, above = ("queue", last.name), last.cohort
+        case CohortObserved():
+            changed, above = ("cohort", last.name), last.parent
+        case Gone(kind, name):
+            changed, above = (kind, name), ""
+    named = {root_by_definition(before, one) for one in (changed, ("cohort", above)) if one in before.places}
+    places = {place for place in before.places if root_by_definition(before, place) in named} | {changed}
+    return {root_by_definition(after, place) for place in places if place in after.places}
+
+
+def root_by_definition(defined: ByDefinition, place: Place) -> str:
+    return "/".join(defined.path(place)[-1])
+
+
+@given(st.sampled_from(QUEUES), facts)
+def test_of_a_queue_that_comes_back_no_stamp_is_one_that_it_has_had(name: str, facts: list[Fact]) -> None:
+    both = told(facts)
+    had = (both.tree.released(name), both.tree.changed(name))
+    for fact in (Gone("queue", name), Asked(), ClusterQueueObserved(name=name)):
+        both.tell(fact)
+    assert both.tree.released(name) > had[0] and both.tree.changed(name) > had[1]
 
 
 @given(facts)
