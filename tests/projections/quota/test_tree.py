@@ -96,6 +96,18 @@ def test_a_cohort_that_is_its_own_ancestor_is_found_and_isolated() -> None:
     assert quota.cyclic("a") and not quota.cyclic("b")
 
 
+def test_a_circle_of_cohorts_is_one_tree_again_once_it_is_broken_and_others_stay_circles() -> None:
+    quota = QuotaTree(Trail())
+    for name, parent in (("x", "y"), ("y", "x"), ("u", "v"), ("v", "u")):
+        quota.set_cohort(CohortObserved(name=name, parent=parent))
+    for name, cohort in (("a", "x"), ("b", "y"), ("c", "u")):
+        quota.set_cluster_queue(queue(name, 1, cohort, None, None))
+    assert quota.cyclic("a") and quota.cyclic("b") and quota.cyclic("c")
+    quota.set_cohort(CohortObserved(name="x"))
+    assert quota.root_of("a") == quota.root_of("b") == "cohort/x"
+    assert not quota.cyclic("a") and not quota.cyclic("b") and quota.cyclic("c")
+
+
 def test_asking_what_was_touched_while_a_cohort_is_new_changes_nothing_under_way() -> None:
     quota = QuotaTree(Trail())
     quota.set_cluster_queue(queue("a", 1, "x", None, None))
