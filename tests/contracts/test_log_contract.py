@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from nats.js.api import StreamConfig
 
 from events.subjects import routed_subject
 from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.generations import asked
 from ops.production.log.jetstream.stream import JetStreamStream
 from ops.production.log.memory import AppendFault, MemoryBus
 from ops.production.log.server.cluster import NatsCluster
@@ -56,7 +58,20 @@ async def _quorum(bus: JetStreamBus) -> None:
 @pytest_asyncio.fixture(loop_scope="module")
 async def partition(bus: Bus, request: pytest.FixtureRequest) -> Stream:
     name = "".join(c if c.isalnum() else "_" for c in request.node.name)[-60:]
-    return await bus.stream(f"LOG_{name}")
+    found = await bus.stream(f"LOG_{name}")
+    if isinstance(bus, JetStreamBus):
+        await _led(bus, found.name)
+    return found
+
+
+async def _led(bus: JetStreamBus, stream: str) -> None:
+    """Three servers take a moment to agree on who leads a stream that is new: until then nobody takes what is appended."""
+    while True:
+        with suppress(LogUnavailable):
+            cluster = (await asked(bus.client, f"STREAM.INFO.{stream}", {})).get("cluster")
+            if cluster is None or cluster.get("leader"):
+                return
+        await asyncio.sleep(0.1)
 
 
 def subject(partition: Stream) -> str:
