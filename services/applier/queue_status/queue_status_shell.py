@@ -6,8 +6,8 @@ much else is to be written. A write that failed is retried later.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import structlog
 
@@ -66,18 +66,13 @@ class QueueStatusWriter:
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
         self._statuses = Statuses()
-        self._wanted: dict[QueuePlace, Status] = {}
-        self._holds: dict[QueuePlace, FinalizerWanted] = {}
-        self._asked_for: dict[QueuePlace, FinalizerWanted] = {}
-        """The finalizers written, until the watcher reports them on the log."""
-        self._quotas: dict[QueuePlace, QuotaWanted] = {}
-        self._quotas_asked: dict[QueuePlace, QuotaWanted] = {}
-        """The quotas written, until the watcher reports them on the log."""
+        self._wanted = _Wanted[Status]()
+        self._holds = _Wanted[FinalizerWanted]()
+        self._quotas = _Wanted[QuotaWanted]()
         self._shown: dict[QueuePlace, JsonObject] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
         self._asked: Millis = 0
-        self._status_news, self._hold_news, self._quota_news = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def observe(self, world: BudgetedQueueState, touched: Sequence[str]) -> None:
         """Take up what has changed; called after each turn of the partition."""
@@ -86,54 +81,40 @@ class QueueStatusWriter:
         if now < self._next:
             self._ask(world, self._next)
             return
-        found = self._statuses.changed(world, now)
-        unlike = self._changed_holds(world)
-        apart = self._changed_quotas(world)
+        self._wanted.put(self._statuses.changed(world, now))
+        self._holds.put_unlike(_unlike_holds(world))
+        self._quotas.put_unlike(_unlike_quotas(world))
         # The partition waits meanwhile: where there are many queues they are looked at less often.
         self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
         if rule is not None:
             self._ask(world, now - now % max(rule.sampling, EVERY) + max(rule.sampling, EVERY))
-        if found:
-            self._wanted.update(found)
-            self._status_news.set()
-        if unlike:
-            self._holds.update(unlike)
-            self._hold_news.set()
-        if apart:
-            self._quotas.update(apart)
-            self._quota_news.set()
 
     async def run(self) -> None:
         """Write statuses and quota of queues, and the finalizers of those in use, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._work(self._wanted, self._status_news, self._write))
-            tasks.create_task(self._work(self._holds, self._hold_news, self._hold))
-            tasks.create_task(self._work(self._quotas, self._quota_news, self._set_quota))
+            tasks.create_task(self._work(self._wanted, self._write))
+            tasks.create_task(self._work(self._holds, self._hold))
+            tasks.create_task(self._work(self._quotas, self._set_quota))
 
-    async def _work(
-        self, wanted: dict[QueuePlace, T], news: asyncio.Event, write: Callable[[QueuePlace, T], Awaitable[None]]
-    ) -> None:
+    async def _work(self, wanted: "_Wanted[T]", write: Callable[[QueuePlace, T], Awaitable[None]]) -> None:
         while True:
-            while not wanted:
-                news.clear()
-                await news.wait()
+            place, what = await wanted.first()
             began = self._clock.now()
             with self._spare.first():
-                await self._try(next(iter(wanted)), wanted, write)
+                await self._try(place, what, wanted, write)
             await self._clock.sleep(min(self._clock.now() - began, _LONGEST_REST))
 
     async def _try(
-        self, place: QueuePlace, wanted: dict[QueuePlace, T], write: Callable[[QueuePlace, T], Awaitable[None]]
+        self, place: QueuePlace, what: T, wanted: "_Wanted[T]", write: Callable[[QueuePlace, T], Awaitable[None]]
     ) -> None:
-        what = wanted.pop(place)
         try:
             await write(place, what)
         except (ClusterUnavailable, ObjectConflict) as problem:
             # That somebody else has just written the object, too, is ordinary: it is read again.
             told = log.debug if isinstance(problem, ObjectConflict) else log.warning
             told("not written yet", object="/".join(place), problem=str(problem))
-            wanted.setdefault(place, what)
+            wanted.put_back(place, what)
             self._shown.pop(place, None)
             await self._clock.sleep(_RETRY)
         except ObjectMissing:
@@ -152,27 +133,6 @@ class QueueStatusWriter:
         if self._asked <= self._clock.now() or due < self._asked:
             self._asked = due
             world.look_again(due)
-
-    def _changed_holds(self, world: PartitionState) -> dict[QueuePlace, FinalizerWanted]:
-        found: dict[QueuePlace, FinalizerWanted] = {
-            (hold.kind, "", hold.name): hold for hold in wanted_finalizers(world) if _is_ours(world, hold)
-        }
-        news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
-        self._asked_for = found
-        return news
-
-    def _changed_quotas(self, world: BudgetedQueueState) -> dict[QueuePlace, QuotaWanted]:
-        found: dict[QueuePlace, QuotaWanted] = {}
-        for name in world.quota_automation:
-            if name in world.cluster_queues and (quotas := quotas_to_set(world, name)) is not None:
-                uid = world.cluster_queues[name].uid
-                found["ClusterQueue", "", name] = QuotaWanted(uid=uid, quotas=quotas)
-        news = {place: quota for place, quota in found.items() if self._quotas_asked.get(place) != quota}
-        for place in self._quotas_asked.keys() - found.keys():
-            # It is there, or follows nobody any more: what could not be written until now is of the past.
-            self._quotas.pop(place, None)
-        self._quotas_asked = found
-        return news
 
     async def _set_quota(self, place: QueuePlace, wanted: QuotaWanted) -> None:
         kind, namespace, name = place
@@ -211,6 +171,54 @@ class QueueStatusWriter:
             found = await self._writer.merge(RESOURCES[kind], namespace, name, patch, subresource="status")
         meta = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
         self._shown[place] = {"metadata": meta, "status": found.get("status")}
+
+
+class _Wanted(Generic[T]):
+    """What is to be written of one kind, the last for each object; which was wanted first comes first."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[QueuePlace, T] = {}
+        self._asked: dict[QueuePlace, T] = {}
+        """Of objects that are not as they should be, what was put: it is written once, until the watcher reports it on the log."""
+        self._news = asyncio.Event()
+
+    def put(self, found: Mapping[QueuePlace, T]) -> None:
+        """Have these written, in place of what was wanted of the same objects before."""
+        if found:
+            self._wanted.update(found)
+            self._news.set()
+
+    def put_unlike(self, found: dict[QueuePlace, T]) -> None:
+        """These are all objects that are not as they should be: have those written that are not asked for yet."""
+        self.put({place: one for place, one in found.items() if self._asked.get(place) != one})
+        for place in self._asked.keys() - found.keys():
+            # It is as it should be, or nobody wants that any more: what could not be written until now is of the past.
+            self._wanted.pop(place, None)
+        self._asked = found
+
+    async def first(self) -> tuple[QueuePlace, T]:
+        """The next one, as soon as there is any; it is taken out."""
+        while not self._wanted:
+            self._news.clear()
+            await self._news.wait()
+        place = next(iter(self._wanted))
+        return place, self._wanted.pop(place)
+
+    def put_back(self, place: QueuePlace, what: T) -> None:
+        """It was not written: it is tried again, unless something else is wanted there by now."""
+        self._wanted.setdefault(place, what)
+
+
+def _unlike_holds(world: PartitionState) -> dict[QueuePlace, FinalizerWanted]:
+    return {(hold.kind, "", hold.name): hold for hold in wanted_finalizers(world) if _is_ours(world, hold)}
+
+
+def _unlike_quotas(world: BudgetedQueueState) -> dict[QueuePlace, QuotaWanted]:
+    found: dict[QueuePlace, QuotaWanted] = {}
+    for name in world.quota_automation:
+        if name in world.cluster_queues and (quotas := quotas_to_set(world, name)) is not None:
+            found["ClusterQueue", "", name] = QuotaWanted(uid=world.cluster_queues[name].uid, quotas=quotas)
+    return found
 
 
 def _is_ours(world: PartitionState, hold: FinalizerWanted) -> bool:
