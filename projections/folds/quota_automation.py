@@ -20,7 +20,7 @@ from projections.log_position import LogPosition
 from projections.partitions.homes import owns_queue
 
 QuotaAutomationEvent: TypeAlias = RemoteQueuesObserved | QuotaAutomationSettled | QuotaAutomationEnded
-_KINDS = ("ClusterQueue", "LocalQueue", "AdmissionCheck", "MultiKueueConfig", "MultiKueueCluster")
+_KINDS = ("ClusterQueue", "AdmissionCheck", "MultiKueueConfig", "MultiKueueCluster")
 
 
 def evolve_quota_automation(world: DispatchState, event: QuotaAutomationEvent, position: LogPosition) -> None:
@@ -60,8 +60,9 @@ def miss_automation(world: DispatchState, event: AnyEvent) -> None:
         case ClusterQueueObserved():
             review_automation(world, (event.name,))
         case LocalQueueObserved():
-            before = world.local_queues.get(f"{event.namespace}/{event.name}")
-            review_automation(world, (event.cluster_queue, *((before.cluster_queue,) if before is not None else ())))
+            review_automation(world, (event.cluster_queue, *_led_to(world, event)))
+        case ObjectRemoved(kind="LocalQueue"):
+            review_automation(world, _led_to(world, event))
         case AdmissionCheckObserved() | MultiKueueConfigObserved() | MultiKueueClusterObserved() | SettingsObserved():
             review_automation(world, world.cluster_queues)
         case ObjectRemoved() if event.kind in _KINDS:
@@ -72,3 +73,9 @@ def miss_automation(world: DispatchState, event: AnyEvent) -> None:
                 world.trail.drop(world.remote_queues, event.name)
         case _:
             pass
+
+
+def _led_to(world: DispatchState, local_queue: LocalQueueObserved | ObjectRemoved) -> tuple[str, ...]:
+    """The cluster queue to which a local queue has led until now, if it was there."""
+    known = world.local_queues.get(f"{local_queue.namespace}/{local_queue.name}")
+    return () if known is None else (known.cluster_queue,)

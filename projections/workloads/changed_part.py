@@ -1,4 +1,4 @@
-"""How a part of a workload's record changes (`Stops`, `InCluster`, `Resizing`)."""
+"""How a part of a workload's record changes (`Stops`, `InCluster`, `Resizing`, `SecondPass`), or of what was reported of it."""
 
 from typing import Any, TypeVar
 
