@@ -39,10 +39,11 @@ class GivingBack:
             key, left, ended = f"{self._stream.name} end", _PATIENCE, -1
             try:
                 while True:
-                    head = await self._head()
+                    # Before the end is asked for: what is read while the answer is on its way may stand behind that end.
                     wanted = max(read, self._tail.end)
+                    head = await self._head()
                     if head.sequence >= wanted:
-                        await self._compare(head, self._tail.end)
+                        await self._compare(head, wanted)
                         return
                     await self._compare(head, head.sequence)
                     self._problems[key] = _TAIL_LOST.format(self._stream.name, head.sequence, wanted)

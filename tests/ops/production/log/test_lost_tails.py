@@ -238,6 +238,33 @@ async def test_a_bus_that_loses_more_meanwhile_is_given_a_pause_of_its_own(
     assert pauses == 3
 
 
+async def test_what_is_read_while_the_bus_is_asked_for_its_end_is_not_taken_for_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has just connected asks for the end; what others store before the answer comes stands behind it, and is not missing."""
+    memory = MemoryBus()
+    facts = memory.memory("FACTS")
+    bus = RetryingBus(memory, ScaledClock(1000), lambda: 1)
+    stream = await bus.stream("FACTS")
+    reader = Reader(stream)
+
+    async def last() -> Head:
+        end = await MemoryStream.last(facts)
+        if len(facts.entries) < 3:
+            await facts.publish([Message("kuelog.facts.t.x", b"more", f"more {len(facts.entries)}")])
+            await reader.has(len(facts.entries))
+        return end
+
+    await facts.publish([Message("kuelog.facts.t.x", b"read", "read")])
+    await reader.has(1)
+    monkeypatch.setattr(retrying_bus, "PAUSE_S", 0)
+    monkeypatch.setattr(facts, "last", last)
+    await stream.publish([Message("kuelog.facts.t.x", b"own", "own")])
+    assert bus.given_back == {}
+    assert words(facts.entries)[-1] == "own"
+    await reader.stopped()
+
+
 async def test_what_was_stored_and_read_by_nobody_is_told_again_also_by_who_says_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
