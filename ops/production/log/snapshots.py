@@ -30,7 +30,7 @@ from services.runtime.shelf_port import Shelf, ShelfLabel
 
 log = structlog.get_logger()
 
-EVERY = 500
+EVERY = 100
 """A snapshot is taken after so many commits and half as many as there are workloads: what it costs grows with them."""
 _INPUTS = 10
 """So many inputs count as one commit: a partition that says nothing has to be saved as well, or its inputs could not be rolled."""
